@@ -1,0 +1,168 @@
+"""Every error that tamis raises on purpose.
+
+::
+
+    TamisError
+    ├── OptionError            an argument that is none of the choices
+    ├── SchemaError            a schema that cannot be
+    ├── ExpressionError        about the text of a filter; knows the place
+    │   ├── ParseError         it does not follow the grammar
+    │   ├── TypeMismatch       it does not fit the schema
+    │   └── LimitError         it is too long, too deep or too big
+    ├── EventError             an event that does not fit the schema
+    ├── SubscriptionError      an id that is unknown or cannot be an id
+    │   └── BulkError          several rows of one `subscribe_many`
+    ├── FileError              a file that cannot be read or written
+    └── MissingDependency      an extra that is not installed
+"""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+_EXCERPT = 72  # columns of a long filter that an error shows around the place
+
+
+class TamisError(Exception):
+    """The base of all errors of tamis."""
+
+
+class OptionError(TamisError):
+    """An argument that is none of the choices."""
+
+
+class SchemaError(TamisError):
+    """A schema that cannot be: an unknown type, a name twice, an empty domain."""
+
+
+class MissingDependency(TamisError):
+    """Something optional is needed and not installed."""
+
+
+class FileError(TamisError):
+    """A file that cannot be read or written."""
+
+
+class ExpressionError(TamisError):
+    """A filter that cannot be used.
+
+    `problem` is one sentence, `text` the filter, `start` and `end` the place in it, `line` and
+    `column` the same place counted from one, `hint` what to do about it, or None.
+    """
+
+    def __init__(
+        self, problem: str, text: str, start: int, end: int | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.text = text
+        self.start = min(start, len(text))
+        self.end = max(self.start, min(len(text) if end is None else end, len(text)))
+        self.hint = hint
+        self.line = text.count("\n", 0, self.start) + 1
+        self.column = self.start - (text.rfind("\n", 0, self.start) + 1) + 1
+
+    def __str__(self) -> str:
+        hint = f"; {self.hint}" if self.hint else ""
+        where = f"line {self.line}, column {self.column}"
+        return f"{self.problem}{hint} ({where})\n{self._drawing()}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.problem, self.text, self.start, self.end, self.hint)
+
+    def _drawing(self) -> str:
+        """The line at fault with carets under the place, cut to fit a screen."""
+        line_start = self.start - (self.column - 1)
+        line_end = self.text.find("\n", line_start)
+        line_end = len(self.text) if line_end < 0 else line_end
+        left = max(line_start, self.start - _EXCERPT // 2)
+        right = min(line_end, left + _EXCERPT)
+        before = "..." if left > line_start else ""
+        after = "..." if right < line_end else ""
+        shown = "".join(c if c.isprintable() else " " for c in self.text[left:right])
+        carets = max(1, min(self.end, right) - self.start)
+        indent = " " * (len(before) + self.start - left)
+        return f"  {before}{shown}{after}\n  {indent}{'^' * carets}"
+
+
+class ParseError(ExpressionError):
+    """A filter that does not follow the grammar."""
+
+
+class TypeMismatch(ExpressionError):
+    """A filter that does not fit the schema."""
+
+
+class LimitError(ExpressionError):
+    """A filter that is too long, too deep or too big."""
+
+
+class EventError(TamisError):
+    """An event that does not fit the schema. `row` is its number in a batch, or None."""
+
+    def __init__(self, problem: str, row: int | None = None) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.row = row
+
+    def __str__(self) -> str:
+        return self.problem if self.row is None else f"event {self.row}: {self.problem}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.problem, self.row)
+
+    def at(self, row: int) -> "EventError":
+        """The same error, about a row of a batch."""
+        return EventError(self.problem, row)
+
+
+class SubscriptionError(TamisError):
+    """A subscription id that is unknown, taken, or cannot be an id."""
+
+
+class BulkError(SubscriptionError):
+    """Rows of one `subscribe_many` that cannot be used; none of its rows was taken.
+
+    `failures` holds (row, id, error) for every one of them.
+    """
+
+    SHOWN = 10
+
+    def __init__(self, failures: Sequence[tuple[int, Any, TamisError]], total: int) -> None:
+        super().__init__(failures, total)
+        self.failures = list(failures)
+        self.total = total
+
+    def __str__(self) -> str:
+        count = len(self.failures)
+        lines = [f"{count} of {self.total} subscriptions cannot be used; none was taken"]
+        for row, subscription, error in self.failures[: self.SHOWN]:
+            text = str(error).replace("\n", "\n    ")
+            lines.append(f"  row {row}, id {subscription!r}: {text}")
+        if count > self.SHOWN:
+            lines.append(f"  ... and {count - self.SHOWN} more, in .failures of this error")
+        return "\n".join(lines)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+    """A hint for a name that is not among the known ones: the nearest, or what there is."""
+    names = list(known)
+    folded = {candidate.casefold(): candidate for candidate in names}
+    close = difflib.get_close_matches(name.casefold()[:100], list(folded), n=1, cutoff=0.6)
+    if close:
+        return f"did you mean {folded[close[0]]!r}?"
+    if not names:
+        return None
+    listed = ", ".join(repr(candidate) for candidate in names[:10])
+    return f"there is {listed}" + (", ..." if len(names) > 10 else "")
+
+
+def choose(what: str, value: str, choices: Iterable[str]) -> str:
+    """`value` if it is one of the choices, else an `OptionError` that lists them."""
+    listed = list(choices)
+    if value in listed:
+        return value
+    raise OptionError(
+        f"unknown {what} {value!r}: {did_you_mean(str(value), listed)} "
+        f"(choices: {', '.join(listed)})"
+    )

@@ -1,0 +1,277 @@
+"""The tree of a filter: typed, frozen, compared by structure.
+
+Every node has a `type`. Trees are made by `rules`, which checks types and inserts the conversions
+that Spark SQL would make (`Cast`); nothing else should build them from outside text. Conversions
+are never printed: reading the printed text makes them again.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from tamis.names import Path
+from tamis.types import BOOL, Type
+
+# int also stands for a timestamp: microseconds since 1970 in UTC.
+Value = int | float | Decimal | str | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant."""
+
+    value: Value
+    type: Type
+
+    def __eq__(self, other: object) -> bool:
+        # repr tells 0.0 from -0.0 and finds nan equal to itself, which == does not.
+        return (
+            isinstance(other, Literal)
+            and self.type == other.type
+            and repr(self.value) == repr(other.value)
+        )
+
+    def __hash__(self) -> int:
+        return hash((repr(self.value), self.type))
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """The value of an attribute of the event."""
+
+    path: Path
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """A conversion that the types of the surroundings ask for."""
+
+    operand: "Node"
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Negative:
+    """``-x``."""
+
+    operand: "Node"
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """``x op y`` for one of ``+ - * / % DIV``."""
+
+    op: str
+    left: "Node"
+    right: "Node"
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of values: ``length lower upper abs contains startswith endswith``."""
+
+    name: str
+    arguments: tuple["Node", ...]
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """``x op y`` for one of ``= <> < <= > >= <=>``; both sides have one type."""
+
+    op: str
+    left: "Node"
+    right: "Node"
+
+    @property
+    def type(self) -> Type:
+        return BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """``x BETWEEN low AND high``, kept as its two comparisons; they may convert differently."""
+
+    low: Compare
+    high: Compare
+
+    @property
+    def type(self) -> Type:
+        return BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """``x IN (a, b, ...)``; all have one type."""
+
+    operand: "Node"
+    items: tuple["Node", ...]
+
+    @property
+    def type(self) -> Type:
+        return BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """``x LIKE pattern ESCAPE escape``."""
+
+    operand: "Node"
+    pattern: str
+    escape: str = "\\"
+
+    @property
+    def type(self) -> Type:
+        return BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class RLike:
+    """``x RLIKE pattern``: the regular expression is found somewhere in x."""
+
+    operand: "Node"
+    pattern: str
+
+    @property
+    def type(self) -> Type:
+        return BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """``x IS NULL``; never null itself."""
+
+    operand: "Node"
+
+    @property
+    def type(self) -> Type:
+        return BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class IsTruth:
+    """``x IS TRUE`` or ``x IS FALSE``; never null itself."""
+
+    operand: "Node"
+    truth: bool
+
+    @property
+    def type(self) -> Type:
+        return BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """``NOT x``."""
+
+    operand: "Node"
+
+    @property
+    def type(self) -> Type:
+        return BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """``x AND y AND ...``."""
+
+    items: tuple["Node", ...]
+
+    @property
+    def type(self) -> Type:
+        return BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """``x OR y OR ...``."""
+
+    items: tuple["Node", ...]
+
+    @property
+    def type(self) -> Type:
+        return BOOL
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """The place of an atom in the boolean structure of a filter; see `shapes`."""
+
+    index: int
+
+    @property
+    def type(self) -> Type:
+        return BOOL
+
+
+Node = (
+    Literal | Attribute | Cast | Negative | Arithmetic | Call
+    | Compare | Between | In | Like | RLike | IsNull | IsTruth
+    | Not | And | Or | Slot
+)  # fmt: skip
+
+CONNECTIVES = (And, Or, Not)
+
+TRUE = Literal(True, BOOL)
+FALSE = Literal(False, BOOL)
+UNKNOWN = Literal(None, BOOL)
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The nodes directly below a node, from left to right."""
+    match node:
+        case Literal() | Attribute() | Slot():
+            return ()
+        case And(items) | Or(items):
+            return items
+        case Compare(_, left, right) | Arithmetic(_, left, right, _):
+            return (left, right)
+        case Between(low, high):
+            return (low.left, low.right, high.left, high.right)
+        case In(operand, items):
+            return (operand, *items)
+        case Call(_, arguments, _):
+            return arguments
+        case _:
+            return (node.operand,)
+
+
+def rebuild(node: Node, parts: tuple[Node, ...]) -> Node:
+    """The node with other nodes below it, in the order of `children`."""
+    match node:
+        case Literal() | Attribute() | Slot():
+            return node
+        case And():
+            return And(parts)
+        case Or():
+            return Or(parts)
+        case Compare(op):
+            return Compare(op, *parts)
+        case Arithmetic(op, _, _, result):
+            return Arithmetic(op, *parts, result)
+        case Between(low, high):
+            bounds = Compare(low.op, parts[0], parts[1]), Compare(high.op, parts[2], parts[3])
+            return Between(*bounds)
+        case In():
+            return In(parts[0], parts[1:])
+        case Call(name, _, result):
+            return Call(name, parts, result)
+        case _:
+            return replace(node, operand=parts[0])
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """The node and all below it, parents first."""
+    stack = [node]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(children(node)))
+
+
+def attributes(node: Node) -> frozenset[Path]:
+    """The attributes that occur in the text, whether the answer depends on them or not."""
+    return frozenset(part.path for part in walk(node) if isinstance(part, Attribute))

@@ -1,0 +1,75 @@
+"""A filter that was read and checked: what `tamis.parse` gives."""
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+from tamis.errors import LimitError
+from tamis.language import ast
+from tamis.language.parser import parse_tree
+from tamis.language.printer import print_tree
+from tamis.names import Path
+from tamis.schema import Schema, as_schema
+
+
+class Expression:
+    """A filter over one schema. It prints back as text, and is equal to one of equal structure.
+
+    >>> from tamis import Schema, parse
+    >>> schema = Schema({"price": "double", "company": "string"})
+    >>> expression = parse("price<10 and not company='IBM'", schema)
+    >>> print(expression)
+    price < 10 AND NOT company = 'IBM'
+    >>> expression == parse("price < 10 AND NOT (company = 'IBM')", schema)
+    True
+    """
+
+    __slots__ = ("__dict__", "_tree", "schema")
+
+    def __init__(self, tree: ast.Node, schema: Schema) -> None:
+        self._tree = tree
+        self.schema = schema
+
+    @property
+    def tree(self) -> ast.Node:
+        """The typed tree."""
+        return self._tree
+
+    @functools.cached_property
+    def attributes(self) -> frozenset[Path]:
+        """The attributes that occur in the text."""
+        return ast.attributes(self.tree)
+
+    def __str__(self) -> str:
+        return print_tree(self.tree)
+
+    def __repr__(self) -> str:
+        return f"Expression({str(self)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Expression):
+            return NotImplemented
+        return self.tree == other.tree and self.schema == other.schema
+
+    def __hash__(self) -> int:
+        return hash(self.tree)
+
+
+def parse(text: str, schema: Schema | Mapping[str, str] | Any) -> Expression:
+    """Read a filter over a schema.
+
+    Raises `ParseError`, `TypeMismatch` or `LimitError`, each with the place in the text, what was
+    expected there and, where there is one, a suggestion.
+    """
+    return parse_with(text, as_schema(schema))
+
+
+def parse_with(text: str, schema: Schema) -> Expression:
+    """`parse`, for a schema that is one already."""
+    try:
+        return Expression(parse_tree(text, schema), schema)
+    except RecursionError:
+        raise LimitError(
+            "the filter is too deep for what is left of Python's stack", text, 0, 0,
+            "call tamis from less deep inside the program, or raise sys.setrecursionlimit",
+        ) from None  # fmt: skip

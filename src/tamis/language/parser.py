@@ -1,0 +1,414 @@
+"""Text to tree, by recursive descent with binding powers.
+
+::
+
+    filter     := condition END
+    condition  := condition OR condition
+                | condition AND condition
+                | (NOT | !) condition
+                | value [test]
+    test       := [NOT] BETWEEN value AND value
+                | [NOT] IN '(' condition {',' condition} ')'
+                | [NOT] IN '{' condition {',' condition} '}'      the papers' set
+                | [NOT] IN '[' value ',' value ']'                the papers' interval
+                | [NOT] LIKE string [ESCAPE string]
+                | [NOT] (RLIKE | REGEXP) string
+                | [NOT] SUBSTRING OF value                        the papers' s ⊑ v
+                | IS [NOT] (NULL | TRUE | FALSE | UNKNOWN)
+    value      := value (= | == | <> | != | < | <= | > | >= | <=>) value
+                | value (+ | -) value
+                | value (* | / | % | DIV) value
+                | (+ | -) value
+                | number | string | TRUE | FALSE | NULL
+                | (TIMESTAMP | DATE) string
+                | name {'.' name}
+                | name '(' [condition {',' condition}] ')'
+                | '(' condition ')'
+
+Alternatives are listed from loose to tight; operators associate to the left; at most one test
+follows a value. These are the precedences of Spark SQL. A level of nesting costs two to five Python
+frames, and `MAX_DEPTH` bounds the levels; chains of AND and OR are loops.
+"""
+
+from tamis.errors import LimitError, ParseError
+from tamis.language import ast
+from tamis.language.limits import MAX_ATOMS, MAX_DEPTH
+from tamis.language.literals import BadLiteral, number_literal, string_value
+from tamis.language.rules import Operand, Rules
+from tamis.language.tokens import Kind, Token, tokenize
+from tamis.schema import Schema
+from tamis.types import BOOL, NULL, STRING
+
+OR, AND, NOT, TEST, COMPARISON, SUM, PRODUCT, UNARY = range(1, 9)
+
+_BINARY = {
+    "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT, "DIV": PRODUCT,
+    "=": COMPARISON, "==": COMPARISON, "<>": COMPARISON, "!=": COMPARISON, "<": COMPARISON,
+    "<=": COMPARISON, ">": COMPARISON, ">=": COMPARISON, "<=>": COMPARISON,
+}  # fmt: skip
+_ALIASES = {"==": "=", "!=": "<>"}
+_TESTS = {"BETWEEN", "IN", "LIKE", "RLIKE", "REGEXP", "IS"}
+_BRACKETS = {"(": ")", "[": "]", "{": "}"}
+
+
+def parse_tree(text: str, schema: Schema) -> ast.Node:
+    """The checked tree of a filter."""
+    return Parser(tokenize(text), Rules(schema, text), text).filter()
+
+
+class Parser:
+    """One pass over the tokens of one filter."""
+
+    def __init__(self, tokens: list[Token], rules: Rules, text: str) -> None:
+        self.tokens = tokens
+        self.rules = rules
+        self.text = text
+        self.position = 0
+        self.depth = 0
+        self.atoms = 0
+
+    # --- the tokens
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.position]
+
+    def accept(self, *texts: str) -> Token | None:
+        """The next token, taken, if it is one of these keywords or operators."""
+        token = self.token
+        if token.text in texts and token.kind in {Kind.KEYWORD, Kind.OPERATOR}:
+            self.position += 1
+            return token
+        return None
+
+    def accept_word(self, word: str) -> Token | None:
+        """The next token, taken, if it is a word with a meaning only here, such as ESCAPE."""
+        token = self.token
+        if token.kind is Kind.NAME and token.text.upper() == word:
+            self.position += 1
+            return token
+        return None
+
+    def expect(self, text: str, where: str) -> Token:
+        token = self.accept(text)
+        if token is None:
+            raise self.unexpected(f"expected {text} {where}")
+        return token
+
+    def expect_string(self, where: str) -> Token:
+        token = self.token
+        if token.kind is not Kind.STRING:
+            raise self.unexpected(f"expected a string in quotes {where}")
+        self.position += 1
+        return token
+
+    def unexpected(self, hint: str | None = None) -> ParseError:
+        token = self.token
+        return ParseError(f"unexpected {token}", self.text, token.start, token.end, hint)
+
+    # --- conditions
+
+    def filter(self) -> ast.Node:
+        if self.token.kind is Kind.END:
+            raise ParseError("the filter is empty", self.text, 0, hint="write TRUE for everything")
+        whole = self.expression(0)
+        if self.token.kind is not Kind.END:
+            hint = "expected AND, OR, or the end of the filter"
+            if self.token.text == ")":
+                hint = "it closes nothing"
+            elif self.token.text in _TESTS or self.token.text in _BINARY:
+                hint = "put parentheses around what comes before it"
+            raise self.unexpected(hint)
+        return self.rules.boolean(whole, "a filter")
+
+    def expression(self, floor: int) -> Operand:
+        """An expression whose operators all bind tighter than `floor`."""
+        negation = self.accept("NOT", "!")
+        # After a NOT or a test only AND and OR may follow.
+        left, ceiling = (
+            (self.negation(negation, floor), AND) if negation else (self.prefix(), UNARY)
+        )
+        while True:
+            power = self.power()
+            if power <= floor or power > ceiling:
+                return left
+            if power in {AND, OR}:
+                left = self.chain(left, power)
+            elif power == TEST:
+                left, ceiling = self.test(left), AND
+            else:
+                op = self.token.text
+                self.position += 1
+                right = self.expression(power)
+                left = self.binary(_ALIASES.get(op, op), left, right)
+
+    def power(self) -> int:
+        """How tightly the next token binds as an operator, 0 if it is none."""
+        token = self.token
+        if token.kind is Kind.OPERATOR:
+            return _BINARY.get(token.text, 0)
+        if token.kind is Kind.KEYWORD:
+            if token.text in {"AND", "OR"}:
+                return AND if token.text == "AND" else OR
+            if token.text in _TESTS or token.text == "NOT":
+                return TEST
+            return _BINARY.get(token.text, 0)
+        if token.kind is Kind.NAME and token.text.upper() == "SUBSTRING":
+            return TEST
+        return 0
+
+    def chain(self, first: Operand, power: int) -> Operand:
+        word = "AND" if power == AND else "OR"
+        operands = [first]
+        while self.accept(word):
+            operands.append(self.expression(power))
+        items = tuple(self.rules.boolean(operand, word) for operand in operands)
+        node = ast.And(items) if power == AND else ast.Or(items)
+        return self.built(node, operands[0].start, operands[-1].end, *operands)
+
+    def binary(self, op: str, left: Operand, right: Operand) -> Operand:
+        if _BINARY[op] == COMPARISON:
+            self.count_atom(left)
+            node: ast.Node = self.rules.compare(op, left, right)
+        else:
+            node = self.rules.arithmetic(op, left, right)
+        return self.built(node, left.start, right.end, left, right)
+
+    def built(self, node: ast.Node, start: int, end: int, *parts: Operand) -> Operand:
+        height = 1 + max((part.height for part in parts), default=0)
+        if height > MAX_DEPTH:
+            raise self.too_deep(start, end)
+        return Operand(node, start, end, height)
+
+    def too_deep(self, start: int, end: int) -> LimitError:
+        return LimitError(
+            f"the filter nests more than {MAX_DEPTH} levels deep", self.text, start, end,
+            "chains of AND and OR need no parentheses",
+        )  # fmt: skip
+
+    def count_atom(self, place: Operand, count: int = 1) -> None:
+        self.atoms += count
+        if self.atoms > MAX_ATOMS:
+            raise LimitError(
+                f"the filter has more than {MAX_ATOMS:,} comparisons and list members",
+                self.text, place.start, place.end, "split it into several subscriptions",
+            )  # fmt: skip
+
+    # --- tests that follow a value
+
+    def test(self, left: Operand) -> Operand:
+        negated = self.accept("NOT") is not None
+        self.count_atom(left)
+        token = self.token
+        if self.accept("BETWEEN"):
+            low = self.expression(TEST)
+            self.expect("AND", "between the two bounds of BETWEEN")
+            high = self.expression(TEST)
+            result = self.built(
+                self.rules.between(left, low, high), left.start, high.end, left, low, high
+            )
+        elif self.accept("IN"):
+            result = self.member(left)
+        elif self.accept("LIKE"):
+            result = self.like(left)
+        elif self.accept("RLIKE", "REGEXP"):
+            pattern = self.expect_string(f"behind {token.text}")
+            node = self.rules.rlike(left, self.string(pattern), pattern.start, pattern.end)
+            result = self.built(node, left.start, pattern.end, left)
+        elif self.accept_word("SUBSTRING"):
+            if not self.accept_word("OF"):
+                raise self.unexpected("expected OF behind SUBSTRING")
+            whole = self.expression(TEST)
+            node = self.rules.substring(left, whole)
+            result = self.built(node, left.start, whole.end, left, whole)
+        elif not negated and self.accept("IS"):
+            return self.is_test(left)
+        else:
+            raise self.unexpected("expected BETWEEN, IN, LIKE, RLIKE or SUBSTRING OF behind NOT")
+        return (
+            self.built(ast.Not(result.node), left.start, result.end, result) if negated else result
+        )
+
+    def member(self, left: Operand) -> Operand:
+        opening = self.accept(*_BRACKETS)
+        if opening is None:
+            raise self.unexpected("expected a list in parentheses: IN (1, 2)")
+        closing = _BRACKETS[opening.text]
+        items = self.list_until(closing)
+        end = self.tokens[self.position - 1].end
+        if not items:
+            raise ParseError("the list of IN is empty", self.text, opening.start, end)
+        if opening.text == "[":
+            if len(items) != 2:
+                raise ParseError(
+                    f"an interval has two ends, not {len(items)}", self.text, opening.start, end,
+                    "write IN (...) for a list",
+                )  # fmt: skip
+            node = self.rules.between(left, *items)
+        else:
+            self.count_atom(left, len(items) - 1)
+            node = self.rules.member(left, items)
+        return self.built(node, left.start, end, left, *items)
+
+    def list_until(self, closing: str) -> list[Operand]:
+        items: list[Operand] = []
+        if self.accept(closing):
+            return items
+        self.enter()
+        while True:
+            items.append(self.expression(0))
+            if not self.accept(","):
+                break
+        self.expect(closing, "at the end of the list, or a comma")
+        self.depth -= 1
+        return items
+
+    def like(self, left: Operand) -> Operand:
+        pattern = self.expect_string("behind LIKE")
+        escape, end = "\\", pattern.end
+        if self.accept_word("ESCAPE"):
+            token = self.expect_string("behind ESCAPE")
+            escape, end = self.string(token), token.end
+            if len(escape) != 1:
+                raise ParseError(
+                    "the escape of LIKE is one character", self.text, token.start, token.end
+                )
+        node = self.rules.like(left, self.string(pattern), escape, pattern.start, pattern.end)
+        return self.built(node, left.start, end, left)
+
+    def is_test(self, left: Operand) -> Operand:
+        negated = self.accept("NOT") is not None
+        what = self.accept("NULL", "TRUE", "FALSE") or self.accept_word("UNKNOWN")
+        if what is None:
+            raise self.unexpected("expected NULL, TRUE, FALSE or UNKNOWN behind IS")
+        word = what.text.upper()
+        if word == "NULL":
+            node: ast.Node = ast.IsNull(left.node)
+        else:
+            operand = self.rules.boolean(left, f"IS {word}")
+            unknown = word == "UNKNOWN"
+            node = ast.IsNull(left.node) if unknown else ast.IsTruth(operand, word == "TRUE")
+        result = self.built(node, left.start, what.end, left)
+        return self.built(ast.Not(node), left.start, what.end, result) if negated else result
+
+    # --- values
+
+    def negation(self, word: Token, floor: int) -> Operand:
+        if floor >= NOT:
+            raise ParseError(
+                f"{word.text} cannot stand here", self.text, word.start, word.end,
+                "put parentheses around it",
+            )  # fmt: skip
+        self.enter()
+        operand = self.expression(AND)
+        self.depth -= 1
+        node = ast.Not(self.rules.boolean(operand, "NOT"))
+        return self.built(node, word.start, operand.end, operand)
+
+    def prefix(self) -> Operand:
+        """What an expression begins with, if not with NOT."""
+        token = self.token
+        if token.kind is Kind.ATOM:
+            self.position += 1
+            return Operand(ast.Slot(int(token.text)), token.start, token.end)
+        if self.accept("-", "+"):
+            return self.signed(token)
+        if self.accept("("):
+            self.enter()
+            inner = self.expression(0)
+            closing = self.expect(")", f"to close the ( at column {token.start + 1}")
+            self.depth -= 1
+            return inner._replace(start=token.start, end=closing.end)
+        return self.primary()
+
+    def enter(self) -> None:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise self.too_deep(self.token.start, self.token.end)
+
+    def signed(self, sign: Token) -> Operand:
+        number = self.token
+        if sign.text == "-" and number.kind is Kind.NUMBER:
+            self.position += 1
+            return Operand(self.number(number, negative=True), sign.start, number.end)
+        self.enter()
+        operand = self.expression(PRODUCT)
+        self.depth -= 1
+        node = self.rules.negative(operand) if sign.text == "-" else self.rules.positive(operand)
+        return self.built(node, sign.start, operand.end, operand)
+
+    def primary(self) -> Operand:
+        token = self.token
+        self.position += 1
+        if token.kind is Kind.NUMBER:
+            return Operand(self.number(token, negative=False), token.start, token.end)
+        if token.kind is Kind.STRING:
+            literal = ast.Literal(self.string(token), STRING)
+            return Operand(literal, token.start, token.end)
+        if token.kind is Kind.KEYWORD and token.text in {"TRUE", "FALSE"}:
+            return Operand(ast.Literal(token.text == "TRUE", BOOL), token.start, token.end)
+        if token.kind is Kind.KEYWORD and token.text == "NULL":
+            return Operand(ast.Literal(None, NULL), token.start, token.end)
+        if token.kind is Kind.NAME and self.token.text == "(" and self.token.kind is Kind.OPERATOR:
+            return self.call(token)
+        if (
+            token.kind is Kind.NAME
+            and token.text.upper() in {"TIMESTAMP", "DATE"}
+            and self.token.kind is Kind.STRING
+        ):
+            return self.moment(token)
+        if token.kind in {Kind.NAME, Kind.QUOTED}:
+            return self.path(token)
+        self.position -= 1
+        hint = "expected an attribute, a constant or a condition"
+        if token.kind is Kind.KEYWORD:
+            hint += f"; an attribute of that name stands in backticks: `{token.text.lower()}`"
+        raise self.unexpected(hint)
+
+    def path(self, first: Token) -> Operand:
+        parts, last = [self.part(first)], first
+        while self.accept("."):
+            last = self.token
+            if last.kind not in {Kind.NAME, Kind.QUOTED, Kind.KEYWORD}:
+                raise self.unexpected("expected a name behind the dot")
+            if last.kind is Kind.KEYWORD:
+                raise self.unexpected(f"write `{last.text.lower()}` in backticks")
+            self.position += 1
+            parts.append(self.part(last))
+        node = self.rules.attribute(tuple(parts), first.start, last.end)
+        return Operand(node, first.start, last.end)
+
+    @staticmethod
+    def part(token: Token) -> str:
+        return token.text[1:-1].replace("``", "`") if token.kind is Kind.QUOTED else token.text
+
+    def call(self, name: Token) -> Operand:
+        self.position += 1
+        arguments = self.list_until(")")
+        end = self.tokens[self.position - 1].end
+        node = self.rules.call(name.text, arguments, name.start, end)
+        result = self.built(node, name.start, end, *arguments)
+        if node.type == BOOL:
+            self.count_atom(result)
+        return result
+
+    def moment(self, word: Token) -> Operand:
+        text = self.expect_string(f"behind {word.text}")
+        value = self.string(text)
+        if word.text.upper() == "DATE" and ":" in value:
+            raise ParseError(
+                "a DATE has no time", self.text, text.start, text.end, "write TIMESTAMP"
+            )
+        return Operand(self.rules.timestamp(value, text.start, text.end), word.start, text.end)
+
+    def number(self, token: Token, *, negative: bool) -> ast.Node:
+        try:
+            return number_literal(token.text, negative=negative)
+        except BadLiteral as error:
+            raise ParseError(str(error), self.text, token.start, token.end) from None
+
+    def string(self, token: Token) -> str:
+        try:
+            return string_value(token.text)
+        except BadLiteral as error:
+            raise ParseError(str(error), self.text, token.start, token.end) from None

@@ -1,0 +1,120 @@
+"""Text to tokens.
+
+A token knows its place, so that every later error can point at it. Keywords are upper-cased;
+everything else keeps its spelling.
+"""
+
+import re
+from enum import Enum
+from typing import NamedTuple
+
+from tamis.errors import LimitError, ParseError
+from tamis.language.limits import MAX_TEXT
+from tamis.names import RESERVED
+
+
+class Kind(Enum):
+    """The kinds of token."""
+
+    KEYWORD = "keyword"
+    NAME = "name"
+    QUOTED = "name in backticks"
+    STRING = "string"
+    NUMBER = "number"
+    OPERATOR = "operator"
+    ATOM = "atom"  # stands for a whole comparison; made by the shape cache, never by text
+    END = "end"
+
+
+class Token(NamedTuple):
+    """A piece of a filter."""
+
+    kind: Kind
+    text: str
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        return "the end of the filter" if self.kind is Kind.END else repr(self.text[:40])
+
+
+STRING = r"""[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]++|\\.|'')*'|"(?:[^"\\]++|\\.|"")*\""""
+NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:[bB][dD]|[lLdD])?"
+NAME = r"[^\W\d]\w*"
+QUOTED = r"`(?:[^`]|``)*`"
+COMPARISON = r"<=>|<=|>=|<>|!=|==|[=<>]"
+
+_TOKEN = re.compile(
+    rf"(?P<STRING>{STRING})|(?P<NAME>{NAME})|(?P<NUMBER>{NUMBER})|(?P<QUOTED>{QUOTED})"
+    rf"|(?P<COMMENT>--|/\*)|(?P<OPERATOR>{COMPARISON}|[-+*/%!(),.\[\]{{}}])|(?P<SPACE>\s+)",
+    re.DOTALL,
+)
+_WORD = re.compile(r"\w")
+
+
+def tokenize(text: str) -> list[Token]:
+    """All tokens of a filter, the last one of kind END."""
+    check_text(text)
+    tokens: list[Token] = []
+    position = 0
+    while position < len(text):
+        found = _TOKEN.match(text, position)
+        if found is None:
+            raise _unreadable(text, position)
+        kind, start, position = found.lastgroup, position, found.end()
+        if kind == "SPACE":
+            continue
+        if kind == "COMMENT":
+            raise ParseError(
+                f"{found[0]} starts a comment in SQL",
+                text, start, position, "comments are not part of a filter; write - -x for --x",
+            )  # fmt: skip
+        if kind == "NUMBER" and _WORD.match(text, position):
+            raise ParseError(
+                "a number runs into a word", text, start, position + 1,
+                "put a space between them, or backticks around a name that begins with a digit",
+            )  # fmt: skip
+        word = found[0]
+        if kind == "NAME" and word.upper() in RESERVED:
+            tokens.append(Token(Kind.KEYWORD, word.upper(), start, position))
+        else:
+            tokens.append(Token(Kind[kind or ""], word, start, position))
+    tokens.append(Token(Kind.END, "", len(text), len(text)))
+    return tokens
+
+
+def check_text(text: object) -> None:
+    """Refuse what cannot be a filter, before anything looks inside it."""
+    if not isinstance(text, str):
+        raise ParseError(f"a filter is a string, not {type(text).__name__}", str(text)[:100], 0)
+    if len(text) > MAX_TEXT:
+        raise LimitError(
+            f"the filter has {len(text):,} characters, the limit is {MAX_TEXT:,}",
+            text, MAX_TEXT, MAX_TEXT + 1, "split it into several subscriptions",
+        )  # fmt: skip
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ParseError(
+            "the filter is no valid Unicode text", text, error.start, error.end
+        ) from None
+
+
+def _unreadable(text: str, position: int) -> ParseError:
+    character = text[position]
+    if character in "'\"":
+        return ParseError(
+            "a string is not closed", text, position, len(text), f"expected another {character}"
+        )
+    if character == "`":
+        return ParseError("a name in backticks is not closed", text, position, len(text))
+    hints = {
+        "&": "write AND", "|": "write OR", "~": "write RLIKE for a regular expression",
+        ";": "a filter is one expression, without a semicolon at its end",
+        "“": "write a straight quote '", "”": "write a straight quote '",
+        "‘": "write a straight quote '", "’": "write a straight quote '",
+        "≤": "write <=", "≥": "write >=", "≠": "write <>",
+    }  # fmt: skip
+    return ParseError(
+        f"unexpected character {character!r}", text, position, position + 1, hints.get(character)
+    )

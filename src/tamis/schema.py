@@ -1,0 +1,224 @@
+"""The attributes that events may have and filters may name, with their types and domains."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tamis.errors import SchemaError, did_you_mean
+from tamis.names import Path, path_text, split_path
+from tamis.types import ATTRIBUTE_TYPES, INT, INT64_MAX, INT64_MIN, STRING, Type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+_INT_DOMAIN = re.compile(r"int\s*\(\s*(-?\d+)\s*,\s*(-?\d+)\s*\)")
+_ENUM_DOMAIN = re.compile(r"enum\s*\(\s*(.*?)\s*\)", re.DOTALL)
+_ENUM_VALUE = re.compile(r"\s*'((?:[^']|'')*)'\s*(,|$)", re.DOTALL)
+_OTHER_NAMES = {  # what people write for our types
+    "integer": "int", "int32": "int", "int64": "int", "long": "int", "bigint": "int",
+    "smallint": "int", "float": "double", "float64": "double", "real": "double",
+    "decimal": "double", "number": "double", "str": "string", "text": "string",
+    "varchar": "string", "boolean": "bool", "datetime": "timestamp", "date": "timestamp",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class IntRange:
+    """The integers from `low` to `high`, both included."""
+
+    low: int
+    high: int
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, int) and self.low <= value <= self.high
+
+    def __str__(self) -> str:
+        return f"int({self.low}, {self.high})"
+
+
+@dataclass(frozen=True, slots=True)
+class Enumeration:
+    """One of a fixed set of strings, in the order of the schema."""
+
+    values: tuple[str, ...]
+
+    def __contains__(self, value: object) -> bool:
+        return value in self.values
+
+    def __str__(self) -> str:
+        quoted = ("'" + value.replace("'", "''") + "'" for value in self.values)
+        return f"enum({', '.join(quoted)})"
+
+
+Domain = IntRange | Enumeration
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """One attribute of a schema."""
+
+    path: Path
+    type: Type
+    domain: Domain | None = None
+
+    @property
+    def name(self) -> str:
+        return path_text(self.path)
+
+    def __str__(self) -> str:
+        return str(self.domain or self.type)
+
+
+class Schema(Mapping[str, Attribute]):
+    """Names and types of attributes.
+
+    >>> schema = Schema({"company": "string", "price": "double", "level": "int(1, 250)",
+    ...                  "side": "enum('buy', 'sell')", "address.city": "string"})
+    >>> schema["level"].domain.high
+    250
+
+    Types are ``int`` (64 bits), ``double``, ``string``, ``bool`` and ``timestamp`` (microseconds,
+    UTC); ``int(low, high)`` and ``enum('a', 'b')`` are domains, and values outside them are
+    refused. A dot in a name goes into nested records; backticks protect a dot that is part of a
+    name. `from_arrow` and `from_spark` read a schema from a table.
+    """
+
+    def __init__(self, attributes: Mapping[str, str] | Iterable[tuple[str, str]]) -> None:
+        pairs = attributes.items() if isinstance(attributes, Mapping) else attributes
+        built: list[Attribute] = []
+        for name, type_text in pairs:
+            if not isinstance(name, str):
+                raise SchemaError(f"an attribute name must be a string, not {name!r}")
+            built.append(_parse_attribute(name, type_text))
+        self._set_attributes(built)
+
+    def _set_attributes(self, attributes: Iterable[Attribute]) -> None:
+        self.attributes: tuple[Attribute, ...] = tuple(attributes)
+        self.positions: dict[Path, int] = {}
+        for position, attribute in enumerate(self.attributes):
+            if attribute.path in self.positions:
+                raise SchemaError(f"attribute {attribute.name} is declared twice")
+            self.positions[attribute.path] = position
+        for path in self.positions:
+            for length in range(1, len(path)):
+                if path[:length] in self.positions:
+                    raise SchemaError(
+                        f"attribute {path_text(path)} lies inside {path_text(path[:length])}, "
+                        "which is declared as a value"
+                    )
+
+    @classmethod
+    def of_attributes(cls, attributes: Iterable[Attribute]) -> "Schema":
+        """A schema of attributes that were made elsewhere."""
+        schema = cls.__new__(cls)
+        schema._set_attributes(attributes)
+        return schema
+
+    @classmethod
+    def from_arrow(cls, schema: "pa.Schema", *, unsupported: str = "refuse") -> "Schema":
+        """The schema of an Arrow table; nested structs become dotted paths.
+
+        Columns that no filter can use (lists, maps, binary) are refused with an error, or left out
+        with ``unsupported="skip"``.
+        """
+        from tamis.columns import arrow_attributes
+
+        return cls.of_attributes(arrow_attributes(schema, unsupported))
+
+    @classmethod
+    def from_spark(cls, schema: "StructType", *, unsupported: str = "refuse") -> "Schema":
+        """The schema of a Spark DataFrame (``frame.schema``); see `from_arrow`."""
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        return cls.from_arrow(to_arrow_schema(schema), unsupported=unsupported)
+
+    def find(self, path: Path) -> Attribute | None:
+        """The attribute at a path, or None."""
+        position = self.positions.get(path)
+        return None if position is None else self.attributes[position]
+
+    def __getitem__(self, name: str) -> Attribute:
+        attribute = self.find(split_path(name))
+        if attribute is None:
+            raise KeyError(name)
+        return attribute
+
+    def __iter__(self) -> Iterator[str]:
+        return (attribute.name for attribute in self.attributes)
+
+    def __len__(self) -> int:
+        return len(self.attributes)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.find(split_path(name)) is not None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schema) and self.attributes == other.attributes
+
+    def __hash__(self) -> int:
+        return hash(self.attributes)
+
+    def __repr__(self) -> str:
+        return f"Schema({ {a.name: str(a) for a in self.attributes} })"
+
+
+def as_schema(schema: Any) -> Schema:
+    """A `Schema` from one, or from anything that describes one."""
+    if isinstance(schema, Schema):
+        return schema
+    if isinstance(schema, Mapping):
+        return Schema(schema)
+    module = type(schema).__module__
+    if module.startswith("pyarrow"):
+        return Schema.from_arrow(schema)
+    if module.startswith("pyspark"):
+        return Schema.from_spark(schema)
+    raise SchemaError(
+        "a schema is a tamis.Schema, a dict of names and types, an Arrow schema or a Spark "
+        f"schema, not {type(schema).__name__}"
+    )
+
+
+def _parse_attribute(name: str, text: object) -> Attribute:
+    path = split_path(name)
+    if not isinstance(text, str):
+        raise SchemaError(f"attribute {name!r}: a type is written as a string, not {text!r}")
+    word = text.strip()
+    if word in ATTRIBUTE_TYPES:
+        return Attribute(path, ATTRIBUTE_TYPES[word])
+    if found := _INT_DOMAIN.fullmatch(word):
+        return Attribute(path, INT, _int_range(name, int(found[1]), int(found[2])))
+    if found := _ENUM_DOMAIN.fullmatch(word):
+        return Attribute(path, STRING, _enumeration(name, found[1]))
+    hint = f"did you mean {_OTHER_NAMES[word.lower()]!r}?" if word.lower() in _OTHER_NAMES else None
+    hint = hint or did_you_mean(word, [*ATTRIBUTE_TYPES, "int(1, 250)", "enum('a', 'b')"])
+    raise SchemaError(f"attribute {name!r} has the unknown type {text!r}; {hint}")
+
+
+def _int_range(name: str, low: int, high: int) -> IntRange:
+    if low > high:
+        raise SchemaError(f"attribute {name!r}: the domain int({low}, {high}) is empty")
+    if low < INT64_MIN or high > INT64_MAX:
+        raise SchemaError(f"attribute {name!r}: the domain int({low}, {high}) exceeds 64 bits")
+    return IntRange(low, high)
+
+
+def _enumeration(name: str, text: str) -> Enumeration:
+    values: list[str] = []
+    position = 0
+    while position < len(text):
+        found = _ENUM_VALUE.match(text, position)
+        if found is None:
+            raise SchemaError(
+                f"attribute {name!r}: enum({text}) must list quoted strings: enum('a', 'b')"
+            )
+        value = found[1].replace("''", "'")
+        if value in values:
+            raise SchemaError(f"attribute {name!r}: the domain lists {value!r} twice")
+        values.append(value)
+        position = found.end()
+    if not values:
+        raise SchemaError(f"attribute {name!r}: the domain enum() is empty")
+    return Enumeration(tuple(values))

@@ -1,0 +1,66 @@
+"""Timestamps: microseconds since 1970-01-01 in UTC, read and written.
+
+A text without a time zone is taken as UTC. Years run from 0001 to 9999.
+"""
+
+import re
+from datetime import UTC, date, datetime, timedelta, timezone
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+_TEXT = re.compile(
+    r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})"
+    r"(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?\s*(Z|UTC|[+-]\d{2}:\d{2})?)?)?)?",
+    re.ASCII,
+)
+
+
+def timestamp_from_text(text: str) -> int | None:
+    """Microseconds of a text such as ``2024-01-31 12:30:00.5+01:00``; None if it is none.
+
+    The forms are those that Spark SQL reads: a year, a month, a day, or a day with a time, with an
+    optional zone ``Z``, ``UTC`` or ``+hh:mm``. Digits beyond microseconds are cut off.
+    """
+    found = _TEXT.fullmatch(text.strip())
+    if found is None:
+        return None
+    year, month, day, hour, minute, second, fraction, zone = found.groups()
+    try:
+        moment = datetime(
+            int(year), int(month or 1), int(day or 1), int(hour or 0), int(minute or 0),
+            int(second or 0), int((fraction or "0")[:6].ljust(6, "0")), tzinfo=_zone(zone),
+        )  # fmt: skip
+        return timestamp_from_datetime(moment)
+    except (ValueError, OverflowError):
+        return None
+
+
+def timestamp_from_datetime(moment: datetime | date) -> int:
+    """Microseconds of a `datetime` or `date`; one without a zone is in UTC."""
+    if not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
+    elif moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return (moment - EPOCH) // _MICROSECOND
+
+
+def timestamp_text(microseconds: int) -> str:
+    """The text of a timestamp, in UTC: ``2024-01-31 12:30:00.5Z``."""
+    try:
+        moment = EPOCH + timedelta(microseconds=microseconds)
+    except OverflowError:
+        return f"{microseconds} microseconds since 1970"
+    text = moment.strftime("%m-%d %H:%M:%S")
+    fraction = f".{moment.microsecond:06d}".rstrip("0") if moment.microsecond else ""
+    return f"{moment.year:04d}-{text}{fraction}Z"
+
+
+def _zone(text: str | None) -> timezone:
+    if text is None or text in {"Z", "UTC"}:
+        return UTC
+    hours, minutes = int(text[1:3]), int(text[4:6])
+    if hours > 18 or minutes > 59:
+        raise ValueError(text)
+    offset = timedelta(hours=hours, minutes=minutes)
+    return timezone(-offset if text[0] == "-" else offset)

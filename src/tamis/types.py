@@ -1,0 +1,73 @@
+"""The types of values, in events and inside expressions.
+
+An attribute has one of five types; a domain (`int(1, 250)`, `enum('a', 'b')`) narrows one of them.
+Expressions need two more kinds of number, because Spark SQL, whose answers tamis gives, has them:
+small integer constants are 32 bits wide and wrap there, and ``0.5`` is an exact decimal.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+
+MAX_DECIMAL_DIGITS = 38
+
+
+class Kind(Enum):
+    """What sort of value an expression has."""
+
+    INT32 = "int32"
+    INT = "int"
+    DECIMAL = "decimal"
+    DOUBLE = "double"
+    STRING = "string"
+    BOOL = "bool"
+    TIMESTAMP = "timestamp"
+    NULL = "null"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """The type of an expression. Digits and scale belong to decimals only."""
+
+    kind: Kind
+    digits: int = 0
+    scale: int = 0
+
+    def __str__(self) -> str:
+        if self.kind is Kind.DECIMAL:
+            return f"decimal({self.digits}, {self.scale})"
+        if self.kind is Kind.INT32:
+            return "int"
+        return self.kind.value
+
+    @property
+    def is_integer(self) -> bool:
+        return self.kind in {Kind.INT32, Kind.INT}
+
+    @property
+    def is_number(self) -> bool:
+        return self.kind in {Kind.INT32, Kind.INT, Kind.DECIMAL, Kind.DOUBLE}
+
+
+INT32 = Type(Kind.INT32)
+INT = Type(Kind.INT)
+DOUBLE = Type(Kind.DOUBLE)
+STRING = Type(Kind.STRING)
+BOOL = Type(Kind.BOOL)
+TIMESTAMP = Type(Kind.TIMESTAMP)
+NULL = Type(Kind.NULL)
+
+ATTRIBUTE_TYPES = {
+    kind.value: Type(kind)
+    for kind in (Kind.INT, Kind.DOUBLE, Kind.STRING, Kind.BOOL, Kind.TIMESTAMP)
+}
+
+
+def decimal_type(digits: int, scale: int) -> Type:
+    """A decimal that holds `digits` digits, `scale` of them behind the point."""
+    return Type(Kind.DECIMAL, digits, scale)

@@ -1,0 +1,167 @@
+"""Random filters and events, typed, for every property test.
+
+Filters are made as text, the way users make them. Values are drawn from the places where engines go
+wrong: missing, nan, infinities, -0.0, the ends of int64, numbers that a double cannot hold, empty
+and non-ASCII strings, quotes, ``%``, ``_``, backslashes and newlines.
+"""
+
+import math
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
+
+from tamis import Schema
+from tamis.language.literals import string_text
+from tamis.timestamps import timestamp_text
+
+SCHEMA = Schema(
+    {
+        "i": "int", "j": "int", "x": "double", "y": "double", "s": "string", "t": "string",
+        "b": "bool", "c": "bool", "at": "timestamp", "until": "timestamp",
+        "r.k": "int", "r.name": "string", "`odd ``name``.`": "double",
+    }
+)  # fmt: skip
+
+NAMES = {
+    "int": ["i", "j", "r.k"],
+    "double": ["x", "y", "`odd ``name``.`"],
+    "string": ["s", "t", "r.name"],
+    "bool": ["b", "c"],
+    "timestamp": ["at", "until"],
+}
+
+INTS = [0, 1, -1, 2, 3, 5, 10, 250, 2**31 - 1, -(2**31), 2**31, 2**53, 2**53 + 1, -(2**53) - 1,
+        2**63 - 1, -(2**63), 2**63 - 2]  # fmt: skip
+DOUBLES = [0.0, -0.0, 1.0, -1.0, 0.1, 0.5, 2.5, 3.0, 10.0, 1e-300, 5e-324, 1e300, -1e300, 2.0**53,
+           2.0**63, math.inf, -math.inf, math.nan]  # fmt: skip
+STRINGS = ["", "a", "b", "aa", "ab", "abc", "A", "IBM", "ibm", "a%", "a_b", "%", "_", "\\", "a\\b",
+           "it's", '"', "`", "a\nb", "\n", "a\n", "\r\n", "é", "É", "ß", "ǅ", "İ", "Σς", "日本", "😀",
+           " a ", "\t", "\x00", "\x0b", "null", "10", "--", "/*"]  # fmt: skip
+MOMENTS = [0, 1, -1, 1_704_067_200_000_000, 1_704_067_200_000_001, 1_706_745_599_999_999,
+           -62_135_596_800_000_000, 253_402_300_799_999_999]  # fmt: skip
+
+LIKE_PATTERNS = ["%", "", "a", "a%", "%a", "%a%", "_", "__", "a_", "_b%", "%a%b%", "a\\%", "%\\_%",
+                 "\\\\", "%\\\\%", "a%b", "%é%", "_%_", "\n%", "%'%"]  # fmt: skip
+REGEXES = ["a", "^a", "a$", "^a*$", ".", "^.$", "a.b", "[ab]+", "[^a]", "\\s", "^\\S+$", "\\d+", "a|b$",
+           "(a|b)c", "^$", "\\.", "(?s)a.b", "(?i)IBM", "\\bab\\b", "\\u0061", "é", "^[A-Z]{3}$", "a{2}",
+           "\\Qa%\\E", "(?:a|b)$", "$", "[\\s]", "x*"]  # fmt: skip
+
+
+def values(kind: str) -> SearchStrategy[object]:
+    """Values of one type, None for a missing one."""
+    some: dict[str, SearchStrategy[object]] = {
+        "int": st.sampled_from(INTS) | st.integers(-20, 20) | st.integers(-(2**63), 2**63 - 1),
+        "double": st.sampled_from(DOUBLES) | st.floats(width=64) | st.integers(-20, 20).map(float),
+        "string": st.sampled_from(STRINGS) | st.text(max_size=5),
+        "bool": st.booleans(),
+        "timestamp": st.sampled_from(MOMENTS),
+    }
+    return st.one_of(st.none(), some[kind], some[kind])
+
+
+def rows(schema: Schema = SCHEMA) -> SearchStrategy[tuple[object, ...]]:
+    """Events as rows, in the order of the schema."""
+    return st.tuples(*(values(str(attribute.type)) for attribute in schema.attributes))
+
+
+def literals(kind: str) -> SearchStrategy[str]:
+    """Constants of one type, as text."""
+    match kind:
+        case "int":
+            whole = st.sampled_from(INTS) | st.integers(-20, 20)
+            return whole.map(str) | st.integers(-9, 9).map("{}L".format)
+        case "double":
+            finite = [repr(value) for value in DOUBLES if math.isfinite(value)]
+            doubles = st.sampled_from([text if "e" in text else text + "D" for text in finite])
+            decimals = st.sampled_from(
+                ["0.5", "2.50", "-0.1", "10.0", ".5", "3.", "0.000001", "-99.99", "5BD", "1.5e3BD"]
+            )
+            return doubles | decimals | literals("int")
+        case "string":
+            return (st.sampled_from(STRINGS) | st.text(max_size=5)).map(string_text)
+        case "bool":
+            return st.sampled_from(["TRUE", "FALSE"])
+        case _:
+            return st.sampled_from(MOMENTS).map(lambda m: f"TIMESTAMP '{timestamp_text(m)}'")
+
+
+@st.composite
+def terms(draw: DrawFn, kind: str, depth: int = 2) -> str:
+    """Values of one type, as text: constants, attributes, arithmetic and functions of them."""
+    if depth == 0 or draw(st.integers(0, 3)) < 2:
+        if draw(st.integers(0, 3)) == 0:
+            return draw(literals(kind))
+        return draw(st.sampled_from(NAMES[kind]))
+    if kind == "int":
+        choice = draw(st.integers(0, 3))
+        if choice == 0:
+            return f"length({draw(terms('string', depth - 1))})"
+        if choice == 1:
+            return f"abs({draw(terms('int', depth - 1))})"
+        if choice == 2:
+            return f"-({draw(terms('int', depth - 1))})"
+        op = draw(st.sampled_from(["+", "-", "*", "%", "DIV"]))
+        return f"({draw(terms('int', depth - 1))} {op} {draw(terms('int', depth - 1))})"
+    if kind == "double":
+        choice = draw(st.integers(0, 4))
+        if choice == 0:
+            return f"abs({draw(terms('double', depth - 1))})"
+        if choice == 1:
+            return f"-({draw(terms('double', depth - 1))})"
+        left = draw(terms(draw(st.sampled_from(["int", "double"])), depth - 1))
+        right = draw(terms(draw(st.sampled_from(["int", "double"])), depth - 1))
+        return f"({left} {draw(st.sampled_from(['+', '-', '*', '/', '%']))} {right})"
+    if kind == "string":
+        function = draw(st.sampled_from(["lower", "upper"]))
+        return f"{function}({draw(terms('string', depth - 1))})"
+    if kind == "bool":
+        return f"({draw(filters(depth - 1))})"
+    return draw(st.sampled_from(NAMES[kind]))
+
+
+@st.composite
+def atoms(draw: DrawFn, depth: int = 2) -> str:
+    """One test, as text."""
+    kind = draw(
+        st.sampled_from(["int", "double", "string", "int", "double", "string", "bool", "timestamp"])
+    )
+    other = draw(st.sampled_from(["int", "double"])) if kind in {"int", "double"} else kind
+    left = draw(terms(kind, depth))
+    negation = draw(st.sampled_from(["", "", "NOT "]))
+    form = draw(
+        st.sampled_from(["compare"] * 5 + ["between", "in", "null", "truth", "string", "string"])
+    )
+    if form == "between":
+        return f"{left} {negation}BETWEEN {draw(terms(other, 1))} AND {draw(terms(kind, 1))}"
+    if form == "in":
+        items: Sequence[str] = draw(
+            st.lists(terms(other, 1) | literals(kind) | st.just("NULL"), min_size=1, max_size=4)
+        )
+        return f"{left} {negation}IN ({', '.join(items)})"
+    if form == "null":
+        return f"{left} IS {negation}NULL"
+    if form == "truth" and kind == "bool":
+        return f"{left} IS {negation}{draw(st.sampled_from(['TRUE', 'FALSE', 'UNKNOWN']))}"
+    if form == "string" and kind == "string":
+        test = draw(st.sampled_from(["LIKE", "RLIKE", "contains", "startswith", "endswith"]))
+        if test == "LIKE":
+            return f"{left} {negation}LIKE {string_text(draw(st.sampled_from(LIKE_PATTERNS)))}"
+        if test == "RLIKE":
+            return f"{left} {negation}RLIKE {string_text(draw(st.sampled_from(REGEXES)))}"
+        return f"{test}({left}, {draw(terms('string', 1))})"
+    op = draw(st.sampled_from(["=", "<>", "<", "<=", ">", ">=", "<=>"]))
+    return f"{left} {op} {draw(terms(other, depth))}"
+
+
+@st.composite
+def filters(draw: DrawFn, depth: int = 3) -> str:
+    """Whole filters, as text; all of them are well typed, a few exceed a limit of decimals."""
+    if depth <= 0 or draw(st.integers(0, 2)) == 0:
+        return draw(atoms(min(depth, 2)))
+    choice = draw(st.integers(0, 4))
+    if choice == 0:
+        return f"NOT ({draw(filters(depth - 1))})"
+    word = " AND " if choice < 3 else " OR "
+    parts = draw(st.lists(filters(depth - 1), min_size=2, max_size=3))
+    return word.join(f"({part})" for part in parts)
