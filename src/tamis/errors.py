@@ -162,7 +162,6 @@ def choose(what: str, value: str, choices: Iterable[str]) -> str:
     listed = list(choices)
     if value in listed:
         return value
-    raise OptionError(
-        f"unknown {what} {value!r}: {did_you_mean(str(value), listed)} "
-        f"(choices: {', '.join(listed)})"
-    )
+    close = difflib.get_close_matches(str(value), listed, n=1)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    raise OptionError(f"unknown {what} {value!r}; {hint}choices: {', '.join(listed)}")

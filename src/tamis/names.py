@@ -11,7 +11,23 @@ from tamis.errors import SchemaError
 Path = tuple[str, ...]
 
 # Words that a filter must put in backticks to use them as names.
-RESERVED = frozenset("AND OR NOT IN LIKE RLIKE REGEXP BETWEEN IS NULL TRUE FALSE DIV".split())
+RESERVED = frozenset(
+    [
+        "AND",
+        "OR",
+        "NOT",
+        "IN",
+        "LIKE",
+        "RLIKE",
+        "REGEXP",
+        "BETWEEN",
+        "IS",
+        "NULL",
+        "TRUE",
+        "FALSE",
+        "DIV",
+    ]
+)
 
 _PLAIN = re.compile(r"[^\W\d]\w*", re.ASCII)
 _PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]*)", re.DOTALL)

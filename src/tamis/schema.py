@@ -112,7 +112,7 @@ class Schema(Mapping[str, Attribute]):
     @classmethod
     def of_attributes(cls, attributes: Iterable[Attribute]) -> "Schema":
         """A schema of attributes that were made elsewhere."""
-        schema = cls.__new__(cls)
+        schema = cls({})
         schema._set_attributes(attributes)
         return schema
 

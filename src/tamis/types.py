@@ -43,7 +43,7 @@ class Type:
             return f"decimal({self.digits}, {self.scale})"
         if self.kind is Kind.INT32:
             return "int"
-        return self.kind.value
+        return str(self.kind.value)
 
     @property
     def is_integer(self) -> bool:

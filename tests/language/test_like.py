@@ -119,7 +119,9 @@ def test_a_pattern_is_its_pieces():
 
 
 def as_python_regex(pattern):
-    return "".join({"%": ".*", "_": "."}.get(character, re.escape(character)) for character in pattern)
+    return "".join(
+        {"%": ".*", "_": "."}.get(character, re.escape(character)) for character in pattern
+    )
 
 
 @settings(deadline=None, max_examples=300)

@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given, settings
-from strategies import filters
 
+from strategies import filters
 from tamis.errors import LimitError, ParseError
 from tamis.language.limits import MAX_TEXT
 from tamis.language.tokens import Kind, Token, check_text, tokenize
@@ -183,15 +183,3 @@ def test_a_million_alike_characters_are_read_or_refused(character):
         assert error.start < error.end <= MAX_TEXT
     else:
         assert "".join(token.text for token in tokens) == text
-
-
-@pytest.mark.parametrize(
-    ("token", "shown"),
-    [
-        (Token(Kind.END, "", 3, 3), "the end of the filter"),
-        (Token(Kind.NAME, "abc", 0, 3), "'abc'"),
-        (Token(Kind.NAME, "a" * 100, 0, 100), repr("a" * 40)),
-    ],
-)
-def test_a_token_is_shown_shortly(token, shown):
-    assert str(token) == shown

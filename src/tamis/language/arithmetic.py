@@ -8,6 +8,7 @@ totally: nan equals itself and is greater than everything else, and -0.0 equals 
 import math
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Any
 
 from tamis.types import DOUBLE, INT, INT32, MAX_DECIMAL_DIGITS, Kind, Type, decimal_type
 
@@ -16,9 +17,8 @@ _PRODUCT = Context(prec=MAX_DECIMAL_DIGITS + 1, rounding=ROUND_HALF_UP)
 _QUOTIENT_UNIT = Decimal(1).scaleb(-(MAX_DECIMAL_DIGITS + 1))
 _MIN_SCALE = 6  # digits behind the point that an overlong decimal keeps if it can
 
-BinaryOperation = Callable[
-    [int | float | Decimal, int | float | Decimal], int | float | Decimal | None
-]
+# The checker gives both sides the type of the operation; null stands for no result.
+BinaryOperation = Callable[[Any, Any], Any]
 
 
 def wider(left: Type, right: Type) -> Type | None:
@@ -97,7 +97,7 @@ def _whole_operation(op: str, result: Type) -> BinaryOperation:
     def apply(x: int, y: int) -> int | None:
         return None if by_division and y == 0 else wrap(compute(x, y), result)
 
-    return apply  # type: ignore[return-value]  # the checker gave both sides whole types
+    return apply
 
 
 def _truncated_quotient(x: int, y: int) -> int:
@@ -126,7 +126,7 @@ _DOUBLE: dict[str, BinaryOperation] = {
     "*": float.__mul__,
     "/": _divide_doubles,
     "%": _remainder_of_doubles,
-}  # type: ignore[dict-item]  # the checker gave both sides doubles
+}
 
 
 def _decimal_operation(op: str, result: Type) -> BinaryOperation:
@@ -147,7 +147,7 @@ def _decimal_operation(op: str, result: Type) -> BinaryOperation:
     def apply(x: Decimal, y: Decimal) -> Decimal | None:
         return None if by_division and y == 0 else fit(compute(x, y), result)
 
-    return apply  # type: ignore[return-value]  # the checker gave both sides decimals
+    return apply
 
 
 def _divide_decimals(x: Decimal, y: Decimal) -> Decimal:

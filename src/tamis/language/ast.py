@@ -251,7 +251,8 @@ def rebuild(node: Node, parts: tuple[Node, ...]) -> Node:
         case Compare(op):
             return Compare(op, *parts)
         case Arithmetic(op, _, _, result):
-            return Arithmetic(op, *parts, result)
+            left, right = parts
+            return Arithmetic(op, left, right, result)
         case Between(low, high):
             bounds = Compare(low.op, parts[0], parts[1]), Compare(high.op, parts[2], parts[3])
             return Between(*bounds)

@@ -36,11 +36,12 @@ def canonical_predicate(node: Node) -> Node:
 
 def _comparison(node: ast.Compare) -> Node:
     op, left, right = node.op, node.left, node.right
-    if isinstance(left, ast.Literal) and not isinstance(right, ast.Literal):
+    if (isinstance(left, ast.Literal) and not isinstance(right, ast.Literal)) or (
+        isinstance(left, ast.Attribute)
+        and isinstance(right, ast.Attribute)
+        and left.path > right.path
+    ):
         op, left, right = _MIRRORED[op], right, left
-    elif isinstance(left, ast.Attribute) and isinstance(right, ast.Attribute):
-        if left.path > right.path:
-            op, left, right = _MIRRORED[op], right, left
     if isinstance(right, ast.Literal):
         whole = left.operand if isinstance(left, ast.Cast) else left
         if whole.type == INT and not isinstance(whole, ast.Literal):
@@ -174,8 +175,10 @@ def _membership_by_comparison(node: ast.In, *, negated: bool) -> Node:
     if not rest and values:
         if node.operand.type == BOOL and len({value.value for value in values}) == 2:
             return FALSE if negated else ast.Not(ast.IsNull(bare))
-        return _membership(ast.In(bare, tuple(values)), negated=negated) if bare.type != BOOL else (
-            ast.Compare("=", bare, values[0] if not negated else _other(values[0]))
+        return (
+            _membership(ast.In(bare, tuple(values)), negated=negated)
+            if bare.type != BOOL
+            else (ast.Compare("=", bare, values[0] if not negated else _other(values[0])))
         )
     if negated:
         parts = tuple(_comparison(ast.Compare("<>", node.operand, item)) for item in node.items)

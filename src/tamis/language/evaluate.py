@@ -4,8 +4,8 @@ A tree is turned into a function of a row (the values of the event in the order 
 for a missing one). There are two logics:
 
 * KLEENE, of SQL: an operation on a missing value is unknown (None), AND, OR and NOT follow Kleene.
-* CLASSICAL, of the BDD paper's default semantics: a missing value is one more value, ⊥, that is equal
-  to no constant and in order with none; so every test is true or false, and NOT is plain negation.
+* CLASSICAL, of the BDD paper's default semantics: a missing value is one more value, ⊥, that equals
+  no constant and is in order with none; so every test is true or false, and NOT is plain negation.
 """
 
 from collections.abc import Callable, Sequence
@@ -132,7 +132,7 @@ class _Compiler:
     def value(self, node: Node) -> Evaluator:
         match node:
             case ast.Literal(value, _):
-                return lambda row: value
+                return lambda _row: value
             case ast.Attribute(path, _):
                 position = self.schema.positions[path]
                 return lambda row: row[position]

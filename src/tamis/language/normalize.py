@@ -1,8 +1,8 @@
 """A filter in normal form: what engines compile.
 
-The normal form of a filter is a formula of AND and OR over canonical predicates. It is *true* for an
-event exactly when the filter is; whether it is otherwise false or unknown no longer matters, and so
-no negation is left above a predicate:
+The normal form of a filter is a formula of AND and OR over canonical predicates. It is *true* of an
+event exactly when the filter is; whether it is otherwise false or unknown no longer matters, and
+so no negation is left above a predicate:
 
 * ``attribute op constant`` with the attribute on the left; for whole numbers ``op`` is one of
   ``= <> <= >=`` and the constant is whole, whatever the filter compared them with,
@@ -13,8 +13,8 @@ no negation is left above a predicate:
 * ``NOT`` before one of these that has no opposite of its own: the predicate is *false*,
 * TRUE or FALSE alone.
 
-The form depends on the logic: in Kleene's, ``NOT price < 10`` is ``price >= 10``; in the classical one,
-where a missing price is not below 10, it is ``price >= 10 OR price IS NULL``.
+The form depends on the logic: in Kleene's, ``NOT price < 10`` is ``price >= 10``; in the classical
+one, where a missing price is not below 10, it is ``price >= 10 OR price IS NULL``.
 """
 
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def normalize(tree: Node, logic: Logic = Logic.KLEENE) -> Node:
     return form
 
 
-class _TooLarge(Exception):  # noqa: N818 - never seen outside
+class _TooLarge(Exception):
     """The normal form outgrows its limit."""
 
 
@@ -375,8 +375,8 @@ def flatten(node: Node, logic: Logic) -> Node:
 def _bottom_up(node: Node, change: Callable[[Node], Node]) -> Node:
     """Change every node, those below it first.
 
-    Comparisons of conditions use their operands several times, so the tree is a graph whose paths may
-    be exponentially many; every node object is changed once and stays shared.
+    Comparisons of conditions use their operands several times, so the tree is a graph whose paths
+    may be exponentially many; every node object is changed once and stays shared.
     """
     done: dict[int, Node] = {}
 

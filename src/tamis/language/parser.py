@@ -73,6 +73,9 @@ class Parser:
     def token(self) -> Token:
         return self.tokens[self.position]
 
+    def at_end(self) -> bool:
+        return self.token.kind is Kind.END
+
     def accept(self, *texts: str) -> Token | None:
         """The next token, taken, if it is one of these keywords or operators."""
         token = self.token
@@ -104,15 +107,18 @@ class Parser:
 
     def unexpected(self, hint: str | None = None) -> ParseError:
         token = self.token
-        return ParseError(f"unexpected {token}", self.text, token.start, token.end, hint)
+        problem = "the filter ends too early"
+        if token.kind is not Kind.END:
+            problem = f"unexpected {token.text[:40]!r}"
+        return ParseError(problem, self.text, token.start, token.end, hint)
 
     # --- conditions
 
     def filter(self) -> ast.Node:
-        if self.token.kind is Kind.END:
+        if self.at_end():
             raise ParseError("the filter is empty", self.text, 0, hint="write TRUE for everything")
         whole = self.expression(0)
-        if self.token.kind is not Kind.END:
+        if not self.at_end():
             hint = "expected AND, OR, or the end of the filter"
             if self.token.text == ")":
                 hint = "it closes nothing"

@@ -1,7 +1,7 @@
 """The type rules: what may stand beside what, and which conversions Spark SQL makes there.
 
-The parser calls one method a construct, with the operands it has read and the place in the text; the
-answer is a node, or a `TypeMismatch` that says what was expected. tamis refuses the conversions
+The parser calls one method a construct, with the operands it has read and the place in the text;
+the answer is a node, or a `TypeMismatch` that says what was expected. tamis refuses the conversions
 between numbers, strings and booleans that Spark makes silently: they are where filters go wrong.
 """
 
@@ -22,7 +22,6 @@ from tamis.names import Path, path_text
 from tamis.schema import Attribute, Schema
 from tamis.timestamps import timestamp_from_text, timestamp_text
 from tamis.types import BOOL, DOUBLE, INT, INT32, NULL, STRING, TIMESTAMP, Kind, Type, decimal_type
-
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
@@ -245,7 +244,7 @@ class Rules:
 
     @staticmethod
     def _common(a: Type, b: Type) -> Type | None:
-        if a == b or b == NULL:
+        if b in {a, NULL}:
             return a
         if a == NULL:
             return b

@@ -5,10 +5,10 @@ between them (``AND NOT (``). The glue is looked up: it is one of a few boolean 
 parsed once. Each atom is looked up as it stands; a new one is looked up once more without its
 constants (``price <= ?``), which need no parser. No tree is built until somebody asks for it.
 
-Correctness rests on one property of the grammar: if everything between the atoms is AND, OR, NOT and
-parentheses, then the atoms are exactly the maximal comparisons of the filter. Whatever does not fit
-(arithmetic, nested functions, an unknown name, an error) goes to the ordinary parser, which alone
-decides what is right and what a message says.
+Correctness rests on one property of the grammar: if everything between the atoms is AND, OR, NOT
+and parentheses, then the atoms are exactly the maximal comparisons of the filter. Whatever does not
+fit (arithmetic, nested functions, an unknown name, an error) goes to the ordinary parser, which
+alone decides what is right and what a message says.
 """
 
 import functools
@@ -26,7 +26,8 @@ from tamis.language.parser import Parser, parse_tree
 from tamis.language.rules import Rules
 from tamis.language.tokens import COMPARISON, NUMBER, QUOTED, STRING, Kind, Token, tokenize
 from tamis.schema import Schema
-from tamis.types import DOUBLE, INT, INT32, STRING as STRING_TYPE
+from tamis.types import DOUBLE, INT, INT32
+from tamis.types import STRING as STRING_TYPE
 
 LONGEST = 20_000  # characters; a longer filter is worth its own parse
 MOST_STRUCTURES = 20_000
@@ -66,7 +67,7 @@ _FORMULA = re.compile(r"(?:[!(]*a\)*[&|])*[!(]*a\)*")
 DEEPEST = 30  # parentheses and NOTs; each adds at most three levels of the parser's hundred
 
 
-class _Unknown(Exception):  # noqa: N818 - a signal to use the ordinary parser
+class _Unknown(Exception):
     """A filter that the cache cannot read."""
 
 
@@ -110,7 +111,7 @@ class ShapedExpression(Expression):
         try:
             return self._tree
         except AttributeError:
-            atoms = [a.build() if type(a) is PendingAtom else a for a in self._atoms]
+            atoms = [a.build() if isinstance(a, PendingAtom) else a for a in self._atoms]
             self._tree = _fill(structure_tree(self._structure, self.schema), atoms)
             return self._tree
 
@@ -124,6 +125,20 @@ class _Atoms(dict[str, Node | PendingAtom]):
         self.shapes: dict[tuple[str, ...], AtomShape | None] = {}
 
     def __missing__(self, text: str) -> Node | PendingAtom:
+        if len(self) >= MOST_ATOMS:
+            self.clear()
+        atom = self[text] = self._comparison(text) or self._atom(text)
+        return atom
+
+    def _comparison(self, text: str) -> PendingAtom | None:
+        """The short way for the most frequent atom by far, ``name op whole number``."""
+        before = text.rstrip("0123456789")
+        shape = self.shapes.get((before, "whole", ""))
+        if shape is None or len(text) - len(before) > 9:
+            return None
+        return PendingAtom(shape, (text[len(before) :],))
+
+    def _atom(self, text: str) -> Node | PendingAtom:
         parts = _CUT.split(text)
         constants = tuple(parts[1::2])
         try:
@@ -132,11 +147,7 @@ class _Atoms(dict[str, Node | PendingAtom]):
             shape = self.shapes[key] if key in self.shapes else self._learn(key, text)
         except _Unknown:
             shape = None
-        atom = PendingAtom(shape, constants) if shape else parse_tree(text, self.schema)
-        if len(self) >= MOST_ATOMS:
-            self.clear()
-        self[text] = atom
-        return atom
+        return PendingAtom(shape, constants) if shape else parse_tree(text, self.schema)
 
     def _learn(self, key: tuple[str, ...], text: str) -> AtomShape | None:
         if len(self.shapes) >= MOST_STRUCTURES:
@@ -165,19 +176,19 @@ class ShapeCache:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self._glue = _Glue()
-        self._structures: set[str] = set()
-        self._atoms = _Atoms(schema)
+        self.glue = _Glue()
+        self.structures: set[str] = set()
+        self.atoms = _Atoms(schema)
 
     def parse(self, text: str) -> Expression:
         """Read a filter."""
         if type(text) is str and len(text) <= LONGEST:
             parts = _ATOM.split(text)
             try:
-                structure = "a".join(map(self._glue.__getitem__, parts[::2]))
-                if structure not in self._structures:
+                structure = "a".join(map(self.glue.__getitem__, parts[::2]))
+                if structure not in self.structures:
                     self._learn(structure)
-                atoms = tuple(map(self._atoms.__getitem__, parts[1::2]))
+                atoms = tuple(map(self.atoms.__getitem__, parts[1::2]))
                 return ShapedExpression(structure, atoms, self.schema)
             except (_Unknown, ExpressionError):
                 pass  # the ordinary parser knows the place in the whole text
@@ -185,9 +196,9 @@ class ShapeCache:
 
     def _learn(self, structure: str) -> None:
         check_structure(structure)
-        if len(self._structures) >= MOST_STRUCTURES:
-            self._structures.clear()
-        self._structures.add(structure)
+        if len(self.structures) >= MOST_STRUCTURES:
+            self.structures.clear()
+        self.structures.add(structure)
 
 
 def check_structure(codes: str) -> None:
@@ -266,9 +277,11 @@ def _maker(node: Node, schema: Schema) -> Callable[[Sequence[ast.Literal]], Node
             first, second = _maker(low, schema), _maker(high, schema)
             if first is None or second is None:
                 return None
-            return lambda literals: ast.Between(
-                first(literals[:1]),  # type: ignore[arg-type]  # the makers of comparisons
-                second(literals[1:]),  # type: ignore[arg-type]
+            return (
+                lambda literals: ast.Between(
+                    first(literals[:1]),  # type: ignore[arg-type]  # the makers of comparisons
+                    second(literals[1:]),  # type: ignore[arg-type]
+                )
             )
         case ast.In(operand, items) if all(_replaceable(operand, i, schema) for i in items):
             converters = [_converter(item) for item in items]

@@ -34,9 +34,6 @@ class Token(NamedTuple):
     start: int
     end: int
 
-    def __str__(self) -> str:
-        return "the end of the filter" if self.kind is Kind.END else repr(self.text[:40])
-
 
 STRING = r"""[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]++|\\.|'')*'|"(?:[^"\\]++|\\.|"")*\""""
 NUMBER = r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:[bB][dD]|[lLdD])?"

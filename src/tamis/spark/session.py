@@ -1,4 +1,4 @@
-"""One call that gives a working Spark session on a laptop, and leaves a cluster's settings alone."""
+"""One call for a working Spark session on a laptop that leaves a cluster's settings alone."""
 
 import os
 import sys

@@ -1,0 +1,87 @@
+"""How fast filters are read: the ordinary parser against the shape cache.
+
+    python benchmarks/parsing.py [--filters N] [--rounds R]
+
+Both contestants read the same filters in one process, the cache starting empty in every round, as
+in one `subscribe_many`. The table gives medians; the spread is (max - min) / median. The trees of
+both are compared before anything is timed.
+"""
+
+import argparse
+import gc
+import statistics
+import time
+from collections.abc import Callable, Sequence
+
+from filters import WORKLOADS, Workload
+from tamis.language.expression import Expression, parse_with
+from tamis.language.shapes import ShapeCache
+
+COLD_SHARE = 20  # the ordinary parser reads one filter in this many; its rate does not depend on it
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    arguments.add_argument("--filters", type=int, default=1_000_000)
+    arguments.add_argument("--rounds", type=int, default=3)
+    options = arguments.parse_args()
+    print(f"{options.filters:,} filters, {options.rounds} rounds, filters per second\n")
+    print("| workload | atoms | distinct atoms | structures | parser | cache | spread | ratio |")
+    print("|---|---|---|---|---|---|---|---|")
+    for workload in WORKLOADS:
+        print(row(workload, options.filters, options.rounds), flush=True)
+
+
+def row(workload: Workload, count: int, rounds: int) -> str:
+    filters = workload.filters(count)
+    sample = filters[:: max(1, count // 2000)]
+    cache = ShapeCache(workload.schema)
+    for text in sample:
+        if cache.parse(text) != parse_with(text, workload.schema):
+            raise AssertionError(text)
+    cold_filters = filters[::COLD_SHARE]
+    cold = rates(
+        lambda: [parse_with(t, workload.schema) for t in cold_filters], len(cold_filters), rounds
+    )
+    warm = rates(lambda: read_all(filters, workload), count, rounds)
+    cache = ShapeCache(workload.schema)
+    atoms = [len(getattr(cache.parse(text), "_atoms", ())) for text in sample]
+    ratio = statistics.median(warm) / statistics.median(cold)
+    spread = (max(warm) - min(warm)) / statistics.median(warm)
+    distinct, structures = sizes(filters, workload)
+    return (
+        f"| {workload.name} | {statistics.mean(atoms):.1f} | {distinct:,} | {structures:,} "
+        f"| {statistics.median(cold):,.0f} | {statistics.median(warm):,.0f} | {spread:.0%} "
+        f"| {ratio:.1f} |"
+    )
+
+
+def read_all(filters: Sequence[str], workload: Workload) -> list[Expression]:
+    parse = ShapeCache(workload.schema).parse
+    return [parse(text) for text in filters]
+
+
+def sizes(filters: Sequence[str], workload: Workload) -> tuple[int, int]:
+    """Distinct atoms and structures of the first 100,000 filters."""
+    cache = ShapeCache(workload.schema)
+    for text in filters[:100_000]:
+        cache.parse(text)
+    return len(cache.atoms), len(cache.structures)
+
+
+def rates(work: Callable[[], object], count: int, rounds: int) -> list[float]:
+    """Filters per second of each round; the collector rests, as it does in `subscribe_many`."""
+    found = []
+    for _ in range(rounds):
+        gc.collect()
+        gc.disable()
+        start = time.perf_counter()
+        kept = work()
+        found.append(count / (time.perf_counter() - start))
+        gc.enable()
+        del kept
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""Arguments, exit codes and errors of the command line.
+
+Exit codes: 0 done, 1 failed, 2 misuse.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from tamis import __version__
+from tamis.cli import demo, explain, match
+from tamis.errors import TamisError
+
+_EPILOG = """\
+a schema is written as NAME:TYPE,NAME:TYPE,... with the types int, double, string, bool, timestamp,
+int(LOW, HIGH) and enum('A', 'B'), or is the name of a JSON file {"NAME": "TYPE", ...}
+
+exit codes: 0 done, 1 failed, 2 misuse
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code."""
+    parser = build_parser()
+    options = parser.parse_args(arguments)
+    if options.command is None:
+        parser.print_help()
+        return 2
+    try:
+        options.run(options)
+        sys.stdout.flush()
+    except TamisError as error:
+        print(f"tamis {options.command}: {error}", file=sys.stderr)  # noqa: T201
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)  # noqa: T201
+        return 130
+    except BrokenPipeError:
+        # The reader of our output went away; Python must not complain while it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return 0
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="tamis",
+        description="Find, for every event, every subscription it satisfies.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"tamis {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for module in (demo, match, explain):
+        module.add_parser(commands)
+    return parser

@@ -1,0 +1,172 @@
+"""Events in columns: Arrow tables, and what turns into them, to rows in the order of a schema.
+
+Columns are matched with attributes by name, struct fields by path. Numbers of any width, decimals,
+dates, timestamps of any unit and zone, and dictionary-encoded strings are converted; a column of a
+type that does not fit its attribute is an error, and so is a value that does not fit its domain.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.errors import EventError, SchemaError, choose, did_you_mean
+from tamis.names import Path, path_text
+from tamis.schema import Attribute, Enumeration, IntRange, Schema
+from tamis.types import BOOL, DOUBLE, INT, STRING, TIMESTAMP, Kind, Type
+from tamis.values import check_domain
+
+_ARROW = {
+    Kind.INT: pa.int64(),
+    Kind.DOUBLE: pa.float64(),
+    Kind.STRING: pa.large_string(),
+    Kind.BOOL: pa.bool_(),
+    Kind.TIMESTAMP: pa.timestamp("us", "UTC"),
+}
+
+
+# --- schemas
+
+
+def arrow_attributes(schema: pa.Schema, unsupported: str) -> Iterator[Attribute]:
+    """The attributes of an Arrow schema."""
+    choose("treatment of unsupported columns", unsupported, ("refuse", "skip"))
+    for field in schema:
+        yield from _field_attributes((field.name,), field.type, unsupported)
+
+
+def _field_attributes(path: Path, arrow: pa.DataType, unsupported: str) -> Iterator[Attribute]:
+    if pa.types.is_struct(arrow):
+        for index in range(arrow.num_fields):
+            field = arrow.field(index)
+            yield from _field_attributes((*path, field.name), field.type, unsupported)
+        return
+    found = attribute_type(arrow)
+    if found is not None:
+        yield Attribute(path, found)
+    elif unsupported == "refuse":
+        raise SchemaError(
+            f"column {path_text(path)} has the type {arrow}, which no filter can use; "
+            'leave it out, or pass unsupported="skip"'
+        )
+
+
+def attribute_type(arrow: pa.DataType) -> Type | None:
+    """The type of attribute for a type of column, None if there is none."""
+    types = pa.types
+    if types.is_dictionary(arrow):
+        return attribute_type(arrow.value_type)
+    if types.is_integer(arrow):
+        return INT
+    if types.is_floating(arrow) or types.is_decimal(arrow):
+        return DOUBLE
+    if types.is_string(arrow) or types.is_large_string(arrow) or types.is_string_view(arrow):
+        return STRING
+    if types.is_boolean(arrow):
+        return BOOL
+    if types.is_timestamp(arrow) or types.is_date(arrow):
+        return TIMESTAMP
+    return None
+
+
+# --- events
+
+
+def as_table(events: Any) -> pa.Table | None:
+    """Events as an Arrow table, None if they are not in columns."""
+    if isinstance(events, pa.Table):
+        return events
+    if isinstance(events, pa.RecordBatch):
+        return pa.Table.from_batches([events])
+    if type(events).__module__.split(".")[0] == "pandas":
+        return pa.Table.from_pandas(events, preserve_index=False)
+    if hasattr(events, "__arrow_c_stream__"):
+        return pa.table(events)
+    return None
+
+
+def table_rows(table: pa.Table, schema: Schema, *, refuse_unknown: bool) -> list[tuple[Any, ...]]:
+    """The rows of a table, in the order of the schema."""
+    if len(set(table.column_names)) < len(table.column_names):
+        twice = next(n for n in table.column_names if table.column_names.count(n) > 1)
+        raise EventError(f"the events have two columns named {twice!r}")
+    if refuse_unknown:
+        _refuse_unknown(table, schema)
+    columns = [column_values(table, attribute) for attribute in schema.attributes]
+    return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
+
+
+def column_values(table: pa.Table, attribute: Attribute) -> list[Any]:
+    """The values of one attribute, None where missing."""
+    column = find_column(table, attribute)
+    if column is None:
+        return [None] * table.num_rows
+    if attribute.type.kind is Kind.TIMESTAMP:
+        column = column.cast(pa.int64())
+    if attribute.domain is not None:
+        _check_domain(column, attribute)
+    values: list[Any] = column.to_pylist()
+    return values
+
+
+def find_column(table: pa.Table, attribute: Attribute) -> pa.ChunkedArray | None:
+    """The column of an attribute in the Arrow type of tamis, None if the table has none."""
+    first, *rest = attribute.path
+    index = table.schema.get_field_index(first)
+    if index < 0:
+        return None
+    column = table.column(index)
+    for depth, part in enumerate(rest, start=1):
+        if not pa.types.is_struct(column.type):
+            raise EventError(
+                f"column {path_text(attribute.path[:depth])} has the type {column.type}, "
+                f"expected a record with {part!r}"
+            )
+        if column.type.get_field_index(part) < 0:
+            return None
+        column = pc.struct_field(column, part)
+    return _converted(column, attribute)
+
+
+def _converted(column: pa.ChunkedArray, attribute: Attribute) -> pa.ChunkedArray:
+    wanted = _ARROW[attribute.type.kind]
+    if column.type == wanted or pa.types.is_null(column.type):
+        return column.cast(wanted)
+    found = attribute_type(column.type)
+    if found != attribute.type and not (found == INT and attribute.type == DOUBLE):
+        raise EventError(
+            f"column {attribute.name} has the type {column.type}, expected {attribute}"
+        )
+    try:
+        # Only timestamps may lose something: digits beyond microseconds.
+        return column.cast(wanted, safe=found == INT)
+    except pa.ArrowInvalid as error:
+        raise EventError(f"column {attribute.name}: {error}") from None
+
+
+def _check_domain(column: pa.ChunkedArray, attribute: Attribute) -> None:
+    match attribute.domain:
+        case IntRange(low, high):
+            outside = pc.or_(pc.less(column, low), pc.greater(column, high))
+        case Enumeration(values):
+            known = pc.is_in(column, value_set=pa.array(values, column.type))
+            outside = pc.and_(pc.invert(known), pc.is_valid(column))
+        case _:
+            return
+    row = pc.index(outside, value=True).as_py()
+    if row >= 0:
+        try:
+            check_domain(attribute, column[row].as_py())
+        except EventError as error:
+            raise error.at(row) from None
+
+
+def _refuse_unknown(table: pa.Table, schema: Schema) -> None:
+    for attribute in arrow_attributes(table.schema, "skip"):
+        if attribute.path not in schema.positions:
+            name = attribute.name
+            raise EventError(f"unknown attribute {name!r}; {did_you_mean(name, schema)}")
+    for field in table.schema:
+        if not any(path[0] == field.name for path in schema.positions):
+            raise EventError(f"unknown attribute {path_text((field.name,))!r}")

@@ -1,0 +1,38 @@
+"""Ask every filter about every event: slow, short, and the oracle of all other engines."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from tamis.events import Row
+from tamis.language.expression import Expression
+from tamis.semantics import Semantics
+
+
+class NaiveEngine:
+    """One function a filter, called for each event. A filter is compiled when first asked."""
+
+    name = "naive"
+
+    def __init__(self, semantics: Semantics) -> None:
+        self._semantics = semantics
+        self._expressions: dict[int, Expression] = {}
+        self._conditions: dict[int, Callable[[Row], bool]] = {}
+
+    def add(self, handle: int, expression: Expression) -> None:
+        self._expressions[handle] = expression
+
+    def remove(self, handle: int) -> None:
+        del self._expressions[handle]
+        self._conditions.pop(handle, None)
+
+    def match(self, row: Row) -> list[int]:
+        return sorted(h for h in self._expressions if self._condition(h)(row))
+
+    def match_many(self, rows: Sequence[Row]) -> Iterator[list[int]]:
+        return map(self.match, rows)
+
+    def _condition(self, handle: int) -> Callable[[Row], bool]:
+        condition = self._conditions.get(handle)
+        if condition is None:
+            condition = self._semantics.condition(self._expressions[handle])
+            self._conditions[handle] = condition
+        return condition

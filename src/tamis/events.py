@@ -1,0 +1,183 @@
+"""Events as people have them (dicts, JSON, XML) to rows in the order of a schema.
+
+An attribute that an event does not name, or names with the value None, is missing. What to do with
+a name that the schema does not have is a choice: ``"ignore"`` it, which is the default because
+events tend to carry more than filters ask for, or ``"refuse"`` the event, which finds misspellings.
+"""
+
+import json
+import re
+from collections.abc import Container, Mapping
+from typing import Any
+from xml.etree.ElementTree import Element, ParseError
+
+from tamis.errors import EventError, choose, did_you_mean
+from tamis.names import path_text
+from tamis.schema import Schema
+from tamis.values import Reader, text_reader, value_reader
+
+Row = tuple[Any, ...]
+
+MAX_EVENT_TEXT = 16_000_000  # characters of one JSON or XML event
+MAX_EVENT_DEPTH = 100  # nested records of one event
+UNKNOWN_CHOICES = ("ignore", "refuse")
+
+_XML_HEAD = re.compile(r"\s*(?:<\?xml[^>]*\?>\s*)?")
+
+
+class EventReader:
+    """Reads events of one schema."""
+
+    def __init__(self, schema: Schema, unknown: str = "ignore") -> None:
+        self.schema = schema
+        self.refuse_unknown = (
+            choose("treatment of unknown attributes", unknown, UNKNOWN_CHOICES) == "refuse"
+        )
+        self._values = _plan(schema, [value_reader(a) for a in schema.attributes])
+        self._texts = _plan(schema, [text_reader(a) for a in schema.attributes])
+
+    def row(self, event: Any) -> Row:
+        """The row of an event: a mapping, or a JSON object or XML document as text."""
+        if isinstance(event, Mapping):
+            return self._row(event, self._values)
+        if isinstance(event, bytes):
+            try:
+                event = event.decode()
+            except UnicodeDecodeError as error:
+                raise EventError(
+                    f"the event is no valid UTF-8: {error.reason} at byte {error.start}"
+                ) from None
+        if isinstance(event, str):
+            if event.lstrip("\ufeff \t\r\n").startswith("<"):
+                return self.row_of_xml(event)
+            return self._row(parse_json_event(event), self._values)
+        raise EventError(
+            f"an event is a mapping, or JSON or XML as text, not {type(event).__name__}"
+        )
+
+    def row_of_texts(self, event: Mapping[str, Any]) -> Row:
+        """The row of an event whose values are text, as in CSV; an empty one is missing."""
+        return self._row({k: v for k, v in event.items() if v != ""}, self._texts)
+
+    def row_of_xml(self, text: str) -> Row:
+        """The row of an XML document: one element an attribute, as in the BDD paper.
+
+        The elements may stand alone or inside one element of any other name. Space around a value
+        does not belong to it.
+        """
+        return self._row(parse_xml_event(text, set(self._texts)), self._texts)
+
+    def _row(self, event: Mapping[str, Any], plan: "_Plan") -> Row:
+        row: list[Any] = [None] * len(self.schema)
+        self._fill(row, event, plan, ())
+        return tuple(row)
+
+    def _fill(
+        self, row: list[Any], record: Mapping[str, Any], plan: "_Plan", path: tuple[str, ...]
+    ) -> None:
+        for key, target in plan.items():
+            value = record.get(key)
+            if value is None:
+                continue
+            if isinstance(target, dict):
+                if not isinstance(value, Mapping):
+                    raise EventError(
+                        f"attribute {path_text((*path, key))} expects a record, "
+                        f"got {type(value).__name__}"
+                    )
+                self._fill(row, value, target, (*path, key))
+            else:
+                position, read = target
+                row[position] = read(value)
+        if self.refuse_unknown:
+            for key in record:
+                if key not in plan:
+                    name = path_text((*path, str(key)))
+                    raise EventError(
+                        f"unknown attribute {name!r}; {did_you_mean(name, self.schema)}"
+                    )
+
+
+_Plan = dict[str, Any]  # a name to (position, reader), or to the plan of a nested record
+
+
+def _plan(schema: Schema, readers: list[Reader]) -> _Plan:
+    plan: _Plan = {}
+    for position, (attribute, reader) in enumerate(zip(schema.attributes, readers, strict=True)):
+        record = plan
+        for part in attribute.path[:-1]:
+            record = record.setdefault(part, {})
+        record[attribute.path[-1]] = (position, reader)
+    return plan
+
+
+def parse_json_event(text: str) -> Mapping[str, Any]:
+    """A JSON object."""
+    _check_size(text)
+    try:
+        event = json.loads(text.removeprefix("\ufeff"), object_pairs_hook=_unique_keys)
+    except json.JSONDecodeError as error:
+        raise EventError(
+            f"the event is no JSON: {error.msg} (line {error.lineno}, column {error.colno})"
+        ) from None
+    except RecursionError:
+        raise EventError(f"the event nests more than {MAX_EVENT_DEPTH} records") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise EventError(f"the event is no JSON: {error}") from None
+    if not isinstance(event, dict):
+        raise EventError(f"an event is a JSON object {{...}}, not {type(event).__name__}")
+    return event
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise EventError(f"the event names {twice!r} twice")
+    return record
+
+
+def parse_xml_event(text: str, names: Container[str]) -> Mapping[str, Any]:
+    """The texts of an XML document; `names` are the attributes, to know them from a wrapper."""
+    elements = xml_elements(text)
+    if len(elements) == 1 and elements[0].tag not in names and len(elements[0]):
+        elements = list(elements[0])
+    return xml_texts(elements)
+
+
+def xml_elements(text: str) -> list[Element]:
+    """The outermost elements of an XML text, which needs no single root."""
+    from defusedxml import DefusedXmlException
+    from defusedxml.ElementTree import fromstring
+
+    _check_size(text)
+    body = _XML_HEAD.sub("", text.removeprefix("\ufeff"), count=1)
+    try:
+        # The paper's documents have no root element; one more around a root does no harm.
+        root = fromstring(f"<event>{body}</event>", forbid_dtd=True)
+    except ParseError as error:
+        raise EventError(f"the event is no XML: {error}") from None
+    except DefusedXmlException:
+        raise EventError(
+            "the event declares XML entities or a DTD, which are not allowed"
+        ) from None
+    return list(root)
+
+
+def xml_texts(elements: list[Element], depth: int = MAX_EVENT_DEPTH) -> dict[str, Any]:
+    """The texts of elements by their names, nested as they are."""
+    if depth == 0:
+        raise EventError(f"the event nests more than {MAX_EVENT_DEPTH} records")
+    record: dict[str, Any] = {}
+    for element in elements:
+        if element.tag in record:
+            raise EventError(f"the event names {element.tag!r} twice")
+        inner = list(element)
+        record[element.tag] = xml_texts(inner, depth - 1) if inner else (element.text or "").strip()
+    return record
+
+
+def _check_size(text: str) -> None:
+    if len(text) > MAX_EVENT_TEXT:
+        raise EventError(f"the text has {len(text):,} characters, the limit is {MAX_EVENT_TEXT:,}")

@@ -1,0 +1,127 @@
+"""Why an event matches a filter, or does not: the filter taken apart, with truths and values."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tamis.events import Row
+from tamis.language import ast
+from tamis.language.evaluate import compile_tree
+from tamis.language.expression import Expression
+from tamis.language.printer import print_tree
+from tamis.names import path_text
+from tamis.semantics import Semantics
+
+_LONGEST_TEXT = 60  # characters of an atom that is shown on one line
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A part of a filter: its text, whether it is true (None: unknown), and what it depends on."""
+
+    text: str
+    truth: bool | None
+    values: dict[str, Any]
+    parts: tuple["Step", ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The step as plain data, for JSON."""
+        plain: dict[str, Any] = {"text": self.text, "truth": self.truth}
+        if self.parts:
+            plain["parts"] = [part.to_dict() for part in self.parts]
+        else:
+            plain["values"] = self.values
+        return plain
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The answer of `Matcher.why`. ``print`` it, or take its parts."""
+
+    subscription: str | int
+    matched: bool
+    filter: str
+    semantics: str
+    notes: tuple[str, ...]
+    root: Step
+
+    def __str__(self) -> str:
+        verb = "matches" if self.matched else "does not match"
+        lines = [f"{self.subscription!r} {verb}: {_shortened(self.filter)}"]
+        lines += [f"  note   {note}" for note in self.notes]
+        rows = list(_lines(self.root, 0))
+        width = max(len(text) for text, _, _ in rows)
+        for text, truth, values in rows:
+            word = {True: "true", False: "false", None: "null"}[truth]
+            lines.append(f"  {word:<6} {text:<{width}}   {values}".rstrip())
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The explanation as plain data, for JSON."""
+        return {
+            "subscription": self.subscription,
+            "matched": self.matched,
+            "filter": self.filter,
+            "semantics": self.semantics,
+            "notes": list(self.notes),
+            "root": self.root.to_dict(),
+        }
+
+
+def explain(
+    subscription: str | int, expression: Expression, semantics: Semantics, event: Row
+) -> Explanation:
+    """Why a row, as it was read from an event, matches an expression or not."""
+    row = semantics.prepare(event)
+    return Explanation(
+        subscription,
+        semantics.condition(expression)(row),
+        str(expression),
+        semantics.name,
+        tuple(_notes(expression, semantics, event)),
+        _step(expression.tree, semantics, row),
+    )
+
+
+def _notes(expression: Expression, semantics: Semantics, event: Row) -> Iterator[str]:
+    for attribute in semantics.schema.attributes:
+        position = semantics.schema.positions[attribute.path]
+        if attribute.path not in expression.attributes or event[position] is not None:
+            continue
+        if semantics.name == "strict":
+            yield f"{attribute.name} is missing: no match, whatever the rest says (strict)"
+        elif semantics.name == "default":
+            default = semantics.defaults[position]
+            shown = "the special value ⊥" if default is None else repr(default)
+            yield f"{attribute.name} is missing and takes its default, {shown}"
+
+
+def _step(node: ast.Node, semantics: Semantics, row: Row) -> Step:
+    truth = compile_tree(node, semantics.schema, semantics.logic)(row)
+    if isinstance(node, ast.CONNECTIVES):
+        word = type(node).__name__.upper()
+        parts = tuple(_step(part, semantics, row) for part in ast.children(node))
+        return Step(word, truth, {}, parts)
+    values = {
+        path_text(path): row[semantics.schema.positions[path]]
+        for path in sorted(ast.attributes(node))
+    }
+    return Step(print_tree(node), truth, values)
+
+
+def _lines(step: Step, depth: int) -> Iterator[tuple[str, bool | None, str]]:
+    values = ", ".join(
+        f"{name} is missing" if value is None else f"{name} = {_shown(value)}"
+        for name, value in step.values.items()
+    )
+    yield "  " * depth + _shortened(step.text), step.truth, values
+    for part in step.parts:
+        yield from _lines(part, depth + 1)
+
+
+def _shown(value: Any) -> str:
+    return _shortened(repr(value))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 3] + "..."

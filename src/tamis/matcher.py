@@ -1,0 +1,323 @@
+"""The library's front door: subscriptions in, events in, matches out."""
+
+import gc
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tamis.engines import make_engine
+from tamis.errors import (
+    BulkError,
+    EventError,
+    ExpressionError,
+    OptionError,
+    SubscriptionError,
+    TamisError,
+    choose,
+    did_you_mean,
+)
+from tamis.events import EventReader, Row
+from tamis.explanation import Explanation, explain
+from tamis.language.expression import Expression
+from tamis.language.shapes import ShapeCache
+from tamis.schema import Schema, as_schema
+from tamis.semantics import Semantics
+from tamis.types import INT64_MAX, INT64_MIN
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Id = str | int
+T = TypeVar("T")
+
+OUTPUTS = ("pairs", "lists", "counts")
+
+
+class Matcher:
+    """Holds subscriptions and finds those that an event satisfies.
+
+    >>> import tamis
+    >>> m = tamis.Matcher({"company": "string", "price": "double"})
+    >>> m.subscribe("alice", "company IN ('IBM', 'Dell') AND price <= 1000")
+    >>> m.match({"company": "IBM", "price": 900})
+    ['alice']
+
+    `schema` is a `Schema`, a dict of names and types, or an Arrow or Spark schema. `engine` names
+    the algorithm; ``"auto"`` leaves the choice to tamis. `semantics` is what a missing attribute
+    means: ``"sql"``, ``"strict"``, ``"default"`` (with `defaults`, a value for each attribute) or
+    ``"total"``. `unknown` says what to do with attributes of an event that the schema does not
+    have: ``"ignore"`` them or ``"refuse"`` the event.
+
+    Ids are strings or 64-bit integers, of one kind in one matcher. Every call either does all of
+    what it says or raises a `TamisError` and changes nothing.
+    """
+
+    def __init__(
+        self,
+        schema: Schema | Mapping[str, str] | Any,
+        engine: str = "auto",
+        semantics: str = "sql",
+        *,
+        defaults: Mapping[str, Any] | None = None,
+        unknown: str = "ignore",
+    ) -> None:
+        self.schema = as_schema(schema)
+        self.meaning = Semantics(semantics, self.schema, defaults)
+        self._engine = make_engine(engine, self.meaning)
+        self.reader = EventReader(self.schema, unknown)
+        self._shapes = ShapeCache(self.schema)
+        self._expressions: dict[Id, Expression] = {}
+        self._handles: dict[Id, int] = {}
+        self._ids: dict[int, Id] = {}
+        self._next_handle = 0
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine at work; never ``"auto"``."""
+        return self._engine.name
+
+    @property
+    def semantics(self) -> str:
+        """The name of the semantics."""
+        return self.meaning.name
+
+    # --- subscriptions
+
+    def subscribe(self, subscription: Id, filter: str | Expression) -> None:  # noqa: A002
+        """Add a subscription, or replace the filter of one."""
+        self._check_id(subscription, self._kind_of_ids())
+        self._put(subscription, self._expression(filter))
+
+    def subscribe_many(self, subscriptions: Any) -> None:
+        """Add or replace many subscriptions: all of them or, if one is bad, none.
+
+        `subscriptions` is an iterable of ``(id, filter)``, a mapping of ids to filters, or a table
+        with the columns ``id`` and ``filter`` (Arrow, pandas, polars). Of rows with the same id the
+        last one counts. The error names every bad row.
+        """
+        ready: list[tuple[Id, Expression]] = []
+        failures: list[tuple[int, Any, TamisError]] = []
+        kind = self._kind_of_ids()
+        row = -1
+        with _collector_paused():
+            for row, pair in enumerate(_pairs_of(subscriptions)):
+                subscription: Any = None
+                try:
+                    subscription, text = _unpack(pair)
+                    kind = self._check_id(subscription, kind)
+                    ready.append((subscription, self._expression(text)))
+                except (SubscriptionError, ExpressionError) as error:
+                    failures.append((row, subscription, error))
+            if failures:
+                raise BulkError(failures, row + 1)
+            for subscription, expression in ready:
+                self._put(subscription, expression)
+
+    def unsubscribe(self, subscription: Id) -> None:
+        """Remove a subscription."""
+        self._known(subscription)
+        handle = self._handles.pop(subscription)
+        self._engine.remove(handle)
+        del self._ids[handle], self._expressions[subscription]
+
+    def get(self, subscription: Id, default: T | None = None) -> Expression | T | None:
+        """The filter of a subscription, or `default`."""
+        return self._expressions.get(subscription, default)
+
+    def __len__(self) -> int:
+        return len(self._expressions)
+
+    def __iter__(self) -> Iterator[Id]:
+        """The ids, in the order of their first subscription."""
+        return iter(self._expressions)
+
+    def __contains__(self, subscription: object) -> bool:
+        return subscription in self._expressions
+
+    def __repr__(self) -> str:
+        return (
+            f"<Matcher of {len(self)} subscriptions, engine {self.engine!r}, "
+            f"semantics {self.semantics!r}>"
+        )
+
+    # --- events
+
+    def match(self, event: Mapping[str, Any] | str | bytes) -> list[Id]:
+        """The ids of all subscriptions that an event satisfies, oldest first.
+
+        The event is a mapping of attributes to values, or the text of a JSON object or of an XML
+        document.
+        """
+        row = self.meaning.prepare(self.reader.row(event))
+        return [self._ids[handle] for handle in self._engine.match(row)]
+
+    def match_batch(self, events: Any, output: str = "pairs") -> "pa.Table":
+        """The matches of many events, as an Arrow table.
+
+        `events` is an Arrow table or record batch, a pandas or polars frame, anything else that
+        speaks Arrow, or an iterable of what `match` takes. Events are numbered from 0. `output` is
+
+        * ``"pairs"``: columns ``event``, ``subscription``; a row for each match,
+        * ``"lists"``: columns ``event``, ``subscriptions``; a row for each event,
+        * ``"counts"``: columns ``event``, ``count``; a row for each event.
+
+        Within an event, subscriptions come oldest first.
+        """
+        return self.match_rows(self._rows(events), output)
+
+    def match_rows(
+        self, rows: Sequence[Row], output: str = "pairs", numbers: Sequence[int] | None = None
+    ) -> "pa.Table":
+        """`match_batch` for events that `reader` and `meaning` have read and prepared.
+
+        `numbers` are the numbers of the events, for callers that left some out.
+        """
+        import pyarrow as pa
+
+        choose("output", output, OUTPUTS)
+        matches = list(self._engine.match_many(rows))
+        if numbers is None:
+            numbers = range(len(rows))
+        counts = [len(found) for found in matches]
+        events = pa.array(numbers, pa.int64())
+        if output == "counts":
+            return pa.table({"event": events, "count": pa.array(counts, pa.int64())})
+        ids = self._ids
+        found = pa.array([ids[h] for one in matches for h in one], self._id_type())
+        if output == "lists":
+            ends = pa.array(itertools.accumulate(counts, initial=0), pa.int64())
+            lists = pa.LargeListArray.from_arrays(ends, found)
+            return pa.table({"event": events, "subscriptions": lists})
+        repeated = [n for n, count in zip(numbers, counts, strict=True) for _ in range(count)]
+        return pa.table({"event": pa.array(repeated, pa.int64()), "subscription": found})
+
+    def why(self, subscription: Id, event: Mapping[str, Any] | str | bytes) -> Explanation:
+        """Why an event does or does not match a subscription, atom by atom."""
+        self._known(subscription)
+        row = self.reader.row(event)
+        return explain(subscription, self._expressions[subscription], self.meaning, row)
+
+    # --- inside
+
+    def _rows(self, events: Any) -> list[Row]:
+        from tamis.columns import as_table, table_rows
+
+        table = as_table(events)
+        if table is not None:
+            refuse = self.reader.refuse_unknown
+            read: Iterable[Row] = table_rows(table, self.schema, refuse_unknown=refuse)
+        elif isinstance(events, Mapping | str | bytes) or not isinstance(events, Iterable):
+            raise OptionError(
+                "match_batch takes a table or an iterable of events, not "
+                f"{type(events).__name__}; match takes a single event"
+            )
+        else:
+            read = map(self.reader.row, events)
+        rows: list[Row] = []
+        try:
+            rows.extend(map(self.meaning.prepare, read))  # keeps what came before an error
+        except EventError as error:
+            raise (error if error.row is not None else error.at(len(rows))) from None
+        return rows
+
+    def _expression(self, filter_: Any) -> Expression:
+        if isinstance(filter_, Expression):
+            if filter_.schema != self.schema:
+                raise SubscriptionError(
+                    "the expression was parsed with another schema than this matcher's"
+                )
+            return filter_
+        return self._shapes.parse(filter_)
+
+    def _put(self, subscription: Id, expression: Expression) -> None:
+        handle = self._handles.get(subscription)
+        if handle is None:
+            handle = self._next_handle
+            self._next_handle += 1
+            self._handles[subscription] = handle
+            self._ids[handle] = subscription
+        else:
+            self._engine.remove(handle)
+        self._engine.add(handle, expression)
+        self._expressions[subscription] = expression
+
+    def _known(self, subscription: Id) -> None:
+        if subscription in self._expressions:
+            return
+        hint = None
+        if isinstance(subscription, str) and len(self) < 10_000:
+            hint = did_you_mean(subscription, (id_ for id_ in self if isinstance(id_, str)))
+        raise SubscriptionError(f"no subscription {subscription!r}" + (f"; {hint}" if hint else ""))
+
+    def _kind_of_ids(self) -> type | None:
+        return type(next(iter(self._expressions))) if self._expressions else None
+
+    def _id_type(self) -> "pa.DataType":
+        import pyarrow as pa
+
+        return pa.int64() if self._kind_of_ids() is int else pa.string()
+
+    @staticmethod
+    def _check_id(subscription: Any, kind: type | None) -> type:
+        if type(subscription) not in {str, int}:
+            raise SubscriptionError(
+                f"a subscription id is a string or an integer, not {type(subscription).__name__}"
+            )
+        if isinstance(subscription, int) and not INT64_MIN <= subscription <= INT64_MAX:
+            raise SubscriptionError(f"the subscription id {subscription} does not fit 64 bits")
+        if isinstance(subscription, str):
+            try:
+                subscription.encode()
+            except UnicodeEncodeError:
+                raise SubscriptionError("a subscription id is no valid Unicode text") from None
+        if kind is not None and type(subscription) is not kind:
+            words = {str: "strings", int: "integers"}
+            raise SubscriptionError(
+                f"the ids of this matcher are {words[kind]}, and {subscription!r} is not"
+            )
+        return type(subscription)
+
+
+def _pairs_of(subscriptions: Any) -> Iterable[Any]:
+    if isinstance(subscriptions, Mapping):
+        return subscriptions.items()
+    if isinstance(subscriptions, list | tuple | Iterator):
+        return subscriptions
+    from tamis.columns import as_table
+
+    table = as_table(subscriptions)
+    if table is None:
+        if isinstance(subscriptions, Iterable) and not isinstance(subscriptions, str | bytes):
+            return subscriptions
+        raise OptionError(
+            "subscribe_many takes (id, filter) pairs, a mapping or a table, not "
+            f"{type(subscriptions).__name__}"
+        )
+    for name in ("id", "filter"):
+        if name not in table.column_names:
+            raise OptionError(
+                f"the table of subscriptions lacks the column {name!r}; "
+                f"it has {', '.join(table.column_names)}"
+            )
+    return zip(table["id"].to_pylist(), table["filter"].to_pylist(), strict=True)
+
+
+def _unpack(pair: Any) -> tuple[Any, Any]:
+    try:
+        subscription, text = pair
+    except (TypeError, ValueError):
+        raise SubscriptionError(f"expected (id, filter), got {str(pair)[:60]!r}") from None
+    return subscription, text
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Millions of objects that all stay alive make the cyclic collector walk them for nothing."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -1,0 +1,91 @@
+"""Four meanings of a missing attribute (BDD paper, section 4).
+
+========= ================ =========================================================================
+name      in the paper     an event matches a filter iff
+========= ================ =========================================================================
+sql       NULL (JMS)       the filter is true in Kleene's logic, where missing is NULL
+strict    StSL             the event has every attribute that *occurs* in the filter, which is true
+default   DeSL             the filter is true of the event filled up with a default per attribute
+total     SiSL             the filter is true; an event that misses an attribute is an error
+========= ================ =========================================================================
+
+Strict adequacy is syntactic: ``price < 1000 OR price > 500`` is true of every price and still does
+not match an event without one (the paper's example 5). A default of None is the paper's ⊥: a value
+of its own that equals no constant and is in order with none; ``IS NULL`` tests for it, and negation
+is plain.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tamis.errors import EventError, OptionError, choose, did_you_mean
+from tamis.events import Row
+from tamis.language.evaluate import Logic, compile_tree
+from tamis.language.expression import Expression
+from tamis.schema import Schema
+from tamis.values import value_reader
+
+NAMES = ("sql", "strict", "default", "total")
+
+
+class Semantics:
+    """One of the four, over one schema."""
+
+    def __init__(
+        self, name: str, schema: Schema, defaults: Mapping[str, Any] | None = None
+    ) -> None:
+        self.name = choose("semantics", name, NAMES)
+        self.schema = schema
+        self.logic = Logic.CLASSICAL if name == "default" else Logic.KLEENE
+        self.defaults: Row = ()
+        if name == "default":
+            self.defaults = _read_defaults(schema, defaults)
+        elif defaults is not None:
+            raise OptionError(f'defaults belong to semantics="default", not to {name!r}')
+
+    def prepare(self, row: Row) -> Row:
+        """The row that filters are asked about; refuses a partial one if it must be total."""
+        if self.name == "default":
+            return tuple(
+                default if value is None else value
+                for value, default in zip(row, self.defaults, strict=True)
+            )
+        if self.name == "total" and None in row:
+            missing = [
+                a.name for a, v in zip(self.schema.attributes, row, strict=True) if v is None
+            ]
+            raise EventError(
+                f"the event misses {', '.join(missing[:5])}"
+                + (", ..." if len(missing) > 5 else "")
+                + ', and semantics="total" allows no missing attribute'
+            )
+        return row
+
+    def condition(self, expression: Expression) -> Callable[[Row], bool]:
+        """A function that tells whether a prepared row matches."""
+        evaluate = compile_tree(expression.tree, self.schema, self.logic)
+        if self.name != "strict":
+            return lambda row: evaluate(row) is True
+        needed = [self.schema.positions[path] for path in expression.attributes]
+        return lambda row: all(row[n] is not None for n in needed) and evaluate(row) is True
+
+
+def _read_defaults(schema: Schema, defaults: Mapping[str, Any] | None) -> Row:
+    if defaults is None:
+        raise OptionError(
+            'semantics="default" needs defaults={...}, a value for each attribute; '
+            "None stands for the special value that is equal to nothing"
+        )
+    for name in defaults:
+        if name not in schema:
+            raise OptionError(
+                f"defaults name an unknown attribute {name!r}; {did_you_mean(name, schema)}"
+            )
+    values = {schema[name].path: value for name, value in defaults.items()}
+    missing = [a.name for a in schema.attributes if a.path not in values]
+    if missing:
+        raise OptionError(f"defaults lack {', '.join(missing)}")
+    try:
+        return tuple(value_reader(a)(values[a.path]) for a in schema.attributes)
+    except EventError as error:
+        raise OptionError(f"defaults: {error}") from None

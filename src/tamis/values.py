@@ -1,0 +1,156 @@
+"""Values of events: checked against the schema and brought into the form that engines use.
+
+Inside tamis an int is a Python int within 64 bits, a double a float, a string a str that is valid
+Unicode, a bool a bool, a timestamp an int of microseconds since 1970 in UTC, and a missing value
+None.
+"""
+
+import numbers
+from collections.abc import Callable
+from datetime import date, datetime
+from typing import Any
+
+from tamis.errors import EventError, did_you_mean
+from tamis.schema import Attribute, Enumeration
+from tamis.timestamps import timestamp_from_datetime, timestamp_from_text
+from tamis.types import INT64_MAX, INT64_MIN, Kind
+
+Reader = Callable[[Any], Any]
+
+_TRUTHS = {"true": True, "false": False, "1": True, "0": False}
+
+
+def value_reader(attribute: Attribute) -> Reader:
+    """A function that checks and converts the values of one attribute."""
+    return _with_domain(attribute, _READERS[attribute.type.kind])
+
+
+def text_reader(attribute: Attribute) -> Reader:
+    """The same for values that arrive as text, from CSV or XML; only a string can be empty."""
+    read = _with_domain(attribute, _TEXT_READERS[attribute.type.kind])
+    if attribute.type.kind is Kind.STRING:
+        return read
+    return lambda text: None if text == "" else read(text)
+
+
+def _with_domain(attribute: Attribute, read: Callable[[Any], Any]) -> Reader:
+    def reader(value: Any) -> Any:
+        if value is None:
+            return None
+        try:
+            result = read(value)
+        except (TypeError, ValueError, OverflowError) as error:
+            reason = f": {error}" if str(error) else ""
+            raise EventError(
+                f"attribute {attribute.name} expects {attribute}, got {_shown(value)}{reason}"
+            ) from None
+        if attribute.domain is not None and result is not None:
+            check_domain(attribute, result)
+        return result
+
+    return reader
+
+
+def check_domain(attribute: Attribute, value: Any) -> None:
+    """Refuse a value that lies outside the domain of its attribute."""
+    domain = attribute.domain
+    if domain is None or value in domain:
+        return
+    hint = did_you_mean(value, domain.values) if isinstance(domain, Enumeration) else None
+    raise EventError(
+        f"attribute {attribute.name}: {_shown(value)} lies outside the domain {domain}"
+        + (f"; {hint}" if hint else "")
+    )
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    text = text if len(text) <= 60 else text[:57] + "..."
+    return f"{text} ({type(value).__name__})"
+
+
+def _read_int(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError
+    whole = int(value)
+    if not INT64_MIN <= whole <= INT64_MAX:
+        raise ValueError("it does not fit 64 bits")
+    return whole
+
+
+def _read_double(value: Any) -> float:
+    if type(value) is float:
+        return value
+    if isinstance(value, bool) or not (
+        isinstance(value, numbers.Real) or type(value).__name__ == "Decimal"
+    ):
+        raise TypeError
+    return float(value)
+
+
+def _read_string(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError("it is no valid Unicode text") from None
+    return str(value)
+
+
+def _read_bool(value: Any) -> bool:
+    if isinstance(value, bool) or type(value).__name__ in {"bool", "bool_"}:
+        return bool(value)
+    raise TypeError
+
+
+def _read_timestamp(value: Any) -> int | None:
+    if isinstance(value, str):
+        return _timestamp_of_text(value)
+    if isinstance(value, datetime | date):
+        if value != value:  # noqa: PLR0124 - NaT of pandas
+            return None
+        return timestamp_from_datetime(value)
+    raise TypeError("write a datetime or a text such as '2024-01-31 12:30:00'")
+
+
+def _timestamp_of_text(text: str) -> int:
+    moment = timestamp_from_text(text)
+    if moment is None:
+        raise ValueError("write '2024-01-31 12:30:00', with a zone Z or +01:00 if it is not UTC")
+    return moment
+
+
+def _int_of_text(text: str) -> int:
+    if "_" in text:  # Python's own reading of digits would take it
+        raise ValueError
+    return _read_int(int(text[:100]))
+
+
+def _double_of_text(text: str) -> float:
+    if "_" in text:
+        raise ValueError
+    return float(text)
+
+
+def _bool_of_text(text: str) -> bool:
+    word = text.strip().lower()
+    if word not in _TRUTHS:
+        raise ValueError("write true or false")
+    return _TRUTHS[word]
+
+
+_READERS: dict[Kind, Reader] = {
+    Kind.INT: _read_int,
+    Kind.DOUBLE: _read_double,
+    Kind.STRING: _read_string,
+    Kind.BOOL: _read_bool,
+    Kind.TIMESTAMP: _read_timestamp,
+}
+_TEXT_READERS: dict[Kind, Reader] = {
+    Kind.INT: _int_of_text,
+    Kind.DOUBLE: _double_of_text,
+    Kind.STRING: _read_string,
+    Kind.BOOL: _bool_of_text,
+    Kind.TIMESTAMP: _timestamp_of_text,
+}
