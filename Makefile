@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format types bench lock clean
+.PHONY: help demo test fuzz lint format types bench lock clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ demo: $(READY) ## match a small stream of stock quotes
 
 test: $(READY) ## run every test
 	$(BIN)/python -m pytest
+
+fuzz: $(READY) ## run the property tests with new random cases, many more of them
+	TAMIS_HYPOTHESIS=fuzz $(BIN)/python -m pytest -m "not spark" tests
 
 lint: $(READY) ## check style
 	$(BIN)/ruff check .

@@ -36,16 +36,16 @@ INTS = [0, 1, -1, 2, 3, 5, 10, 250, 2**31 - 1, -(2**31), 2**31, 2**53, 2**53 + 1
 DOUBLES = [0.0, -0.0, 1.0, -1.0, 0.1, 0.5, 2.5, 3.0, 10.0, 1e-300, 5e-324, 1e300, -1e300, 2.0**53,
            2.0**63, math.inf, -math.inf, math.nan]  # fmt: skip
 STRINGS = ["", "a", "b", "aa", "ab", "abc", "A", "IBM", "ibm", "a%", "a_b", "%", "_", "\\", "a\\b",
-           "it's", '"', "`", "a\nb", "\n", "a\n", "\r\n", "é", "É", "ß", "ǅ", "İ", "Σς", "日本", "😀",
-           " a ", "\t", "\x00", "\x0b", "null", "10", "--", "/*"]  # fmt: skip
+           "it's", '"', "`", "a\nb", "\n", "a\n", "\r\n", "é", "É", "ß", "ǅ", "İ", "Σς", "日本",
+           "😀", " a ", "\t", "\x00", "\x0b", "null", "10", "--", "/*"]  # fmt: skip
 MOMENTS = [0, 1, -1, 1_704_067_200_000_000, 1_704_067_200_000_001, 1_706_745_599_999_999,
            -62_135_596_800_000_000, 253_402_300_799_999_999]  # fmt: skip
 
 LIKE_PATTERNS = ["%", "", "a", "a%", "%a", "%a%", "_", "__", "a_", "_b%", "%a%b%", "a\\%", "%\\_%",
                  "\\\\", "%\\\\%", "a%b", "%é%", "_%_", "\n%", "%'%"]  # fmt: skip
-REGEXES = ["a", "^a", "a$", "^a*$", ".", "^.$", "a.b", "[ab]+", "[^a]", "\\s", "^\\S+$", "\\d+", "a|b$",
-           "(a|b)c", "^$", "\\.", "(?s)a.b", "(?i)IBM", "\\bab\\b", "\\u0061", "é", "^[A-Z]{3}$", "a{2}",
-           "\\Qa%\\E", "(?:a|b)$", "$", "[\\s]", "x*"]  # fmt: skip
+REGEXES = ["a", "^a", "a$", "^a*$", ".", "^.$", "a.b", "[ab]+", "[^a]", "\\s", "^\\S+$",
+           "\\d+", "a|b$", "(a|b)c", "^$", "\\.", "(?s)a.b", "(?i)IBM", "\\bab\\b", "\\u0061",
+           "é", "^[A-Z]{3}$", "a{2}", "\\Qa%\\E", "(?:a|b)$", "$", "[\\s]", "x*"]  # fmt: skip
 
 
 def values(kind: str) -> SearchStrategy[object]:
@@ -63,6 +63,21 @@ def values(kind: str) -> SearchStrategy[object]:
 def rows(schema: Schema = SCHEMA) -> SearchStrategy[tuple[object, ...]]:
     """Events as rows, in the order of the schema."""
     return st.tuples(*(values(str(attribute.type)) for attribute in schema.attributes))
+
+
+def delicate_rows(schema: Schema = SCHEMA) -> list[tuple[object, ...]]:
+    """Rows in which every delicate value of every type occurs at least once."""
+    pools: dict[str, Sequence[object]] = {
+        "int": INTS, "double": DOUBLES, "string": STRINGS, "bool": [True, False],
+        "timestamp": MOMENTS,
+    }  # fmt: skip
+    return [
+        tuple(
+            pools[str(attribute.type)][(row + shift) % len(pools[str(attribute.type)])]
+            for shift, attribute in enumerate(schema.attributes)
+        )
+        for row in range(max(map(len, pools.values())))
+    ]
 
 
 def literals(kind: str) -> SearchStrategy[str]:

@@ -42,12 +42,17 @@ def _field_attributes(path: Path, arrow: pa.DataType, unsupported: str) -> Itera
             field = arrow.field(index)
             yield from _field_attributes((*path, field.name), field.type, unsupported)
         return
-    found = attribute_type(arrow)
+    yield from _attribute(path, attribute_type(arrow), str(arrow), unsupported)
+
+
+def _attribute(
+    path: Path, found: Type | None, column_type: str, unsupported: str
+) -> Iterator[Attribute]:
     if found is not None:
         yield Attribute(path, found)
     elif unsupported == "refuse":
         raise SchemaError(
-            f"column {path_text(path)} has the type {arrow}, which no filter can use; "
+            f"column {path_text(path)} has the type {column_type}, which no filter can use; "
             'leave it out, or pass unsupported="skip"'
         )
 
@@ -68,6 +73,28 @@ def attribute_type(arrow: pa.DataType) -> Type | None:
     if types.is_timestamp(arrow) or types.is_date(arrow):
         return TIMESTAMP
     return None
+
+
+# Spark's names of types; asking for names needs no PySpark here.
+_SPARK = {
+    "byte": INT, "short": INT, "integer": INT, "long": INT,
+    "float": DOUBLE, "double": DOUBLE, "decimal": DOUBLE,
+    "string": STRING, "char": STRING, "varchar": STRING,
+    "boolean": BOOL, "timestamp": TIMESTAMP, "timestamp_ntz": TIMESTAMP, "date": TIMESTAMP,
+}  # fmt: skip
+
+
+def spark_attributes(schema: Any, unsupported: str, path: Path = ()) -> Iterator[Attribute]:
+    """The attributes of a Spark schema."""
+    choose("treatment of unsupported columns", unsupported, ("refuse", "skip"))
+    for field in schema.fields:
+        inner, kind = (*path, field.name), field.dataType.typeName()
+        if kind == "struct":
+            yield from spark_attributes(field.dataType, unsupported, inner)
+        else:
+            yield from _attribute(
+                inner, _SPARK.get(kind), field.dataType.simpleString(), unsupported
+            )
 
 
 # --- events

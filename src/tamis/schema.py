@@ -130,9 +130,9 @@ class Schema(Mapping[str, Attribute]):
     @classmethod
     def from_spark(cls, schema: "StructType", *, unsupported: str = "refuse") -> "Schema":
         """The schema of a Spark DataFrame (``frame.schema``); see `from_arrow`."""
-        from pyspark.sql.pandas.types import to_arrow_schema
+        from tamis.columns import spark_attributes
 
-        return cls.from_arrow(to_arrow_schema(schema), unsupported=unsupported)
+        return cls.of_attributes(spark_attributes(schema, unsupported))
 
     def find(self, path: Path) -> Attribute | None:
         """The attribute at a path, or None."""

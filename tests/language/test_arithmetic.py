@@ -5,7 +5,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import DOUBLES, INTS
@@ -84,14 +84,12 @@ def test_the_type_of_an_operation_on_decimals(op, left, right, result):
 # --- whole numbers
 
 
-@settings(deadline=None)
 @given(st.integers())
 def test_whole_numbers_wrap_as_in_hardware(value):
     assert wrap(value, INT32) == ctypes.c_int32(value).value
     assert wrap(value, INT) == ctypes.c_int64(value).value
 
 
-@settings(deadline=None)
 @given(INT64S, INT64S)
 def test_operations_on_whole_numbers_are_those_of_hardware(x, y):
     assert operation("+", INT)(x, y) == ctypes.c_int64(x + y).value
@@ -160,7 +158,6 @@ def test_operations_on_doubles(x, op, y, result):
     assert repr(operation(op, DOUBLE)(x, y)) == repr(result)
 
 
-@settings(deadline=None)
 @given(st.sampled_from("+-*/%"), FLOATS, FLOATS)
 def test_operations_on_doubles_never_fail(op, x, y):
     result = operation(op, DOUBLE)(x, y)
@@ -221,7 +218,6 @@ def test_operations_on_decimals(x, op, y, digits, scale, result):
 SMALL_DECIMALS = st.decimals(-9999, 9999, places=3)
 
 
-@settings(deadline=None)
 @given(SMALL_DECIMALS, SMALL_DECIMALS)
 def test_sums_and_products_of_decimals_are_exact(x, y):
     seven = decimal_type(7, 3)
@@ -230,7 +226,6 @@ def test_sums_and_products_of_decimals_are_exact(x, y):
         assert Fraction(operation(op, decimal_result(op, seven, seven))(x, y)) == exact
 
 
-@settings(deadline=None)
 @given(SMALL_DECIMALS, SMALL_DECIMALS.filter(bool))
 def test_quotients_of_decimals_are_the_nearest(x, y):
     seven = decimal_type(7, 3)

@@ -2,9 +2,9 @@ import math
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
-from strategies import SCHEMA, filters
+from hypothesis import assume, given
 
+from strategies import SCHEMA, filters
 from tamis import parse
 from tamis.errors import TypeMismatch
 from tamis.language import ast
@@ -63,12 +63,12 @@ def test_the_children_of_a_node(text, count):
     assert len(ast.children(parse(text, SCHEMA).tree)) == count
 
 
-@settings(deadline=None, max_examples=60)
 @given(filters(depth=2))
 def test_a_node_rebuilt_from_its_children_is_the_same(text):
     try:
         tree = parse(text, SCHEMA).tree
-    except TypeMismatch:
-        return
+    except TypeMismatch as error:  # the one thing a generated filter may do wrong
+        assume("38 digits" not in (error.hint or ""))
+        raise
     for node in ast.walk(tree):
         assert ast.rebuild(node, ast.children(node)) == node

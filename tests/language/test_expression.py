@@ -1,7 +1,7 @@
 import pickle
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given
 
 import tamis
 from strategies import SCHEMA, filters
@@ -25,7 +25,7 @@ def test_a_schema_may_be_a_mapping():
 
 @pytest.mark.parametrize("schema", [None, "price double", ["price"], 5])
 def test_anything_else_is_no_schema(schema):
-    with pytest.raises(SchemaError, match="a schema is a tamis.Schema"):
+    with pytest.raises(SchemaError, match="a schema is a"):
         parse("TRUE", schema)
 
 
@@ -98,13 +98,13 @@ def test_the_attributes_of_an_expression(text, paths):
     assert parse(text, SCHEMA).attributes == paths
 
 
-@settings(deadline=None, max_examples=30)
 @given(filters(depth=1))
 def test_an_expression_can_be_pickled(text):
     try:
         expression = parse(text, SCHEMA)
-    except TypeMismatch:
-        return
+    except TypeMismatch as error:  # the one thing a generated filter may do wrong
+        assume("38 digits" not in (error.hint or ""))
+        raise
     copied = pickle.loads(pickle.dumps(expression))
     assert copied == expression
     assert str(copied) == str(expression)

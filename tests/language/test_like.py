@@ -1,7 +1,7 @@
 import re
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tamis.language.like import BadPattern, LikePattern, parse_like
@@ -124,7 +124,6 @@ def as_python_regex(pattern):
     )
 
 
-@settings(deadline=None, max_examples=300)
 @given(st.text(alphabet="ab%_", max_size=8), st.text(alphabet="ab\n", max_size=8))
 @example("%ab_b%a", "aabbabba")
 def test_agrees_with_a_backtracking_matcher(pattern, value):

@@ -1,7 +1,7 @@
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import STRINGS
@@ -206,7 +206,6 @@ def test_how_strings_are_written(value, text):
     assert string_text(value) == text
 
 
-@settings(deadline=None)
 @given(st.sampled_from(STRINGS) | st.text() | st.text(alphabet="a'\"\\%_nu0\n`", max_size=12))
 def test_a_written_string_is_one_token_and_reads_back(value):
     token, end = tokenize(string_text(value))
@@ -214,7 +213,6 @@ def test_a_written_string_is_one_token_and_reads_back(value):
     assert string_value(token.text) == value
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="ab'\" ", max_size=12))
 def test_a_doubled_quote_is_a_quote(value):
     assert string_value("'" + value.replace("'", "''") + "'") == value

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.language.like import BadPattern
@@ -263,7 +263,6 @@ def test_deep_groups_end_before_their_dollar(depth):
     assert found("(" * depth + "a$" + ")" * depth, "ba\n")
 
 
-@settings(deadline=None, max_examples=300)
 @given(
     st.lists(st.sampled_from([*"ab.$^|()[]{}*+?-\\,12", r"\s", r"\Q", "(?s)", "(?", r"\u"])).map(
         "".join
@@ -278,7 +277,6 @@ def test_every_pattern_answers_or_is_refused(pattern, value):
     assert isinstance(search(value), bool)
 
 
-@settings(deadline=None)
 @given(st.text(), st.text(max_size=3), st.text(max_size=3))
 def test_a_quoted_pattern_is_found_where_it_stands(value, before, after):
     quoted = r"\E\\E\Q".join(value.split(r"\E"))

@@ -86,7 +86,7 @@ MISMATCHES = [
     ("level >= 1e300", "1e300", "1e+300 lies outside the domain", None),
     ("level IN (1, 2, 300)", "300", "300 lies outside the domain", None),
     ("level BETWEEN 1 AND 300", "300", "300 lies outside the domain", None),
-    ("side = 'bye'", "'bye'", "'bye' lies outside the domain enum('buy', 'sell', 'it''s')", "'buy'"),
+    ("side = 'bye'", "'bye'", "'bye' lies outside the domain enum('buy', 'sell', 'it''s')", "buy"),
     ("side IN ('buy', 'Sell')", "'Sell'", "'Sell' lies outside", "did you mean 'sell'?"),
 ]  # fmt: skip
 

@@ -149,45 +149,38 @@ def _bisect(holds: Callable[[int], bool]) -> int:
 
 
 def _membership(node: ast.In, *, negated: bool) -> Node:
-    operand = node.operand
-    if operand.type == BOOL or (isinstance(operand, ast.Cast) and operand.operand.type == INT):
-        return _membership_by_comparison(node, negated=negated)
+    operand = node.operand.operand if isinstance(node.operand, ast.Cast) else node.operand
+    if operand.type in {BOOL, INT}:
+        return _discrete_membership(node, operand, negated=negated)
     items = {_sort_key(item): item for item in node.items if isinstance(item, ast.Literal)}
-    if len(items) < len(node.items) and len(items) == 0:  # pragma: no cover - folded before
-        return FALSE
-    ordered = tuple(items[key] for key in sorted(items))
-    if len(ordered) == 1:
-        return _comparison(ast.Compare("<>" if negated else "=", operand, ordered[0]))
-    whole = ast.In(operand, ordered)
-    return ast.Not(whole) if negated else whole
+    return _set(node.operand, [items[key] for key in sorted(items)], negated=negated)
 
 
-def _membership_by_comparison(node: ast.In, *, negated: bool) -> Node:
-    """Members that are no constants of the attribute's own type are compared one by one."""
+def _discrete_membership(node: ast.In, operand: Node, *, negated: bool) -> Node:
+    """Members of another type (i IN (1, 1.5, 2e0)) are compared first, to find what they mean."""
     tests = [_comparison(ast.Compare("=", node.operand, item)) for item in node.items]
-    values = [
-        test.right
+    tests = [test for test in tests if test != FALSE]
+    values = {
+        test.right.value: test.right
         for test in tests
         if isinstance(test, ast.Compare) and isinstance(test.right, ast.Literal)
-    ]
-    rest = [test for test in tests if not isinstance(test, ast.Compare) and test != FALSE]
-    bare = node.operand.operand if isinstance(node.operand, ast.Cast) else node.operand
-    if not rest and values:
-        if node.operand.type == BOOL and len({value.value for value in values}) == 2:
-            return FALSE if negated else ast.Not(ast.IsNull(bare))
-        return (
-            _membership(ast.In(bare, tuple(values)), negated=negated)
-            if bare.type != BOOL
-            else (ast.Compare("=", bare, values[0] if not negated else _other(values[0])))
-        )
-    if negated:
-        parts = tuple(_comparison(ast.Compare("<>", node.operand, item)) for item in node.items)
-        return ast.And(parts)
-    return ast.Or(tuple(tests))
+    }
+    if all(isinstance(test, ast.Compare) for test in tests):
+        if not values or (len(values) == 2 and operand.type == BOOL):
+            always = bool(values) != negated
+            return ast.Not(ast.IsNull(operand)) if always else FALSE
+        ordered = [values[value] for value in sorted(values, key=int)]  # type: ignore[arg-type]
+        return _set(operand, ordered, negated=negated)
+    if not negated:
+        return ast.Or(tuple(tests))
+    return ast.And(tuple(_comparison(ast.Compare("<>", node.operand, item)) for item in node.items))
 
 
-def _other(truth: ast.Literal) -> ast.Literal:
-    return FALSE if truth == TRUE else TRUE
+def _set(operand: Node, items: list[ast.Literal], *, negated: bool) -> Node:
+    if len(items) == 1:
+        return _comparison(ast.Compare("<>" if negated else "=", operand, items[0]))
+    whole = ast.In(operand, tuple(items))
+    return ast.Not(whole) if negated else whole
 
 
 def _sort_key(item: ast.Literal) -> Any:

@@ -137,7 +137,7 @@ def _unescape(found: re.Match[str]) -> str:
 
 
 def string_text(value: str) -> str:
-    """How a filter writes a string; `string_value` reads it back.
+    r"""How a filter writes a string; `string_value` reads it back.
 
     >>> print(string_text("it's"))
     'it\'s'

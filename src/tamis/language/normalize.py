@@ -58,11 +58,11 @@ class _TooLarge(Exception):
 def expand_abbreviations(node: Node, _logic: Logic) -> Node:
     """Say with fewer words.
 
-    >>> # x BETWEEN 1 AND 2  ->  x >= 1 AND x <= 2
-    >>> # x <> 1             ->  NOT x = 1
-    >>> # x IN (1, y, NULL)  ->  x IN (1) OR x = y OR NULL
-    >>> # x <=> y            ->  (x = y) IS TRUE OR x IS NULL AND y IS NULL
-    >>> # (x > 1) = b        ->  (x > 1) AND b OR NOT x > 1 AND NOT b
+    * ``x BETWEEN 1 AND 2`` becomes ``x >= 1 AND x <= 2``
+    * ``x <> 1`` becomes ``NOT x = 1``
+    * ``x IN (1, y, NULL)`` becomes ``x IN (1) OR x = y OR NULL``
+    * ``x <=> y`` becomes ``(x = y) IS TRUE OR x IS NULL AND y IS NULL``
+    * ``(x > 1) = b`` becomes ``(x > 1) AND b OR NOT x > 1 AND NOT b``
     """
     return _bottom_up(node, _expand)
 
@@ -143,9 +143,9 @@ def _fails(node: Node) -> Node:
 def fold_constants(node: Node, logic: Logic) -> Node:
     """Compute what does not depend on the event.
 
-    >>> # x > 2 + 3          ->  x > 5
-    >>> # x > 1 AND 2 < 1    ->  FALSE
-    >>> # x = NULL           ->  NULL
+    * ``x > 2 + 3`` becomes ``x > 5``
+    * ``x > 1 AND 2 < 1`` becomes ``FALSE``
+    * ``x = NULL`` becomes ``NULL``
     """
     return _bottom_up(node, lambda part: _fold(part, logic))
 
@@ -216,9 +216,9 @@ _SWAP = {
 def push_negations(node: Node, logic: Logic) -> Node:
     """Move NOT, IS TRUE and their kind down to the predicates.
 
-    >>> # NOT (x < 1 AND y = 2)    ->  x >= 1 OR y <> 2
-    >>> # (x < 1) IS NOT TRUE      ->  x >= 1 OR x IS NULL
-    >>> # NOT x < 1, classical     ->  x >= 1 OR x IS NULL
+    * ``NOT (x < 1 AND y = 2)`` becomes ``x >= 1 OR y <> 2``
+    * ``(x < 1) IS NOT TRUE`` becomes ``x >= 1 OR x IS NULL``
+    * ``NOT x < 1, classical`` becomes ``x >= 1 OR x IS NULL``
     """
     return _Pushing(logic).ask(node, _Want.TRUE)
 
@@ -263,9 +263,13 @@ class _Pushing:
 
     def null_test(self, operand: Node, *, positive: bool) -> Node:
         if not _is_condition(operand):
-            return is_null(operand) if positive else _none_null(operand)
+            null = is_null(operand)
+            return null if positive else _not_null(null)
         if self.classical:
             return FALSE if positive else TRUE
+        if not isinstance(operand, ast.And | ast.Or | ast.Not | ast.IsTruth | ast.IsNull):
+            null = _some_null(operand)  # a predicate is unknown when a value of it is
+            return null if positive else _not_null(null)
         wants = (_Want.NOT_TRUE, _Want.NOT_FALSE) if positive else (_Want.TRUE, _Want.FALSE)
         chain = ast.And if positive else ast.Or
         return chain(tuple(self.ask(operand, want) for want in wants))
@@ -308,8 +312,8 @@ def _some_null(predicate: Node) -> Node:
 def is_null(value: Node) -> Node:
     """When a value is null, in terms of attributes where that is plain.
 
-    >>> # lower(s) IS NULL  ->  s IS NULL
-    >>> # i / j IS NULL     stays: it is null also where j is 0
+    * ``lower(s) IS NULL`` becomes ``s IS NULL``
+    * ``i / j IS NULL`` stays: it is null also where j is 0
     """
     match value:
         case ast.Literal(constant, _):
@@ -324,14 +328,6 @@ def is_null(value: Node) -> Node:
             return ast.Or((is_null(left), is_null(right)))
         case _:
             return ast.IsNull(value)
-
-
-def _none_null(value: Node) -> Node:
-    match is_null(value):
-        case ast.Or(items):
-            return ast.And(tuple(_not_null(item) for item in items))
-        case single:
-            return _not_null(single)
 
 
 def _not_null(test: Node) -> Node:
@@ -350,8 +346,8 @@ def _not_null(test: Node) -> Node:
 def canonical_predicates(node: Node, logic: Logic) -> Node:
     """Write every predicate in its one canonical way; see `canonical`.
 
-    >>> # 5 > i            ->  i <= 4
-    >>> # s LIKE 'ab%'     ->  startswith(s, 'ab')
+    * ``5 > i`` becomes ``i <= 4``
+    * ``s LIKE 'ab%'`` becomes ``startswith(s, 'ab')``
     """
     if isinstance(node, ast.And | ast.Or):
         return type(node)(tuple(canonical_predicates(item, logic) for item in node.items))
@@ -361,7 +357,7 @@ def canonical_predicates(node: Node, logic: Logic) -> Node:
 def flatten(node: Node, logic: Logic) -> Node:
     """Make chains of chains one chain, without doubles, TRUE and FALSE.
 
-    >>> # a AND (b AND a)  ->  a AND b
+    * ``a AND (b AND a)`` becomes ``a AND b``
     """
     if not isinstance(node, ast.And | ast.Or):
         return node

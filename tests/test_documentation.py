@@ -1,0 +1,127 @@
+"""What the documentation shows is run: its code, its commands, its examples."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tamis
+
+ROOT = Path(__file__).parent.parent
+PAGES = ["README.md", "docs/language.md", "CONTRIBUTING.md"]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page, kind):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return [body for language, body in BLOCK.findall(text) if language == kind]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/language.md"])
+def test_python_blocks_run_and_say_what_they_promise(page, capsys):
+    """A comment behind an expression is its value: ``m.match(e)   # ['alice']``.
+
+    What a block prints stands on the page, too.
+    """
+    names = {}
+    found = blocks(page, "python")
+    assert found
+    for body in found:
+        for statement in statements(body):
+            source, _, promise = statement.partition("   # ")
+            if promise and is_expression(source):
+                assert repr(eval(source, names)) == promise.strip(), source  # noqa: S307
+            else:
+                exec(statement, names)  # noqa: S102
+    assert capsys.readouterr().out in (ROOT / page).read_text(encoding="utf-8")
+
+
+def statements(body):
+    lines, gathered = [], ""
+    for line in body.splitlines():
+        gathered += line + "\n"
+        try:
+            compile(gathered, "block", "exec")
+        except SyntaxError:
+            continue
+        if gathered.strip():
+            lines.append(gathered.rstrip())
+        gathered = ""
+    assert not gathered.strip(), f"not Python: {gathered}"
+    return lines
+
+
+def test_the_error_that_the_readme_shows():
+    with pytest.raises(tamis.TypeMismatch) as caught:
+        tamis.parse("company = 'x' AND prise < 3", {"company": "string", "price": "double"})
+    assert str(caught.value) in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def is_expression(source):
+    try:
+        compile(source.strip(), "line", "eval")
+    except SyntaxError:
+        return False
+    return True
+
+
+def commands():
+    for page in PAGES:
+        for body in blocks(page, "console"):
+            yield from ((page, line[2:]) for line in body.splitlines() if line.startswith("$ "))
+
+
+@pytest.mark.parametrize(("page", "command"), list(commands()))
+def test_commands_run(page, command, tmp_path):
+    """Those of `make` in the repository, those of `tamis` in a folder with the README's files."""
+    words = shlex.split(command, comments=True)
+    if words[0] == "make":
+        # Only demo is run: the others would run this test again, or reach beyond the suite.
+        dry = [] if words[1:] == ["demo"] else ["--dry-run"]
+        call, folder = [*words, *dry], ROOT
+    else:
+        assert words[0] == "tamis", command
+        write_example_files(tmp_path)
+        call, folder = [str(Path(sys.executable).parent / "tamis"), *words[1:]], tmp_path
+    answer = subprocess.run(call, cwd=folder, capture_output=True, text=True, check=False)
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout
+
+
+def write_example_files(folder):
+    for body in blocks("README.md", "text"):
+        name, content = body.split("\n", 1)
+        if re.fullmatch(r"\w+\.\w+:", name):
+            (folder / name[:-1]).write_text(content, encoding="utf-8")
+
+
+@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
+def test_examples_run(example, tmp_path):
+    answer = subprocess.run(
+        [sys.executable, str(example)], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout
+
+
+def module_names():
+    packages = pkgutil.walk_packages(tamis.__path__, "tamis.")
+    return ["tamis", *(m.name for m in packages if not m.name.endswith("__main__"))]
+
+
+@pytest.mark.parametrize("name", module_names())
+def test_docstrings_are_true(name):
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("*.md")) + sorted(ROOT.glob("docs/**/*.md")))
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), target
