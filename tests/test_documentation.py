@@ -74,11 +74,11 @@ def is_expression(source):
 def commands():
     for page in PAGES:
         for body in blocks(page, "console"):
-            yield from ((page, line[2:]) for line in body.splitlines() if line.startswith("$ "))
+            yield from (line[2:] for line in body.splitlines() if line.startswith("$ "))
 
 
-@pytest.mark.parametrize(("page", "command"), list(commands()))
-def test_commands_run(page, command, tmp_path):
+@pytest.mark.parametrize("command", list(commands()))
+def test_commands_run(command, tmp_path):
     """Those of `make` in the repository, those of `tamis` in a folder with the README's files."""
     words = shlex.split(command, comments=True)
     if words[0] == "make":

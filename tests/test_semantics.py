@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import SCHEMA, filters, rows
 
+from strategies import SCHEMA, filters, rows
 from tamis import EventError, Matcher, OptionError, Schema, TypeMismatch, parse
 from tamis.semantics import NAMES, Semantics
 

@@ -1,11 +1,13 @@
 """The shape cache gives what the parser gives, for everything and always."""
 
+import pickle
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from strategies import SCHEMA, filters
-from tamis import ExpressionError, Schema, parse
+from tamis import Expression, ExpressionError, Schema, parse
 from tamis.language import shapes
 from tamis.language.shapes import ShapeCache, ShapedExpression
 
@@ -36,17 +38,20 @@ BROKEN = [
 
 
 def assert_same(text, schema, cache):
-    try:
-        expected = parse(text, schema)
-    except ExpressionError as error:
-        with pytest.raises(type(error)) as caught:
-            cache.parse(text)
-        assert str(caught.value) == str(error)
-    else:
-        found = cache.parse(text)
+    expected, found = outcome(parse, text, schema), outcome(cache.parse, text)
+    assert type(found) is type(expected) or isinstance(found, ShapedExpression)
+    assert str(found) == str(expected)
+    if isinstance(found, Expression):
         assert found == expected
-        assert str(found) == str(expected)
         assert found.attributes == expected.attributes
+        assert pickle.loads(pickle.dumps(found)) == expected
+
+
+def outcome(read, *arguments):
+    try:
+        return read(*arguments)
+    except ExpressionError as error:
+        return error
 
 
 @pytest.mark.parametrize("text", ATOMS + BROKEN)

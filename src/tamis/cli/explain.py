@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> None:
             "filter": str(expression),
             "attributes": {a.name: str(a) for a in used},
             "semantics": options.semantics,
-            "normal_form": print_tree(form),
+            "normal_form": print_tree(form, suffixes=False),
             "predicates": _predicates(form),
         }
         if why is not None:
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> None:
     _say(f"filter       {expression}")
     _say(f"attributes   {', '.join(f'{a.name} {a}' for a in used) or 'none'}{guessed}")
     _say(f"semantics    {options.semantics}")
-    _say(f"normal form  {print_tree(form)}")
+    _say(f"normal form  {print_tree(form, suffixes=False)}")
     _say(f"predicates   {len(_predicates(form))}")
     for predicate in _predicates(form):
         _say(f"  {predicate}")
@@ -70,7 +70,7 @@ def _predicates(form: ast.Node) -> list[str]:
         if isinstance(node, ast.And | ast.Or):
             stack.extend(reversed(node.items))
         elif not isinstance(node, ast.Literal):
-            found[print_tree(node)] = None
+            found[print_tree(node, suffixes=False)] = None
     return list(found)
 
 

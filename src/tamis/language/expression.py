@@ -54,6 +54,9 @@ class Expression:
     def __hash__(self) -> int:
         return hash(self.tree)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Expression, (self.tree, self.schema)
+
 
 def parse(text: str, schema: Schema | Mapping[str, str] | Any) -> Expression:
     """Read a filter over a schema.

@@ -18,80 +18,93 @@ from tamis.types import INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, Kind
 _PRIMARY = UNARY + 1
 
 
-def print_tree(node: Node) -> str:
-    """The text of a tree."""
-    return _print(node)[0]
+def print_tree(node: Node, *, suffixes: bool = True) -> str:
+    """The text of a tree.
+
+    Without `suffixes` a number is printed as people write it, ``10.0`` for ``10.0D``; it means the
+    same beside an attribute, and may mean something else inside arithmetic.
+    """
+    return _Printer(suffixes=suffixes).text(node)
 
 
-def _print(node: Node) -> tuple[str, int]:
-    """The text of a node and how tightly its outermost operator binds."""
-    match node:
-        case ast.Cast(operand, _):
-            return _print(operand)
-        case ast.Literal():
-            return literal_text(node), _PRIMARY
-        case ast.Attribute(path, _):
-            return path_text(path), _PRIMARY
-        case ast.Call(name, arguments, _):
-            return f"{name}({', '.join(map(print_tree, arguments))})", _PRIMARY
-        case ast.Negative(operand, _):
-            inner = f"({print_tree(operand)})" if _is_number(operand) else _at(operand, _PRIMARY)
-            return f"-{inner}", UNARY
-        case ast.Arithmetic(op, left, right, _):
-            power = SUM if op in {"+", "-"} else PRODUCT
-            return f"{_at(left, power)} {op} {_at(right, power + 1)}", power
-        case ast.Compare(op, left, right):
-            return f"{_at(left, SUM)} {op} {_at(right, SUM)}", COMPARISON
-        case ast.And(items):
-            return " AND ".join(_at(item, NOT) for item in items), AND
-        case ast.Or(items):
-            return " OR ".join(_at(item, AND) for item in items), OR
-        case ast.Not(operand):
-            if isinstance(operand, ast.Between | ast.In | ast.Like | ast.RLike):
-                return _test(operand, "NOT "), TEST
-            if isinstance(operand, ast.IsNull | ast.IsTruth):
-                return _test(operand, "NOT "), TEST
-            return f"NOT {_at(operand, NOT)}", NOT
-        case ast.Slot(index):
-            return f"?{index}", _PRIMARY
-        case _:
-            return _test(node, ""), TEST
+class _Printer:
+    def __init__(self, *, suffixes: bool) -> None:
+        self.suffixes = suffixes
 
+    def text(self, node: Node) -> str:
+        return self.printed(node)[0]
 
-def _test(node: Node, negation: str) -> str:
-    match node:
-        case ast.Between(low, high):
-            bounds = f"{_at(low.right, SUM)} AND {_at(high.right, SUM)}"
-            return f"{_at(low.left, SUM)} {negation}BETWEEN {bounds}"
-        case ast.In(operand, items):
-            listed = ", ".join(map(print_tree, items))
-            return f"{_at(operand, SUM)} {negation}IN ({listed})"
-        case ast.Like(operand, pattern, escape):
-            suffix = "" if escape == "\\" else f" ESCAPE {string_text(escape)}"
-            return f"{_at(operand, SUM)} {negation}LIKE {string_text(pattern)}{suffix}"
-        case ast.RLike(operand, pattern):
-            return f"{_at(operand, SUM)} {negation}RLIKE {string_text(pattern)}"
-        case ast.IsNull(operand):
-            return f"{_at(operand, SUM)} IS {negation}NULL"
-        case ast.IsTruth(operand, truth):
-            return f"{_at(operand, SUM)} IS {negation}{str(truth).upper()}"
-        case _:  # pragma: no cover - `_print` names all other nodes
-            raise AssertionError(node)
+    def printed(self, node: Node) -> tuple[str, int]:
+        """The text of a node and how tightly its outermost operator binds."""
+        match node:
+            case ast.Cast(operand, _):
+                return self.printed(operand)
+            case ast.Literal():
+                return literal_text(node, suffixes=self.suffixes), _PRIMARY
+            case ast.Attribute(path, _):
+                return path_text(path), _PRIMARY
+            case ast.Call(name, arguments, _):
+                return f"{name}({self.listed(arguments)})", _PRIMARY
+            case ast.Negative(operand, _):
+                bare = f"({self.text(operand)})" if _is_number(operand) else None
+                return f"-{bare or self.at(operand, _PRIMARY)}", UNARY
+            case ast.Arithmetic(op, left, right, _):
+                power = SUM if op in {"+", "-"} else PRODUCT
+                return f"{self.at(left, power)} {op} {self.at(right, power + 1)}", power
+            case ast.Compare(op, left, right):
+                return f"{self.at(left, SUM)} {op} {self.at(right, SUM)}", COMPARISON
+            case ast.And(items):
+                return " AND ".join(self.at(item, NOT) for item in items), AND
+            case ast.Or(items):
+                return " OR ".join(self.at(item, AND) for item in items), OR
+            case ast.Not(ast.Between() | ast.In() | ast.Like() | ast.RLike() as operand):
+                return self.test(operand, "NOT "), TEST
+            case ast.Not(ast.IsNull() | ast.IsTruth() as operand):
+                return self.test(operand, "NOT "), TEST
+            case ast.Not(operand):
+                return f"NOT {self.at(operand, NOT)}", NOT
+            case ast.Slot(index):
+                return f"?{index}", _PRIMARY
+            case _:
+                return self.test(node, ""), TEST
 
+    def test(self, node: Node, negation: str) -> str:
+        match node:
+            case ast.Between(low, high):
+                bounds = f"{self.at(low.right, SUM)} AND {self.at(high.right, SUM)}"
+                return f"{self.at(low.left, SUM)} {negation}BETWEEN {bounds}"
+            case ast.In(operand, items):
+                return f"{self.at(operand, SUM)} {negation}IN ({self.listed(items)})"
+            case ast.Like(operand, pattern, escape):
+                suffix = "" if escape == "\\" else f" ESCAPE {string_text(escape)}"
+                return f"{self.at(operand, SUM)} {negation}LIKE {string_text(pattern)}{suffix}"
+            case ast.RLike(operand, pattern):
+                return f"{self.at(operand, SUM)} {negation}RLIKE {string_text(pattern)}"
+            case ast.IsNull(operand):
+                return f"{self.at(operand, SUM)} IS {negation}NULL"
+            case ast.IsTruth(operand, truth):
+                return f"{self.at(operand, SUM)} IS {negation}{str(truth).upper()}"
+            case _:  # pragma: no cover - `printed` names all other nodes
+                raise AssertionError(node)
 
-def _at(node: Node, power: int) -> str:
-    """The text of a node where only operators of at least this power may stand bare."""
-    text, binds = _print(node)
-    return text if binds >= power else f"({text})"
+    def at(self, node: Node, power: int) -> str:
+        """The text of a node where only operators of at least this power may stand bare."""
+        text, binds = self.printed(node)
+        return text if binds >= power else f"({text})"
+
+    def listed(self, nodes: tuple[Node, ...]) -> str:
+        return ", ".join(map(self.text, nodes))
 
 
 def _is_number(node: Node) -> bool:
     return isinstance(node, ast.Literal) and node.type.is_number
 
 
-def literal_text(literal: ast.Literal) -> str:
+def literal_text(literal: ast.Literal, *, suffixes: bool = True) -> str:
     """A constant as a filter writes it."""
     value = literal.value
+    if not suffixes and literal.type.is_number and value is not None:
+        return format(value, "f") if isinstance(value, Decimal) else repr(value)
     match literal.type.kind:
         case _ if value is None:
             return "NULL"
