@@ -8,6 +8,8 @@ from datetime import UTC, date, datetime, timedelta, timezone
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+FIRST = (datetime.min.replace(tzinfo=UTC) - EPOCH) // _MICROSECOND
+LAST = (datetime.max.replace(tzinfo=UTC) - EPOCH) // _MICROSECOND
 
 _TEXT = re.compile(
     r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})"
@@ -31,9 +33,11 @@ def timestamp_from_text(text: str) -> int | None:
             int(year), int(month or 1), int(day or 1), int(hour or 0), int(minute or 0),
             int(second or 0), int((fraction or "0")[:6].ljust(6, "0")), tzinfo=_zone(zone),
         )  # fmt: skip
-        return timestamp_from_datetime(moment)
+        microseconds = timestamp_from_datetime(moment)
     except (ValueError, OverflowError):
         return None
+    # A zone may carry a moment out of the calendar.
+    return microseconds if FIRST <= microseconds <= LAST else None
 
 
 def timestamp_from_datetime(moment: datetime | date) -> int:
@@ -60,7 +64,7 @@ def _zone(text: str | None) -> timezone:
     if text is None or text in {"Z", "UTC"}:
         return UTC
     hours, minutes = int(text[1:3]), int(text[4:6])
-    if hours > 18 or minutes > 59:
+    if minutes > 59 or hours * 60 + minutes > 18 * 60:
         raise ValueError(text)
     offset = timedelta(hours=hours, minutes=minutes)
     return timezone(-offset if text[0] == "-" else offset)

@@ -45,7 +45,7 @@ def test_the_parts_of_a_tree_come_parents_first():
 @pytest.mark.parametrize(
     ("text", "count"),
     [
-        ("i BETWEEN j AND r.k", 4),
+        ("i BETWEEN j AND r.k", 3),
         ("i IN (j, r.k)", 3),
         ("contains(s, t)", 2),
         ("i = j", 2),

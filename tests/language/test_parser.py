@@ -122,7 +122,7 @@ B, I, S = (
         ("i IN (i)", ast.In(I, (I,))),
         ("i IN {i, i}", ast.In(I, (I, I))),
         ("i NOT IN (i)", ast.Not(ast.In(I, (I,)))),
-        ("i IN [i, i]", ast.Between(ast.Compare(">=", I, I), ast.Compare("<=", I, I))),
+        ("i IN [i, i]", ast.Between(I, I, I, INT, INT)),
         ("i == i", ast.Compare("=", I, I)),
         ("i != i", ast.Compare("<>", I, I)),
         ("i <=> i", ast.Compare("<=>", I, I)),

@@ -14,7 +14,7 @@ from tamis.types import DOUBLE, INT, INT32, MAX_DECIMAL_DIGITS, Kind, Type, deci
 
 _EXACT = Context(prec=160, rounding=ROUND_HALF_UP)
 _PRODUCT = Context(prec=MAX_DECIMAL_DIGITS + 1, rounding=ROUND_HALF_UP)
-_QUOTIENT_UNIT = Decimal(1).scaleb(-(MAX_DECIMAL_DIGITS + 1))
+_QUOTIENT_UNIT = Decimal((0, (1,), -(MAX_DECIMAL_DIGITS + 1)))
 _MIN_SCALE = 6  # digits behind the point that an overlong decimal keeps if it can
 
 # The checker gives both sides the type of the operation; null stands for no result.
@@ -156,10 +156,10 @@ def _divide_decimals(x: Decimal, y: Decimal) -> Decimal:
 
 def fit(value: Decimal, result: Type) -> Decimal | None:
     """A decimal rounded half up to its type, null if it does not fit."""
-    rounded = value.quantize(Decimal(1).scaleb(-result.scale), context=_EXACT)
+    rounded = value.quantize(Decimal((0, (1,), -result.scale)), context=_EXACT)
     if rounded.adjusted() >= result.digits - result.scale and rounded != 0:
         return None
-    return abs(rounded) if rounded == 0 else rounded
+    return rounded.copy_abs() if rounded == 0 else rounded
 
 
 def order_key(value: float) -> tuple[int, float]:

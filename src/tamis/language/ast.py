@@ -93,10 +93,16 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """``x BETWEEN low AND high``, kept as its two comparisons; they may convert differently."""
+    """``x BETWEEN low AND high``: two comparisons, before each of which x may be converted.
 
-    low: Compare
-    high: Compare
+    x stands here once. As two comparisons, nested ones would double at every level.
+    """
+
+    operand: "Node"
+    low: "Node"
+    high: "Node"
+    low_type: Type
+    high_type: Type
 
     @property
     def type(self) -> Type:
@@ -229,8 +235,8 @@ def children(node: Node) -> tuple[Node, ...]:
             return items
         case Compare(_, left, right) | Arithmetic(_, left, right, _):
             return (left, right)
-        case Between(low, high):
-            return (low.left, low.right, high.left, high.right)
+        case Between(operand, low, high, _, _):
+            return (operand, low, high)
         case In(operand, items):
             return (operand, *items)
         case Call(_, arguments, _):
@@ -253,9 +259,8 @@ def rebuild(node: Node, parts: tuple[Node, ...]) -> Node:
         case Arithmetic(op, _, _, result):
             left, right = parts
             return Arithmetic(op, left, right, result)
-        case Between(low, high):
-            bounds = Compare(low.op, parts[0], parts[1]), Compare(high.op, parts[2], parts[3])
-            return Between(*bounds)
+        case Between():
+            return replace(node, operand=parts[0], low=parts[1], high=parts[2])
         case In():
             return In(parts[0], parts[1:])
         case Call(name, _, result):

@@ -19,7 +19,7 @@ from tamis.language.ast import Node
 from tamis.language.like import parse_like
 from tamis.language.regex import compile_regex
 from tamis.schema import Schema
-from tamis.types import DOUBLE, Kind, Type
+from tamis.types import BOOL, DOUBLE, Kind, Type
 
 Row = Sequence[Any]
 Evaluator = Callable[[Row], Any]
@@ -60,8 +60,6 @@ class _Compiler:
                 return _negation(self.condition(operand))
             case ast.Compare("<>", left, right):  # an abbreviation, which ⊥ tells from an atom
                 return _negation(self.condition(ast.Compare("=", left, right)))
-            case ast.Between(low, high):
-                return _conjunction([self.condition(low), self.condition(high)])
             case _:
                 test = self.test(node)
                 return (lambda row: test(row) is True) if self.classical else test
@@ -70,8 +68,12 @@ class _Compiler:
         match node:
             case ast.Compare(op, left, right):
                 return self.comparison(op, left, right)
+            case ast.Between():
+                return self.between(node)
             case ast.In(operand, items):
                 return self.membership(operand, items)
+            case ast.Call(name, (left, right), _):
+                return _on_two(_BINARY_FUNCTIONS[name], self.value(left), self.value(right))
             case ast.Like(operand, pattern, escape):
                 return _on_one(parse_like(pattern, escape).matches, self.value(operand))
             case ast.RLike(operand, pattern):
@@ -87,10 +89,7 @@ class _Compiler:
 
     def comparison(self, op: str, left: Node, right: Node) -> Evaluator:
         x, y = self.value(left), self.value(right)
-        compare = _COMPARISONS[op]
-        if left.type == DOUBLE:
-            ordered = compare
-            compare = lambda a, b: ordered(order_key(a), order_key(b))  # noqa: E731
+        compare = _comparison(op, left.type)
         if op != "<=>":
             return _on_two(compare, x, y)
 
@@ -100,13 +99,33 @@ class _Compiler:
 
         return null_safe
 
+    def between(self, node: ast.Between) -> Evaluator:
+        x, low, high = self.value(node.operand), self.value(node.low), self.value(node.high)
+        to_low = conversion(node.operand.type, node.low_type)
+        to_high = conversion(node.operand.type, node.high_type)
+        at_least = _comparison(">=", node.low_type)
+        at_most = _comparison("<=", node.high_type)
+
+        def between(row: Row) -> bool | None:
+            value = x(row)
+            if value is None:
+                return None
+            bottom, top = low(row), high(row)
+            above = None if bottom is None else at_least(to_low(value), bottom)
+            below = None if top is None else at_most(to_high(value), top)
+            if above is False or below is False:
+                return False
+            return None if above is None or below is None else True
+
+        return between
+
     def membership(self, operand: Node, items: Sequence[Node]) -> Evaluator:
         key = order_key if operand.type == DOUBLE else _itself
         inner = self.value(operand)
         constants = [item for item in items if _is_constant(item)]
         values = [self.value(item)(()) for item in constants]
         known = {key(value) for value in values if value is not None}
-        others = [self.value(item) for item in items if item not in constants]
+        others = [self.value(item) for item in items if not _is_constant(item)]
         has_null = None in values
 
         def contains(row: Row) -> bool | None:
@@ -130,6 +149,8 @@ class _Compiler:
     # --- values
 
     def value(self, node: Node) -> Evaluator:
+        if node.type == BOOL and not isinstance(node, ast.Literal | ast.Attribute | ast.Cast):
+            return self.condition(node)
         match node:
             case ast.Literal(value, _):
                 return lambda _row: value
@@ -146,10 +167,15 @@ class _Compiler:
                 return _on_one(_absolute(result), self.value(operand))
             case ast.Call(name, (operand,), _):
                 return _on_one(_UNARY_FUNCTIONS[name], self.value(operand))
-            case ast.Call(name, (left, right), _):
-                return _on_two(_BINARY_FUNCTIONS[name], self.value(left), self.value(right))
-            case _:
-                return self.condition(node)
+            case _:  # pragma: no cover - all other nodes are conditions
+                raise AssertionError(node)
+
+
+def _comparison(op: str, kind: Type) -> Callable[[Any, Any], bool]:
+    compare = _COMPARISONS[op]
+    if kind != DOUBLE:
+        return compare
+    return lambda a, b: compare(order_key(a), order_key(b))
 
 
 def _itself(value: Any) -> Any:
@@ -227,11 +253,15 @@ def conversion(source: Type, wanted: Type) -> Callable[[Any], Any]:
 def _negative(result: Type) -> Callable[[Any], Any]:
     if result.is_integer:
         return lambda value: wrap(-value, result)
-    return lambda value: -value if value != 0 or result == DOUBLE else value
+    if result == DOUBLE:
+        return float.__neg__
+    return lambda value: value.copy_negate() if value != 0 else value  # in no context, so exact
 
 
 def _absolute(result: Type) -> Callable[[Any], Any]:
-    return (lambda value: wrap(abs(value), result)) if result.is_integer else abs
+    if result.is_integer:
+        return lambda value: wrap(abs(value), result)
+    return float.__abs__ if result == DOUBLE else Decimal.copy_abs
 
 
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {

@@ -20,13 +20,14 @@ from tamis.types import (
     INT64_MAX,
     INT64_MIN,
     MAX_DECIMAL_DIGITS,
-    STRING,
     decimal_type,
 )
 
-_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))", re.DOTALL)
+_ESCAPE = re.compile(
+    r"""\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))|''|\"\"""", re.DOTALL
+)
 _CONTROL = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
-_MAX_EXPONENT = 1000  # a decimal beyond this has too many digits anyway, and costs memory to build
+_EXPONENT_DIGITS = 3  # a decimal beyond e999 has too many digits anyway, and costs memory to build
 
 
 class BadLiteral(ValueError):
@@ -58,16 +59,17 @@ def _split_suffix(text: str) -> tuple[str, str]:
 
 
 def _whole(text: str, *, wide: bool) -> Literal:
-    if len(text.lstrip("-0")) > MAX_DECIMAL_DIGITS:
+    digits = text.lstrip("-0") or "0"
+    if len(digits) > MAX_DECIMAL_DIGITS:
         raise BadLiteral(f"a number has at most {MAX_DECIMAL_DIGITS} digits")
-    value = int(text)
+    value = -int(digits) if text[0] == "-" else int(digits)
     if not wide and INT32_MIN <= value <= INT32_MAX:
         return Literal(value, INT32)
     if INT64_MIN <= value <= INT64_MAX:
         return Literal(value, INT)
     if wide:
         raise BadLiteral("the number does not fit 64 bits")
-    return _decimal(text)
+    return _decimal(str(value))
 
 
 def _double(text: str) -> Literal:
@@ -79,15 +81,17 @@ def _double(text: str) -> Literal:
 
 def _decimal(text: str) -> Literal:
     _, _, exponent = text.partition("e")
-    if exponent and abs(int(exponent[:10])) > _MAX_EXPONENT:
+    if len(exponent.lstrip("+-0")) > _EXPONENT_DIGITS:
         raise BadLiteral(f"a decimal has at most {MAX_DECIMAL_DIGITS} digits")
     value = Decimal(text)
     digits, scale = decimal_size(value)
     if digits > MAX_DECIMAL_DIGITS:
         raise BadLiteral(f"a decimal has at most {MAX_DECIMAL_DIGITS} digits; write 1.5D or 1.5e0")
     if value == 0:
-        value = abs(value)  # decimals know no -0
-    return Literal(value.quantize(Decimal(1).scaleb(-scale)), decimal_type(digits, scale))
+        value = value.copy_abs()  # decimals know no -0
+    if scale == 0:
+        value = Decimal(int(value))  # 1.5e3 has no digits behind its point
+    return Literal(value, decimal_type(digits, scale))
 
 
 def decimal_size(value: Decimal) -> tuple[int, int]:
@@ -100,21 +104,14 @@ def decimal_size(value: Decimal) -> tuple[int, int]:
     return max(len(digits), -exponent), -exponent
 
 
-def string_literal(text: str) -> Literal:
-    """The string that a STRING token means."""
-    return Literal(string_value(text), STRING)
-
-
 def string_value(text: str) -> str:
     """What a quoted text says."""
     if text[0] in "rR":
         return text[2:-1]
     quote, body = text[0], text[1:-1]
-    if quote in body:
-        body = body.replace(quote + quote, "\\" + quote)
     if "\\" not in body:
-        return body
-    value = _ESCAPE.sub(_unescape, body)
+        return body.replace(quote + quote, quote)
+    value = _ESCAPE.sub(lambda found: _unescape(found, quote), body)
     try:
         # Two escaped surrogates make one character, as in UTF-16.
         return value.encode("utf-16", "surrogatepass").decode("utf-16")
@@ -122,8 +119,10 @@ def string_value(text: str) -> str:
         raise BadLiteral("half of a surrogate pair is no character") from None
 
 
-def _unescape(found: re.Match[str]) -> str:
+def _unescape(found: re.Match[str], quote: str) -> str:
     short, long, octal, character = found.groups()
+    if found[0][0] != "\\":  # two quotes
+        return quote if found[0][0] == quote else found[0]
     if short or long:
         code = int(short or long, 16)
         if code > 0x10FFFF:

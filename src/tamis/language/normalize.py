@@ -28,7 +28,7 @@ from tamis.language.evaluate import Logic, compile_value
 from tamis.language.limits import MAX_NORMAL_NODES
 from tamis.language.printer import print_tree
 from tamis.schema import Schema
-from tamis.types import BOOL, Kind
+from tamis.types import BOOL, Kind, Type
 
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _NO_ATTRIBUTES = Schema({})
@@ -69,8 +69,10 @@ def expand_abbreviations(node: Node, _logic: Logic) -> Node:
 
 def _expand(node: Node) -> Node:
     match node:
-        case ast.Between(low, high):
-            return ast.And((_expand(low), _expand(high)))
+        case ast.Between(operand, low, high, low_type, high_type):
+            at_least = ast.Compare(">=", _converted(operand, low_type), low)
+            at_most = ast.Compare("<=", _converted(operand, high_type), high)
+            return ast.And((_expand(at_least), _expand(at_most)))
         case ast.In(operand, items):
             return _expand_in(operand, items)
         case ast.Compare("<=>", left, right):
@@ -84,12 +86,20 @@ def _expand(node: Node) -> Node:
             return node
 
 
+def _converted(node: Node, wanted: Type) -> Node:
+    return node if node.type == wanted else ast.Cast(node, wanted)
+
+
 def _expand_in(operand: Node, items: tuple[Node, ...]) -> Node:
     if _is_condition(operand):
         return ast.Or(tuple(_expand(ast.Compare("=", operand, item)) for item in items))
-    constants = tuple(i for i in items if not _is_condition(i) and not ast.attributes(i))
-    parts: list[Node] = [ast.In(operand, constants)] if constants else []
-    parts += [_expand(ast.Compare("=", operand, item)) for item in items if item not in constants]
+    constants: list[Node] = []
+    others: list[Node] = []
+    for item in items:
+        varies = _is_condition(item) or ast.attributes(item)
+        (others if varies else constants).append(item)
+    parts: list[Node] = [ast.In(operand, tuple(constants))] if constants else []
+    parts += [_expand(ast.Compare("=", operand, item)) for item in others]
     return parts[0] if len(parts) == 1 else ast.Or(tuple(parts))
 
 

@@ -130,7 +130,7 @@ class Parser:
     def expression(self, floor: int) -> Operand:
         """An expression whose operators all bind tighter than `floor`."""
         negation = self.accept("NOT", "!")
-        # After a NOT or a test only AND and OR may follow.
+        # After a NOT or a test only AND and OR may follow, after an AND only OR.
         left, ceiling = (
             (self.negation(negation, floor), AND) if negation else (self.prefix(), UNARY)
         )
@@ -139,7 +139,7 @@ class Parser:
             if power <= floor or power > ceiling:
                 return left
             if power in {AND, OR}:
-                left = self.chain(left, power)
+                left, ceiling = self.chain(left, power), power
             elif power == TEST:
                 left, ceiling = self.test(left), AND
             else:
@@ -322,7 +322,8 @@ class Parser:
         if self.accept("("):
             self.enter()
             inner = self.expression(0)
-            closing = self.expect(")", f"to close the ( at column {token.start + 1}")
+            column = token.start - self.text.rfind("\n", 0, token.start)
+            closing = self.expect(")", f"to close the ( at column {column}")
             self.depth -= 1
             return inner._replace(start=token.start, end=closing.end)
         return self.primary()

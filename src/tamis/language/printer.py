@@ -70,9 +70,9 @@ class _Printer:
 
     def test(self, node: Node, negation: str) -> str:
         match node:
-            case ast.Between(low, high):
-                bounds = f"{self.at(low.right, SUM)} AND {self.at(high.right, SUM)}"
-                return f"{self.at(low.left, SUM)} {negation}BETWEEN {bounds}"
+            case ast.Between(operand, low, high, _, _):
+                bounds = f"{self.at(low, SUM)} AND {self.at(high, SUM)}"
+                return f"{self.at(operand, SUM)} {negation}BETWEEN {bounds}"
             case ast.In(operand, items):
                 return f"{self.at(operand, SUM)} {negation}IN ({self.listed(items)})"
             case ast.Like(operand, pattern, escape):

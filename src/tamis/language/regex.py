@@ -10,14 +10,14 @@ import re
 from collections.abc import Callable
 
 from tamis.language.like import BadPattern
-from tamis.language.limits import MAX_PATTERN
 
 _LINE_ENDS = r"\n\r\x{85}\x{2028}\x{2029}"
 _SPACES = r"\t\n\x{0b}\f\r "
 _AT_END = rf"(?:\r\n|[{_LINE_ENDS}])?\z"
 
 _PIECE = re.compile(
-    r"\\u(?P<code>[0-9a-fA-F]{4})"
+    r"\\u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})"
+    r"|\\u(?P<code>[0-9a-fA-F]{4})"
     r"|\\Q(?P<verbatim>.*?)(?:\\E|\Z)"
     r"|\\(?P<escape>.)"
     r"|\(\?(?P<flags>[a-zA-Z]*)(?P<unset>-[a-zA-Z]+)?(?P<close>[:)])"
@@ -25,6 +25,8 @@ _PIECE = re.compile(
     re.DOTALL,
 )
 _REFUSED_ESCAPES = {
+    "0": "write \\x41 or \\u0041 for a character by its code",
+    **dict.fromkeys("123456789", "RE2 knows no back-references"),
     "v": "list the characters instead: [\\n\\x0B\\f\\r]",
     "C": "it would match half a character",
     "Z": "use $",
@@ -43,10 +45,6 @@ def compile_regex(pattern: str) -> Callable[[str], bool]:
 
     RE2 promises time linear in the value, whatever the pattern, and bounds the memory of a pattern.
     """
-    if len(pattern) > MAX_PATTERN:
-        raise BadPattern(
-            f"the pattern has {len(pattern):,} characters, the limit is {MAX_PATTERN:,}"
-        )
     translated = to_re2(pattern)
     import re2
 
@@ -76,7 +74,8 @@ class _Translation:
         self.pattern = pattern
         self.output: list[str] = []
         self.dot_all = [False]  # one entry per open group
-        self.class_length = -1  # characters since the '[' of a class, -1 outside
+        self.in_class = False
+        self.class_start = False  # nothing of the class has been read but [ or [^
 
     def run(self) -> str:
         position = 0
@@ -84,32 +83,44 @@ class _Translation:
             found = _PIECE.match(self.pattern, position)
             if found is None:  # pragma: no cover - the last alternative matches anything
                 raise AssertionError(self.pattern)
-            if self.class_length >= 0:
-                self.class_length += 1
-            if found["flags"] is not None and self.class_length >= 0:
-                self._plain(found[0][0], position)
+            if self.in_class and found["flags"] is not None:
+                self._in_class("(", position)  # (? is two characters here
                 position += 1
                 continue
+            self._piece(found, position)
             position = found.end()
-            if found["code"] is not None:
-                self.output.append(rf"\x{{{found['code']}}}")
-            elif found["verbatim"] is not None:
-                self.output.append(re.escape(found["verbatim"]) if self.class_length < 0 else "")
-                if self.class_length >= 0:
-                    raise BadPattern(r"\Q is not supported inside a class [...]")
-            elif found["escape"] is not None:
-                self._escape(found["escape"])
-            elif found["flags"] is not None:
-                self._group(found)
-            else:
-                self._plain(found["plain"], position - 1)
         return "".join(self.output)
 
-    def _escape(self, character: str) -> None:
-        inside = self.class_length >= 0
+    def _piece(self, found: re.Match[str], position: int) -> None:
+        if found["plain"] is not None:
+            if self.in_class:
+                self._in_class(found["plain"], position)
+            else:
+                self._plain(found["plain"], position)
+            return
+        self.class_start = False
+        if found["high"] is not None:
+            pair = bytes.fromhex(found["high"] + found["low"]).decode("utf-16-be")
+            self.output.append(rf"\x{{{ord(pair):x}}}")
+        elif found["code"] is not None:
+            if found["code"][0] in "dD" and found["code"][1] in "89abcdefABCDEF":
+                raise BadPattern("half of a surrogate pair is no character")
+            self.output.append(rf"\x{{{found['code']}}}")
+        elif found["verbatim"] is not None:
+            if self.in_class:
+                raise BadPattern(r"\Q is not supported inside a class [...]")
+            self.output.append(re.escape(found["verbatim"]))
+        elif found["escape"] is not None:
+            self._escape(found["escape"], found.end())
+        else:
+            self._group(found)
+
+    def _escape(self, character: str, end: int) -> None:
+        if self.in_class and character in "sdwDW" and self._range_begins(end):
+            raise BadPattern(f"a range cannot begin with \\{character}; write \\- for a hyphen")
         if character == "s":
-            self.output.append(_SPACES if inside else f"[{_SPACES}]")
-        elif character == "S" and not inside:
+            self.output.append(_SPACES if self.in_class else f"[{_SPACES}]")
+        elif character == "S" and not self.in_class:
             self.output.append(f"[^{_SPACES}]")
         elif character in _REFUSED_ESCAPES:
             raise BadPattern(f"\\{character} is not supported: {_REFUSED_ESCAPES[character]}")
@@ -129,13 +140,15 @@ class _Translation:
             self.dot_all[-1] = dot_all
         self.output.append(found[0])
 
+    def _range_begins(self, position: int) -> bool:
+        return self.pattern[position : position + 1] == "-" and self.pattern[
+            position + 1 : position + 2
+        ] not in {"]", ""}
+
     def _plain(self, character: str, position: int) -> None:
-        if self.class_length >= 0:
-            self._in_class(character, position)
-            return
         match character:
             case "[":
-                self.class_length = 0
+                self.in_class = self.class_start = True
             case "(":
                 self.dot_all.append(self.dot_all[-1])
             case ")" if len(self.dot_all) > 1:
@@ -148,13 +161,13 @@ class _Translation:
         self.output.append(character)
 
     def _in_class(self, character: str, position: int) -> None:
-        first = self.class_length == 1 or (
-            self.class_length == 2 and self.pattern[position - 1] == "^"
-        )
+        at_start, self.class_start = self.class_start, False
         if character == "]":
-            if first:
+            if at_start:
                 raise BadPattern("a class [...] is empty; write \\] for a bracket in it")
-            self.class_length = -1
+            self.in_class = False
+        elif character == "^" and self.pattern[position - 1] == "[" and at_start:
+            self.class_start = True
         elif character == "[":
             raise BadPattern("a [ inside a class is not supported; write \\[ for a bracket")
         elif self.pattern.startswith("&&", position):

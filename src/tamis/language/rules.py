@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
-from tamis.errors import ParseError, TypeMismatch, did_you_mean
+from tamis.errors import LimitError, ParseError, TypeMismatch, did_you_mean
 from tamis.language import ast
 from tamis.language.arithmetic import as_decimal, decimal_result, wider
 from tamis.language.ast import Node
@@ -98,8 +98,9 @@ class Rules:
     def arithmetic(self, op: str, left: Operand, right: Operand) -> Node:
         for operand in (left, right):
             self._number(operand, op)
-        a, b = left.node, right.node
-        a, b = _typed_null(a, b.type), _typed_null(b, a.type)
+        untyped = INT if op == "DIV" else DOUBLE
+        a = _typed_null(left.node, right.node.type, untyped)
+        b = _typed_null(right.node, left.node.type, untyped)
         kinds = {a.type.kind, b.type.kind}
         if op == "DIV":
             if not (a.type.is_integer and b.type.is_integer):
@@ -131,7 +132,7 @@ class Rules:
         for argument, kind in zip(arguments, wanted, strict=True):
             if kind is None:
                 self._number(argument, function)
-                nodes.append(_typed_null(argument.node, DOUBLE))
+                nodes.append(_typed_null(argument.node, DOUBLE, DOUBLE))
             else:
                 nodes.append(self._of_type(argument, kind, f"the argument of {function}"))
         if function in _CASE_FUNCTIONS:
@@ -147,7 +148,21 @@ class Rules:
         return ast.Compare(op, a, b)
 
     def between(self, operand: Operand, low: Operand, high: Operand) -> Node:
-        return ast.Between(self.compare(">=", operand, low), self.compare("<=", operand, high))
+        """Two comparisons, each with conversions of its own, of one operand."""
+        types = {low.node.type, high.node.type}
+        if operand.node.type == STRING and TIMESTAMP in types:
+            if types != {TIMESTAMP}:
+                place = low if low.node.type != TIMESTAMP else high
+                raise self.mismatch(
+                    "a string lies between a timestamp and a string", place.start, place.end,
+                    "write TIMESTAMP before the string",
+                )  # fmt: skip
+            operand = operand._replace(node=self._as_timestamp(operand, TIMESTAMP))
+        at_least = self.compare(">=", operand, low)
+        at_most = self.compare("<=", operand, high)
+        return ast.Between(
+            operand.node, at_least.right, at_most.right, at_least.left.type, at_most.left.type
+        )
 
     def member(self, operand: Operand, items: Sequence[Operand]) -> Node:
         common = operand.node.type
@@ -169,11 +184,7 @@ class Rules:
 
     def like(self, operand: Operand, pattern: str, escape: str, start: int, end: int) -> Node:
         node = self._of_type(operand, STRING, "the left side of LIKE")
-        if len(pattern) > MAX_PATTERN:
-            raise self.mismatch(
-                f"the pattern has {len(pattern):,} characters, the limit is {MAX_PATTERN:,}",
-                start, end,
-            )  # fmt: skip
+        self._check_pattern(pattern, start, end)
         try:
             parse_like(pattern, escape)
         except BadPattern as error:
@@ -182,6 +193,7 @@ class Rules:
 
     def rlike(self, operand: Operand, pattern: str, start: int, end: int) -> Node:
         node = self._of_type(operand, STRING, "the left side of RLIKE")
+        self._check_pattern(pattern, start, end)
         try:
             compile_regex(pattern)
         except BadPattern as error:
@@ -211,6 +223,13 @@ class Rules:
         )  # fmt: skip
 
     # --- helpers
+
+    def _check_pattern(self, pattern: str, start: int, end: int) -> None:
+        if len(pattern) > MAX_PATTERN:
+            raise LimitError(
+                f"the pattern has {len(pattern):,} characters, the limit is {MAX_PATTERN:,}",
+                self.text, start, end,
+            )  # fmt: skip
 
     def _number(self, operand: Operand, op: str) -> None:
         if not operand.node.type.is_number and operand.node.type != NULL:
@@ -313,8 +332,9 @@ def _without_inner_case(node: Node) -> Node:
     return node
 
 
-def _typed_null(node: Node, wanted: Type) -> Node:
-    return node if node.type != NULL else _cast(node, wanted if wanted != NULL else DOUBLE)
+def _typed_null(node: Node, other: Type, untyped: Type) -> Node:
+    """A NULL takes the type of what stands beside it."""
+    return node if node.type != NULL else _cast(node, other if other != NULL else untyped)
 
 
 def _decimal_operand(node: Node) -> Type:

@@ -273,15 +273,12 @@ def _maker(node: Node, schema: Schema) -> Callable[[Sequence[ast.Literal]], Node
         case ast.Compare(op, left, right) if _replaceable(left, right, schema):
             convert = _converter(right)
             return lambda literals: ast.Compare(op, left, convert(literals[0]))
-        case ast.Between(low, high):
-            first, second = _maker(low, schema), _maker(high, schema)
-            if first is None or second is None:
-                return None
-            return (
-                lambda literals: ast.Between(
-                    first(literals[:1]),  # type: ignore[arg-type]  # the makers of comparisons
-                    second(literals[1:]),  # type: ignore[arg-type]
-                )
+        case ast.Between(operand, low, high, low_type, high_type) if _replaceable(
+            operand, low, schema
+        ) and _replaceable(operand, high, schema):
+            at_low, at_high = _converter(low), _converter(high)
+            return lambda literals: ast.Between(
+                operand, at_low(literals[0]), at_high(literals[1]), low_type, high_type
             )
         case ast.In(operand, items) if all(_replaceable(operand, i, schema) for i in items):
             converters = [_converter(item) for item in items]
