@@ -190,7 +190,12 @@ def test_odd_names_of_columns(name, attribute):
 
 def test_structs_are_reached_by_path():
     column = pa.array([{"b": {"c": 1}}, {"b": {"c": None}}, {"b": None}, None])
-    assert read_table(pa.table({"a": column}), {"a.b.c": "int"}) == [(1,), (None,), (None,), (None,)]
+    assert read_table(pa.table({"a": column}), {"a.b.c": "int"}) == [
+        (1,),
+        (None,),
+        (None,),
+        (None,),
+    ]
 
 
 def test_a_null_record_hides_the_values_below_it():

@@ -169,11 +169,13 @@ def test_nan_in_json_is_kept():
 
 
 def test_bytes_that_are_no_utf8():
-    with pytest.raises(EventError, match="no valid UTF-8: .* at byte 13"):
+    with pytest.raises(EventError, match=r"no valid UTF-8: .* at byte 13"):
         READER.row(b'{"company": "\xff"}')
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, '{"a":' * 9999 + "1" + "}" * 9999])
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"a":' * 100_000, '{"a":' * 9999 + "1" + "}" * 9999]
+)
 def test_json_of_bottomless_depth_is_refused(text):
     with pytest.raises(EventError, match="nests more than"):
         READER.row(text)

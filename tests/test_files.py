@@ -12,6 +12,10 @@ from tamis.files import read_records
 READER = EventReader(Schema({"company": "string", "price": "double", "address.city": "string"}))
 IBM = ("IBM", 5.0, None)
 DELL = ("Dell", 20.5, None)
+XML_EVENTS = """
+<event> <company> IBM </company> <price> 5 </price> </event>
+<event> <company> Dell </company> <price> 20.5 </price> </event>
+"""
 
 
 @pytest.fixture
@@ -49,16 +53,8 @@ def read(path):
         ("e.JSONL", '{"company": "IBM", "price": 5}\n{"company": "Dell", "price": 20.5}\n'),
         ("e.csv", "company,price\nIBM,5\nDell,20.5\n"),
         ("e.csv", 'price,company\r\n5,"IBM"\r\n\r\n20.5,Dell'),
-        (
-            "e.xml",
-            "<all><event><company> IBM </company><price>5</price></event>"
-            "<event><company>Dell</company><price>20.5</price></event></all>",
-        ),
-        (
-            "e.xml",
-            "<e><company>IBM</company><price>5</price></e>"
-            "<e><company>Dell</company><price>20.5</price></e>",
-        ),
+        ("e.xml", f"<all>{XML_EVENTS}</all>"),
+        ("e.xml", XML_EVENTS),
     ],
 )
 def test_two_events_in_every_format_of_text(write, name, content):

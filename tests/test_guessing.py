@@ -68,7 +68,9 @@ def test_a_value_without_a_type_gives_no_attribute(value):
 
 
 def test_an_empty_text_says_nothing():
-    assert of_texts({"a": "", "b": "x"}, {"a": "5", "b": "x"}) == Schema({"b": "string", "a": "int"})
+    assert of_texts({"a": "", "b": "x"}, {"a": "5", "b": "x"}) == Schema(
+        {"b": "string", "a": "int"}
+    )
 
 
 @pytest.mark.parametrize("values", [(1, 0.5), (0.5, 1), (1, None, 0.5), (1, 2**63)])
@@ -78,7 +80,7 @@ def test_whole_and_other_numbers_are_doubles(values):
 
 @pytest.mark.parametrize("values", [(1, "a"), ("a", 0.5), (True, 1), (True, 0.5)])
 def test_values_of_no_common_type_are_refused(values):
-    with pytest.raises(SchemaError, match="attribute a has values of type .* and of type"):
+    with pytest.raises(SchemaError, match=r"attribute a has values of type .* and of type"):
         of_values(*({"a": value} for value in values))
 
 

@@ -36,7 +36,7 @@ def test_a_name_means_a_path(name, path):
 @pytest.mark.parametrize("name", ["a`b", "`a", "`a`b", "a.`b", "`", "```", "`a`.b`", "a``"])
 def test_a_stray_backtick_is_refused_with_a_way_out(name):
     with pytest.raises(
-        SchemaError, match="write `a.b` for a name with a dot and `` for a backtick"
+        SchemaError, match=r"write `a\.b` for a name with a dot and `` for a backtick"
     ):
         split_path(name)
 

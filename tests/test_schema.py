@@ -173,7 +173,7 @@ def test_a_name_twice_is_refused(first, second):
 
 @pytest.mark.parametrize("names", [("a", "a.b"), ("a.b", "a"), ("a.b", "a.b.c")])
 def test_a_path_inside_a_value_is_refused(names):
-    with pytest.raises(SchemaError, match="lies inside a.*, which is declared as a value"):
+    with pytest.raises(SchemaError, match=r"lies inside a.*, which is declared as a value"):
         Schema(dict.fromkeys(names, "int"))
 
 

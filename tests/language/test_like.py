@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tamis.language.like import BadPattern, LikePattern, parse_like
+from tamis.language.like import BadPattern, LikePattern, compile_like, parse_like
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ from tamis.language.like import BadPattern, LikePattern, parse_like
     ],
 )
 def test_which_values_fit(pattern, value, fits):
-    assert parse_like(pattern).matches(value) is fits
+    assert compile_like(pattern)(value) is fits
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_which_values_fit(pattern, value, fits):
     ],
 )
 def test_another_escape(pattern, escape, value, fits):
-    assert parse_like(pattern, escape).matches(value) is fits
+    assert compile_like(pattern, escape)(value) is fits
 
 
 @pytest.mark.parametrize(
@@ -128,11 +128,17 @@ def as_python_regex(pattern):
 @example("%ab_b%a", "aabbabba")
 def test_agrees_with_a_backtracking_matcher(pattern, value):
     expected = re.fullmatch(as_python_regex(pattern), value, re.DOTALL) is not None
-    assert parse_like(pattern).matches(value) is expected
+    assert compile_like(pattern)(value) is expected
 
 
 @pytest.mark.parametrize("unit", ["%a", "%_a", "a%", "%a_%"])
 def test_many_percent_signs_do_not_hang(unit):
-    pattern = parse_like(unit * 50 + "b")
-    assert not pattern.matches("a" * 500)
-    assert pattern.matches("a" * 500 + "b")
+    fits = compile_like(unit * 50 + "b")
+    assert not fits("a" * 500)
+    assert fits("a" * 500 + "b")
+
+
+def test_a_long_piece_with_a_wildcard_in_a_long_value():
+    fits = compile_like("%" + "a" * 5000 + "_b%")
+    assert not fits("a" * 200_000)
+    assert fits("a" * 200_000 + "cb")

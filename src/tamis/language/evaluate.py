@@ -16,7 +16,7 @@ from typing import Any
 from tamis.language import ast
 from tamis.language.arithmetic import operation, order_key, wrap
 from tamis.language.ast import Node
-from tamis.language.like import parse_like
+from tamis.language.like import compile_like
 from tamis.language.regex import compile_regex
 from tamis.schema import Schema
 from tamis.types import BOOL, DOUBLE, Kind, Type
@@ -75,7 +75,7 @@ class _Compiler:
             case ast.Call(name, (left, right), _):
                 return _on_two(_BINARY_FUNCTIONS[name], self.value(left), self.value(right))
             case ast.Like(operand, pattern, escape):
-                return _on_one(parse_like(pattern, escape).matches, self.value(operand))
+                return _on_one(compile_like(pattern, escape), self.value(operand))
             case ast.RLike(operand, pattern):
                 return _on_one(compile_regex(pattern), self.value(operand))
             case ast.IsNull(operand):

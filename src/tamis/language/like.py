@@ -2,13 +2,17 @@
 
 A pattern is cut at its ``%`` signs. The first piece must stand at the start of a value, the last at
 its end, and the others are looked for from left to right, each at its first place: no later place
-could help the pieces behind it. So no pattern takes more than length × length steps, however
-many ``%`` it has, where a backtracking regular expression would hang.
+could help the pieces behind it. However many ``%`` there are, a value is read once, where a
+backtracking regular expression would hang. A piece with ``_`` is looked for with Shift-And, which
+keeps all places where the piece may have begun as the bits of one number.
 """
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 Piece = tuple[str | None, ...]  # characters; None is any one character
+Finder = Callable[[str, int, int], int]  # value, start, end -> where the piece begins, or -1
 
 
 class BadPattern(ValueError):
@@ -21,28 +25,34 @@ class LikePattern:
 
     pieces: tuple[Piece, ...]
 
-    def matches(self, value: str) -> bool:
-        """Whether the whole value fits the pattern."""
-        head, *middle = self.pieces
-        if not middle:
-            return len(value) == len(head) and _fits(head, value, 0)
-        tail = middle.pop()
-        end = len(value) - len(tail)
-        if end < len(head) or not _fits(head, value, 0) or not _fits(tail, value, end):
-            return False
-        start = len(head)
-        for piece in middle:
-            found = _find(piece, value, start, end)
-            if found < 0:
-                return False
-            start = found + len(piece)
-        return True
-
     def plain(self) -> tuple[str, ...] | None:
         """The pieces as strings, None if there is a ``_`` in them."""
-        if any(character is None for piece in self.pieces for character in piece):
+        if any(None in piece for piece in self.pieces):
             return None
-        return tuple("".join(character or "" for character in piece) for piece in self.pieces)
+        return tuple(_text(piece) for piece in self.pieces)
+
+
+@functools.lru_cache(maxsize=10_000)
+def compile_like(pattern: str, escape: str = "\\") -> Callable[[str], bool]:
+    """A function that tells whether a whole value fits the pattern."""
+    head, *others = parse_like(pattern, escape).pieces
+    if not others:
+        return lambda value: len(value) == len(head) and _stands_at(head, value, 0)
+    tail = others.pop()
+    finders = [(_finder(piece), len(piece)) for piece in others if piece]
+
+    def fits(value: str) -> bool:
+        start, end = len(head), len(value) - len(tail)
+        if end < start or not _stands_at(head, value, 0) or not _stands_at(tail, value, end):
+            return False
+        for find, length in finders:
+            found = find(value, start, end)
+            if found < 0:
+                return False
+            start = found + length
+        return True
+
+    return fits
 
 
 def parse_like(pattern: str, escape: str = "\\") -> LikePattern:
@@ -70,16 +80,38 @@ def parse_like(pattern: str, escape: str = "\\") -> LikePattern:
     return LikePattern(tuple(pieces))
 
 
-def _fits(piece: Piece, value: str, start: int) -> bool:
+def _text(piece: Piece) -> str:
+    return "".join(character or "" for character in piece)
+
+
+def _stands_at(piece: Piece, value: str, start: int) -> bool:
     return all(
         wanted is None or wanted == value[start + offset] for offset, wanted in enumerate(piece)
     )
 
 
-def _find(piece: Piece, value: str, start: int, end: int) -> int:
+def _finder(piece: Piece) -> Finder:
     if None not in piece:
-        return value.find("".join(character or "" for character in piece), start, end)
-    for place in range(start, end - len(piece) + 1):
-        if _fits(piece, value, place):
-            return place
+        return functools.partial(_find_text, _text(piece))
+    anything = sum(1 << place for place, wanted in enumerate(piece) if wanted is None)
+    places: dict[str, int] = {}
+    for place, wanted in enumerate(piece):
+        if wanted is not None:
+            places[wanted] = places.get(wanted, anything) | 1 << place
+    return functools.partial(_shift_and, places, anything, len(piece))
+
+
+def _find_text(text: str, value: str, start: int, end: int) -> int:
+    return value.find(text, start, end)
+
+
+def _shift_and(
+    places: dict[str, int], anything: int, length: int, value: str, start: int, end: int
+) -> int:
+    """Bit k of `begun` says that the piece may have begun k characters ago."""
+    begun, last = 0, 1 << (length - 1)
+    for position in range(start, end):
+        begun = (begun << 1 | 1) & places.get(value[position], anything)
+        if begun & last:
+            return position - length + 1
     return -1

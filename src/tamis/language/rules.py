@@ -14,7 +14,7 @@ from tamis.errors import LimitError, ParseError, TypeMismatch, did_you_mean
 from tamis.language import ast
 from tamis.language.arithmetic import as_decimal, decimal_result, wider
 from tamis.language.ast import Node
-from tamis.language.like import BadPattern, parse_like
+from tamis.language.like import BadPattern, compile_like
 from tamis.language.limits import MAX_PATTERN
 from tamis.language.literals import decimal_size
 from tamis.language.regex import compile_regex
@@ -186,7 +186,7 @@ class Rules:
         node = self._of_type(operand, STRING, "the left side of LIKE")
         self._check_pattern(pattern, start, end)
         try:
-            parse_like(pattern, escape)
+            compile_like(pattern, escape)
         except BadPattern as error:
             raise ParseError(str(error), self.text, start, end) from None
         return ast.Like(node, pattern, escape)

@@ -1,0 +1,95 @@
+import subprocess
+import sys
+
+import pytest
+
+import tamis
+from tamis.cli import main
+from tamis.cli import match as match_command
+
+
+def test_without_a_command_the_help_is_shown_as_misuse(capsys):
+    assert main([]) == 2
+    assert "COMMAND" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nope"],
+        ["demo", "extra"],
+        ["match"],
+        ["match", "s.csv", "e.csv"],
+        ["match", "s.csv", "e.csv", "--out", "o", "--output", "pear"],
+        ["match", "s.csv", "e.csv", "--out", "o", "--engine", "steam"],
+        ["match", "s.csv", "e.csv", "--out", "o", "--semantics", "none"],
+        ["match", "s.csv", "e.csv", "--out", "o", "--on-bad", "cry"],
+        ["match", "s.csv", "e.csv", "--out", "o", "--unknown", "cry"],
+        ["explain"],
+        ["explain", "TRUE", "--semantics", "none"],
+        ["demo", "--events", "0"],
+        ["demo", "--events", "-5"],
+        ["demo", "--seed", "x"],
+    ],
+)
+def test_misuse_ends_with_2_and_says_how(arguments, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("usage: tamis")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["demo", "-h"], ["match", "-h"], ["explain", "-h"]]
+)
+def test_help(arguments, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 0
+    assert capsys.readouterr().out.startswith("usage: tamis")
+
+
+def test_the_help_tells_how_a_schema_is_written_and_the_exit_codes(capsys):
+    main([])
+    text = capsys.readouterr().out
+    assert "int(LOW, HIGH) and enum('A', 'B')" in text
+    assert "exit codes: 0 done, 1 failed, 2 misuse" in text
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"tamis {tamis.__version__}\n"
+
+
+def test_a_failure_ends_with_1_and_one_message(capsys):
+    assert main(["explain", "price <"]) == 1
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("tamis explain: the filter ends too early")
+    assert "Traceback" not in output.err
+
+
+def test_an_interruption_is_no_traceback(monkeypatch, capsys, tmp_path):
+    def interrupt(*_arguments, **_options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(match_command, "check_folder", interrupt)
+    assert main(["match", "s.csv", "e.csv", "--out", str(tmp_path / "o")]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+
+
+def test_a_reader_who_goes_away_is_no_traceback():
+    command = [sys.executable, "-c", "import sys; from tamis.cli import main; sys.exit(main())"]
+    with subprocess.Popen(
+        [*command, "demo", "--events", "5"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        process.stdout.close()
+        errors = process.stderr.read()
+    assert process.returncode == 1
+    assert errors == b""

@@ -1,0 +1,806 @@
+import gc
+import math
+from datetime import timedelta
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from strategies import SCHEMA, filters, rows
+from tamis import (
+    BulkError,
+    EventError,
+    Expression,
+    ExpressionError,
+    Matcher,
+    OptionError,
+    ParseError,
+    Schema,
+    SubscriptionError,
+    TamisError,
+    TypeMismatch,
+    parse,
+)
+from tamis.language.evaluate import Logic, compile_tree
+from tamis.semantics import Semantics
+from tamis.timestamps import EPOCH
+
+OFFERS = Schema({"company": "string", "price": "double", "level": "int(1, 5)"})
+EVENTS = [
+    {"company": "IBM", "price": 900},
+    {"company": "Dell", "price": 10.5, "level": 3},
+    {"company": "Acer"},
+    {},
+]
+
+
+def offers(**subscriptions):
+    matcher = Matcher(OFFERS)
+    matcher.subscribe_many(subscriptions)
+    return matcher
+
+
+def state(matcher):
+    """All that a user can see of a matcher."""
+    return (
+        len(matcher),
+        [(name, str(matcher.get(name))) for name in matcher],
+        [matcher.match(event) for event in EVENTS],
+        matcher.match_batch(EVENTS, "lists").to_pydict(),
+        repr(matcher),
+    )
+
+
+def event_of(row):
+    """A row of SCHEMA as people have it, without what is missing."""
+    event = {}
+    for attribute, value in zip(SCHEMA.attributes, row, strict=True):
+        if value is None:
+            continue
+        *parents, last = attribute.path
+        record = event
+        for part in parents:
+            record = record.setdefault(part, {})
+        is_moment = str(attribute.type) == "timestamp"
+        record[last] = EPOCH + timedelta(microseconds=value) if is_moment else value
+    return event
+
+
+def parsed(text):
+    """The expression of a random filter; a few of them exceed a limit of decimals."""
+    try:
+        return parse(text, SCHEMA)
+    except ExpressionError:
+        assume(False)
+
+
+# --- the first example
+
+
+def test_the_example_of_the_documentation():
+    matcher = Matcher({"company": "string", "product": "string", "price": "double"})
+    matcher.subscribe(
+        "alice", "company IN ('IBM', 'Dell') AND product LIKE '%PC%' AND price <= 1000"
+    )
+    matcher.subscribe_many([("bob", "price BETWEEN 5 AND 10"), ("eve", "company IS NULL")])
+    assert matcher.match({"company": "IBM", "product": "PC AT", "price": 900}) == ["alice"]
+    assert matcher.match('{"price": 7}') == ["bob", "eve"]
+    document = "<company> IBM </company> <product> PC </product> <price> 5 </price>"
+    assert matcher.match(document) == ["alice", "bob"]
+    pairs = matcher.match_batch([{"price": 7}, {"company": "Dell"}])
+    assert pairs.to_pydict() == {"event": [0, 0], "subscription": ["bob", "eve"]}
+    matcher.subscribe("bob", "price < 5")
+    matcher.unsubscribe("eve")
+    assert matcher.match('{"price": 4}') == ["bob"]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"company": "IBM", "price": 900},
+        '{"company": "IBM", "price": 900}',
+        b'{"company": "IBM", "price": 900}',
+        "<company> IBM </company> <price> 900 </price>",
+    ],
+)
+def test_an_event_may_be_a_dict_json_or_xml(event):
+    assert offers(alice="company = 'IBM' AND price <= 1000").match(event) == ["alice"]
+
+
+def test_the_schema_may_be_arrows():
+    matcher = Matcher(pa.schema([("price", pa.float32())]))
+    matcher.subscribe("a", "price < 1")
+    assert matcher.match({"price": 0.5}) == ["a"]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_nan_is_above_every_number(value):
+    assert offers(a="price > 1e308D").match({"price": value}) == ["a"]
+
+
+# --- subscribing
+
+
+def test_a_matcher_counts_lists_and_finds_its_subscriptions():
+    matcher = offers(a="price < 1", b="price > 1")
+    assert len(matcher) == 2
+    assert list(matcher) == ["a", "b"]
+    assert "a" in matcher
+    assert "c" not in matcher
+    assert matcher.get("a") == parse("price < 1", OFFERS)
+    assert matcher.get("c") is None
+    assert matcher.get("c", "nothing") == "nothing"
+
+
+def test_an_empty_matcher():
+    matcher = Matcher(OFFERS)
+    assert len(matcher) == 0
+    assert list(matcher) == []
+    assert matcher.match(EVENTS[0]) == []
+    assert repr(matcher) == "<Matcher of 0 subscriptions, engine 'naive', semantics 'sql'>"
+
+
+def test_the_name_of_the_engine_is_never_auto():
+    assert Matcher(OFFERS).engine == Matcher(OFFERS, engine="naive").engine == "naive"
+
+
+def test_subscribing_again_replaces_the_filter_and_keeps_the_place():
+    matcher = offers(a="price < 1", b="price > 1")
+    matcher.subscribe("a", "price > 0")
+    assert list(matcher) == ["a", "b"]
+    assert matcher.match({"price": 0.5}) == ["a"]
+    assert matcher.match({"price": 5}) == ["a", "b"]
+
+
+def test_unsubscribing():
+    matcher = offers(a="price > 1", b="price > 1")
+    matcher.unsubscribe("a")
+    assert list(matcher) == ["b"]
+    assert matcher.match({"price": 5}) == ["b"]
+
+
+def test_one_who_comes_back_stands_at_the_end():
+    matcher = offers(a="TRUE", b="TRUE")
+    matcher.unsubscribe("a")
+    matcher.subscribe("a", "TRUE")
+    assert matcher.match({}) == ["b", "a"]
+
+
+def test_matches_come_in_the_order_of_subscription():
+    names = ["z", "b", "a", "y"]
+    matcher = offers(**dict.fromkeys(names, "TRUE"))
+    assert matcher.match({}) == names
+
+
+def test_equal_filters_of_many_subscribers():
+    matcher = offers(a="price < 1", b="price<1", c="NOT price >= 1")
+    assert matcher.match({"price": 0}) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("ids", [["a", "", "é", " ", "😀"], [0, -1, 2**63 - 1, -(2**63)]])
+def test_ids_are_strings_or_integers_of_64_bits(ids):
+    matcher = Matcher(OFFERS)
+    for one in ids:
+        matcher.subscribe(one, "TRUE")
+    assert matcher.match({}) == ids
+    assert matcher.match_batch([{}])["subscription"].to_pylist() == ids
+
+
+@pytest.mark.parametrize("bad", [None, True, 1.0, b"a", ("a",), ["a"], object()])
+def test_what_cannot_be_an_id(bad):
+    with pytest.raises(SubscriptionError, match="a subscription id is a string or an integer"):
+        Matcher(OFFERS).subscribe(bad, "TRUE")
+
+
+@pytest.mark.parametrize("bad", [2**63, -(2**63) - 1, 10**100])
+def test_an_id_beyond_64_bits(bad):
+    with pytest.raises(SubscriptionError, match="does not fit 64 bits"):
+        Matcher(OFFERS).subscribe(bad, "TRUE")
+
+
+def test_an_id_that_is_no_unicode_text():
+    with pytest.raises(SubscriptionError, match="no valid Unicode text"):
+        Matcher(OFFERS).subscribe("\ud800", "TRUE")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kind"), [("1", 1, "strings"), (1, "1", "integers"), (0, "", "integers")]
+)
+def test_ids_of_two_kinds_do_not_mix(first, second, kind):
+    matcher = Matcher(OFFERS)
+    matcher.subscribe(first, "TRUE")
+    with pytest.raises(SubscriptionError, match=f"the ids of this matcher are {kind}, and"):
+        matcher.subscribe(second, "TRUE")
+    assert list(matcher) == [first]
+
+
+def test_an_emptied_matcher_takes_ids_of_the_other_kind():
+    matcher = Matcher(OFFERS)
+    matcher.subscribe("a", "TRUE")
+    matcher.unsubscribe("a")
+    matcher.subscribe(1, "TRUE")
+    assert matcher.match({}) == [1]
+
+
+def test_an_expression_of_the_same_schema_is_taken():
+    matcher = Matcher(OFFERS)
+    expression = parse("price < 1", Schema.of_attributes(OFFERS.attributes))
+    matcher.subscribe("a", expression)
+    assert matcher.get("a") is expression
+    assert matcher.match({"price": 0}) == ["a"]
+
+
+@pytest.mark.parametrize("other", [{"price": "double"}, {"price": "int"}])
+def test_an_expression_of_another_schema_is_refused(other):
+    with pytest.raises(SubscriptionError, match="parsed with another schema"):
+        Matcher(OFFERS).subscribe("a", parse("price < 1", other))
+
+
+# --- calls that fail
+
+
+BAD_CALLS = {
+    "a filter that is no filter": lambda m: m.subscribe("a", "price <"),
+    "an empty filter": lambda m: m.subscribe("a", ""),
+    "an unknown attribute": lambda m: m.subscribe("new", "prize < 1"),
+    "a type mismatch": lambda m: m.subscribe("a", "price = 'x'"),
+    "a constant outside its domain": lambda m: m.subscribe("a", "level = 9"),
+    "a filter that is a number": lambda m: m.subscribe("a", 5),
+    "no filter": lambda m: m.subscribe("a", None),
+    "an expression of another schema": lambda m: m.subscribe("a", parse("TRUE", {})),
+    "an id of the other kind": lambda m: m.subscribe(1, "TRUE"),
+    "an id that is a bool": lambda m: m.subscribe(True, "TRUE"),
+    "an unknown id": lambda m: m.unsubscribe("zzz"),
+    "an unknown id of the other kind": lambda m: m.unsubscribe(1),
+    "why of an unknown id": lambda m: m.why("zzz", {}),
+    "why of a bad event": lambda m: m.why("a", {"price": "x"}),
+    "a bad row among good ones": lambda m: m.subscribe_many([("a", "TRUE"), ("c", "prize < 1")]),
+    "ids of two kinds": lambda m: m.subscribe_many([("c", "TRUE"), (1, "TRUE")]),
+    "rows that are no pairs": lambda m: m.subscribe_many([("c", "TRUE"), ("a", "b", "c"), None]),
+    "a number of subscriptions": lambda m: m.subscribe_many(5),
+    "a text of subscriptions": lambda m: m.subscribe_many("abc"),
+    "a table without filters": lambda m: m.subscribe_many(pa.table({"id": ["a"]})),
+    "an event of the wrong type": lambda m: m.match({"price": "x"}),
+    "no event": lambda m: m.match(None),
+    "a single event as a batch": lambda m: m.match_batch({"price": 1}),
+    "a bad event in a batch": lambda m: m.match_batch([{}, {"level": 9}]),
+    "an unknown output": lambda m: m.match_batch([], "pear"),
+}
+
+
+@pytest.mark.parametrize("call", BAD_CALLS.values(), ids=BAD_CALLS)
+def test_a_call_that_fails_changes_nothing(call):
+    matcher = offers(a="price < 1", b="company = 'IBM'")
+    before = state(matcher)
+    with pytest.raises(TamisError):
+        call(matcher)
+    assert state(matcher) == before
+
+
+def test_an_unknown_id_brings_the_nearest():
+    with pytest.raises(SubscriptionError, match=r"no subscription 'alcie'; did you mean 'alice'\?"):
+        offers(alice="TRUE").unsubscribe("alcie")
+
+
+def test_a_filter_that_fails_shows_the_place():
+    with pytest.raises(TypeMismatch) as caught:
+        Matcher(OFFERS).subscribe("a", "company = 'IBM' AND prize < 1")
+    assert caught.value.text[caught.value.start : caught.value.end] == "prize"
+    assert "did you mean 'price'?" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"engine": "naiv"}, "unknown engine 'naiv'; did you mean 'naive'"),
+        ({"engine": None}, "unknown engine None; choices: auto, "),
+        ({"semantics": "SQL"}, "unknown semantics 'SQL'; choices: sql, strict, default, total"),
+        ({"unknown": "drop"}, "'drop'; choices: ignore, refuse"),
+        ({"defaults": {"price": 1}}, 'defaults belong to semantics="default"'),
+        ({"semantics": "default"}, "needs defaults="),
+        ({"semantics": "default", "defaults": {"price": 1}}, "defaults lack company, level"),
+        (
+            {"semantics": "default", "defaults": {"prize": 1}},
+            r"unknown attribute 'prize'; did you mean 'price'\?",
+        ),
+        (
+            {"semantics": "default", "defaults": {"company": 5, "price": 1, "level": 1}},
+            "defaults: attribute company expects string, got 5",
+        ),
+        (
+            {"semantics": "default", "defaults": {"company": "", "price": 1, "level": 9}},
+            "defaults: attribute level: 9 .* lies outside the domain",
+        ),
+    ],
+)
+def test_options_that_are_none(options, message):
+    with pytest.raises(OptionError, match=message):
+        Matcher(OFFERS, **options)
+
+
+# --- many subscriptions
+
+MANY = {
+    "pairs": [("a", "price < 1"), ("b", "price > 1")],
+    "tuples": (("a", "price < 1"), ("b", "price > 1")),
+    "an iterator": lambda: iter([("a", "price < 1"), ("b", "price > 1")]),
+    "a generator": lambda: (pair for pair in [("a", "price < 1"), ["b", "price > 1"]]),
+    "a mapping": {"a": "price < 1", "b": "price > 1"},
+    "items": {"a": "price < 1", "b": "price > 1"}.items(),
+    "expressions": {"a": parse("price < 1", OFFERS), "b": "price > 1"},
+    "an Arrow table": pa.table({"filter": ["price < 1", "price > 1"], "id": ["a", "b"]}),
+    "a record batch": pa.record_batch({"id": ["a", "b"], "filter": ["price < 1", "price > 1"]}),
+    "pandas": pd.DataFrame({"id": ["a", "b"], "filter": ["price < 1", "price > 1"], "x": [1, 2]}),
+    "polars": pl.DataFrame({"id": ["a", "b"], "filter": ["price < 1", "price > 1"]}),
+}
+
+
+@pytest.mark.parametrize("subscriptions", MANY.values(), ids=MANY)
+def test_many_subscriptions_at_once(subscriptions):
+    matcher = Matcher(OFFERS)
+    matcher.subscribe_many(subscriptions() if callable(subscriptions) else subscriptions)
+    assert list(matcher) == ["a", "b"]
+    assert matcher.match({"price": 0}) == ["a"]
+
+
+@pytest.mark.parametrize("make", [pa.table, pd.DataFrame, pl.DataFrame])
+def test_integer_ids_of_tables(make):
+    matcher = Matcher(OFFERS)
+    matcher.subscribe_many(make({"id": [7, 3], "filter": ["TRUE", "TRUE"]}))
+    assert matcher.match({}) == [7, 3]
+
+
+@pytest.mark.parametrize("nothing", [[], {}, pa.table({"id": [], "filter": []})])
+def test_no_subscriptions_at_all(nothing):
+    matcher = offers(a="TRUE")
+    matcher.subscribe_many(nothing)
+    assert list(matcher) == ["a"]
+
+
+def test_of_equal_ids_the_last_wins():
+    matcher = Matcher(OFFERS)
+    matcher.subscribe_many([("a", "price < 1"), ("b", "TRUE"), ("a", "price > 1")])
+    assert list(matcher) == ["a", "b"]
+    assert str(matcher.get("a")) == "price > 1"
+
+
+def test_many_subscriptions_replace_those_that_were_there():
+    matcher = offers(a="price < 1", b="price > 1")
+    matcher.subscribe_many({"c": "TRUE", "a": "FALSE"})
+    assert list(matcher) == ["a", "b", "c"]
+    assert matcher.match({"price": 0}) == ["c"]
+
+
+def test_every_bad_row_is_reported():
+    matcher = offers(z="TRUE")
+    with pytest.raises(BulkError) as caught:
+        matcher.subscribe_many(
+            [
+                ("a", "price <"),
+                ("b", "TRUE"),
+                ("c", "prize < 1"),
+                (None, "TRUE"),
+                (5, "TRUE"),
+                "xyz",
+                ("d", None),
+                ("e", parse("TRUE", {})),
+            ]
+        )
+    error = caught.value
+    assert [(row, name) for row, name, _ in error.failures] == [
+        (0, "a"), (2, "c"), (3, None), (4, 5), (5, None), (6, "d"), (7, "e"),
+    ]  # fmt: skip
+    assert [type(problem) for _, _, problem in error.failures] == [
+        ParseError, TypeMismatch, SubscriptionError, SubscriptionError, SubscriptionError,
+        ParseError, SubscriptionError,
+    ]  # fmt: skip
+    assert error.total == 8
+    assert str(error).startswith("7 of 8 subscriptions cannot be used; none was taken\n")
+    assert list(matcher) == ["z"]
+
+
+def test_nulls_in_a_table_of_subscriptions():
+    table = pa.table({"id": ["a", None], "filter": [None, "TRUE"]})
+    with pytest.raises(BulkError) as caught:
+        Matcher(OFFERS).subscribe_many(table)
+    assert [(row, name) for row, name, _ in caught.value.failures] == [(0, "a"), (1, None)]
+
+
+@pytest.mark.parametrize("column", ["id", "filter"])
+def test_a_table_that_lacks_a_column(column):
+    table = pa.table({"id": ["a"], "filter": ["TRUE"], "x": [1]}).drop_columns([column])
+    with pytest.raises(OptionError, match=f"lacks the column '{column}'; it has "):
+        Matcher(OFFERS).subscribe_many(table)
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_collector_is_left_as_it_was(enabled):
+    was = gc.isenabled()
+    (gc.enable if enabled else gc.disable)()
+    try:
+        matcher = Matcher(OFFERS)
+        matcher.subscribe_many({"a": "TRUE"})
+        assert gc.isenabled() is enabled
+        with pytest.raises(BulkError):
+            matcher.subscribe_many({"a": "?"})
+        assert gc.isenabled() is enabled
+    finally:
+        (gc.enable if was else gc.disable)()
+
+
+def test_an_iterable_that_breaks_off_changes_nothing():
+    def pairs():
+        yield "c", "TRUE"
+        raise RuntimeError("the source is gone")
+
+    matcher = offers(a="TRUE")
+    with pytest.raises(RuntimeError, match="the source is gone"):
+        matcher.subscribe_many(pairs())
+    assert list(matcher) == ["a"]
+    assert gc.isenabled()
+
+
+GOOD = ["TRUE", "price < 1", "company = 'IBM' AND price > 3", "level IN (1, 2)", "price + 1 > 2"]
+BAD = ["", "price <", "prize < 1", "price = 'x'", "level = 9", "(", 5, None]
+
+
+@given(
+    st.dictionaries(st.sampled_from("abcd"), st.sampled_from(GOOD)),
+    st.lists(st.tuples(st.sampled_from("cdef"), st.sampled_from(GOOD + BAD)), max_size=6),
+)
+def test_many_subscriptions_are_taken_all_or_none(before, pairs):
+    matcher = Matcher(OFFERS)
+    matcher.subscribe_many(before)
+    expected = before
+    bad_rows = [row for row, (_, text) in enumerate(pairs) if text in BAD]
+    if bad_rows:
+        with pytest.raises(BulkError) as caught:
+            matcher.subscribe_many(pairs)
+        assert [row for row, _, _ in caught.value.failures] == bad_rows
+    else:
+        matcher.subscribe_many(pairs)
+        expected = before | dict(pairs)
+    assert [(name, matcher.get(name)) for name in matcher] == [
+        (name, parse(text, OFFERS)) for name, text in expected.items()
+    ]
+
+
+# --- batches
+
+BATCHES = {
+    "dicts": EVENTS,
+    "a generator": lambda: iter(EVENTS),
+    "texts": ['{"company": "IBM", "price": 900}', b'{"company": "Dell", "price": 10.5, "level": 3}',
+              "<company>Acer</company>", {}],
+    "an Arrow table": pa.Table.from_pylist(EVENTS, pa.schema(
+        [("company", pa.string()), ("price", pa.float64()), ("level", pa.int8())])),
+    "a record batch": pa.RecordBatch.from_pylist(EVENTS, pa.schema(
+        [("company", pa.string()), ("price", pa.float64()), ("level", pa.int8())])),
+    "pandas": pd.DataFrame(EVENTS).astype({"level": "Int64"}),
+    "polars": pl.DataFrame(EVENTS, {"company": pl.String, "price": pl.Float32, "level": pl.Int8}),
+}  # fmt: skip
+
+
+@pytest.fixture
+def four():
+    return offers(
+        ibm="company = 'IBM'",
+        cheap="price < 100",
+        unpriced="price IS NULL",
+        three="level = 3",
+    )
+
+
+@pytest.mark.parametrize("events", BATCHES.values(), ids=BATCHES)
+def test_pairs(four, events):
+    table = four.match_batch(events() if callable(events) else events)
+    assert table.to_pydict() == {
+        "event": [0, 1, 1, 2, 3],
+        "subscription": ["ibm", "cheap", "three", "unpriced", "unpriced"],
+    }
+
+
+@pytest.mark.parametrize("events", BATCHES.values(), ids=BATCHES)
+def test_lists(four, events):
+    table = four.match_batch(events() if callable(events) else events, output="lists")
+    assert table.to_pydict() == {
+        "event": [0, 1, 2, 3],
+        "subscriptions": [["ibm"], ["cheap", "three"], ["unpriced"], ["unpriced"]],
+    }
+
+
+def test_counts(four):
+    table = four.match_batch([*EVENTS, {"price": 100}], output="counts")
+    assert table.to_pydict() == {"event": [0, 1, 2, 3, 4], "count": [1, 2, 1, 1, 0]}
+
+
+@pytest.mark.parametrize("events", [EVENTS, [], pa.table({"price": pa.array([], pa.float64())})])
+@pytest.mark.parametrize(
+    ("ids", "kind"), [(["a"], pa.string()), ([1], pa.int64()), ([], pa.string())]
+)
+def test_the_schemas_of_the_answers(events, ids, kind):
+    matcher = Matcher(OFFERS)
+    matcher.subscribe_many(dict.fromkeys(ids, "price < 100"))
+    event = ("event", pa.int64())
+    assert matcher.match_batch(events).schema == pa.schema([event, ("subscription", kind)])
+    assert matcher.match_batch(events, "lists").schema == pa.schema(
+        [event, ("subscriptions", pa.large_list(kind))]
+    )
+    assert matcher.match_batch(events, "counts").schema == pa.schema([event, ("count", pa.int64())])
+
+
+def test_an_empty_batch(four):
+    assert four.match_batch([]).num_rows == 0
+    assert four.match_batch([], "lists").num_rows == 0
+    assert four.match_batch([], "counts").num_rows == 0
+
+
+def test_a_batch_for_an_empty_matcher():
+    matcher = Matcher(OFFERS)
+    assert matcher.match_batch(EVENTS).num_rows == 0
+    assert matcher.match_batch(EVENTS, "lists")["subscriptions"].to_pylist() == [[], [], [], []]
+    assert matcher.match_batch(EVENTS, "counts")["count"].to_pylist() == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("events", [{"price": 1}, "{}", b"{}", None, 5])
+def test_what_is_no_batch(four, events):
+    with pytest.raises(OptionError, match="match takes a single event"):
+        four.match_batch(events)
+
+
+@pytest.mark.parametrize("output", ["pair", "", None, 5])
+def test_an_unknown_output(four, output):
+    with pytest.raises(OptionError, match="choices: pairs, lists, counts"):
+        four.match_batch(EVENTS, output)
+
+
+@pytest.mark.parametrize(
+    ("events", "row"),
+    [
+        ([{}, {}, {"price": "x"}, {"level": 9}], 2),
+        (iter([{}, None]), 1),
+        (["{}", "{"], 1),
+        (pa.table({"level": [1, 5, 6]}), 2),
+    ],
+)
+def test_a_bad_event_is_named_by_its_number(four, events, row):
+    with pytest.raises(EventError, match=f"^event {row}: ") as caught:
+        four.match_batch(events)
+    assert caught.value.row == row
+
+
+def test_unknown_attributes_are_ignored_or_refused():
+    event = {"company": "IBM", "prize": 5}
+    assert offers(a="company = 'IBM'").match(event) == ["a"]
+    stern = Matcher(OFFERS, unknown="refuse")
+    with pytest.raises(EventError, match="unknown attribute 'prize'"):
+        stern.match(event)
+    with pytest.raises(EventError, match="unknown attribute 'prize'"):
+        stern.match_batch(pa.table({"prize": [5]}))
+
+
+def test_numbers_of_events_can_be_given(four):
+    some_rows = [four.reader.row(event) for event in EVENTS[:2]]
+    counts = four.match_rows(some_rows, "counts", [7, 9])
+    assert counts.to_pydict() == {"event": [7, 9], "count": [1, 2]}
+    assert four.match_rows(some_rows, "pairs", [7, 9])["event"].to_pylist() == [7, 9, 9]
+
+
+@settings(max_examples=50)
+@given(st.lists(filters(), max_size=4), st.lists(rows(), max_size=4))
+def test_batches_agree_with_single_events(texts, some_rows):
+    matcher = Matcher(SCHEMA)
+    for number, text in enumerate(texts):
+        matcher.subscribe(number, parsed(text))
+    events = [event_of(row) for row in some_rows]
+    singly = [matcher.match(event) for event in events]
+    pairs = [(n, one) for n, found in enumerate(singly) for one in found]
+    table = matcher.match_batch(events)
+    assert list(zip(*table.to_pydict().values(), strict=True)) == pairs
+    assert matcher.match_batch(events, "lists")["subscriptions"].to_pylist() == singly
+    assert matcher.match_batch(events, "counts")["count"].to_pylist() == list(map(len, singly))
+
+
+# --- semantics
+
+
+@pytest.mark.parametrize(
+    ("semantics", "matched"),
+    [
+        ({"semantics": "sql"}, ["or", "priced"]),
+        ({"semantics": "strict"}, ["priced"]),
+        (
+            {
+                "semantics": "default",
+                "defaults": {"company": None, "price": 0, "level": None},
+            },
+            ["not", "or", "priced"],
+        ),
+        (
+            {
+                "semantics": "default",
+                "defaults": {"company": "IBM", "price": 0, "level": None},
+            },
+            ["is", "or", "priced"],
+        ),
+    ],
+    ids=["sql", "strict", "default with ⊥", "default"],
+)
+def test_what_a_missing_attribute_means(semantics, matched):
+    matcher = Matcher(OFFERS, **semantics)
+    matcher.subscribe_many(
+        {
+            "is": "company = 'IBM'",
+            "not": "NOT company = 'IBM'",
+            "or": "company = 'IBM' OR price < 10",
+            "priced": "price < 10",
+        }
+    )
+    assert matcher.match({"price": 5}) == matched
+
+
+def test_total_semantics_refuses_partial_events():
+    matcher = Matcher(OFFERS, semantics="total")
+    matcher.subscribe("a", "price < 10")
+    assert matcher.match({"company": "IBM", "price": 5, "level": 1}) == ["a"]
+    with pytest.raises(EventError, match="the event misses company, level, and"):
+        matcher.match({"price": 5})
+
+
+def test_strict_semantics_goes_by_the_text():
+    # Example 5 of the BDD paper: true of every price, and still not of an event without one.
+    text = "price < 1000 OR price > 500"
+    strict = Matcher(OFFERS, semantics="strict")
+    strict.subscribe("a", text)
+    assert strict.match({"price": 700}) == ["a"]
+    assert strict.match({"company": "IBM"}) == []
+
+
+@given(filters(), rows())
+def test_sql_means_true_in_kleenes_logic(text, row):
+    expression = parsed(text)
+    matcher = Matcher(SCHEMA)
+    matcher.subscribe(1, text)
+    expected = compile_tree(expression.tree, SCHEMA)(row) is True
+    assert matcher.match(event_of(row)) == [1] * expected
+
+
+@given(filters(), rows())
+def test_strict_means_true_and_no_attribute_missing(text, row):
+    expression = parsed(text)
+    matcher = Matcher(SCHEMA, semantics="strict")
+    matcher.subscribe(1, text)
+    present = all(row[SCHEMA.positions[path]] is not None for path in expression.attributes)
+    expected = present and compile_tree(expression.tree, SCHEMA)(row) is True
+    assert matcher.match(event_of(row)) == [1] * expected
+
+
+@given(filters(), rows(), rows())
+def test_default_means_true_of_the_event_filled_up(text, row, defaults):
+    expression = parsed(text)
+    named = {
+        name: EPOCH + timedelta(microseconds=value)
+        if value is not None and str(SCHEMA[name].type) == "timestamp"
+        else value
+        for name, value in zip(SCHEMA, defaults, strict=True)
+    }
+    matcher = Matcher(SCHEMA, semantics="default", defaults=named)
+    matcher.subscribe(1, text)
+    filled = [d if v is None else v for v, d in zip(row, defaults, strict=True)]
+    expected = compile_tree(expression.tree, SCHEMA, Logic.CLASSICAL)(filled)
+    assert matcher.match(event_of(row)) == [1] * expected
+
+
+FILLED = {"int": 5, "double": 2.5, "string": "ab", "bool": True, "timestamp": 0}
+
+
+@given(filters(), rows())
+def test_total_means_the_same_as_sql_where_nothing_is_missing(text, row):
+    expression = parsed(text)
+    matcher = Matcher(SCHEMA, semantics="total")
+    matcher.subscribe(1, text)
+    whole = tuple(
+        FILLED[str(attribute.type)] if value is None else value
+        for attribute, value in zip(SCHEMA.attributes, row, strict=True)
+    )
+    expected = Semantics("sql", SCHEMA).condition(expression)(whole)
+    assert matcher.match(event_of(whole)) == [1] * expected
+
+
+# --- a long life
+
+PLAIN = {
+    "TRUE": lambda _: True,
+    "FALSE": lambda _: False,
+    "price < 10": lambda e: "price" in e and e["price"] < 10,
+    "price < 20": lambda e: "price" in e and e["price"] < 20,
+    "NOT price < 10": lambda e: "price" in e and e["price"] >= 10,
+    "price * 2 >= 15": lambda e: "price" in e and e["price"] * 2 >= 15,
+    "price IS NULL": lambda e: "price" not in e,
+    "company = 'IBM'": lambda e: e.get("company") == "IBM",
+    "company IN ('IBM', 'Dell')": lambda e: e.get("company") in {"IBM", "Dell"},
+    "company LIKE '%e%' OR price = 5": lambda e: "e" in e.get("company", "") or e.get("price") == 5,
+}
+OFFER = st.fixed_dictionaries(
+    {},
+    optional={
+        "company": st.sampled_from(["IBM", "Dell", "Acer", ""]),
+        "price": st.sampled_from([0, 5, 7.5, 10, 15, 20]),
+    },
+)
+SOME_ID = st.integers(0, 5)
+SOME_FILTER = st.sampled_from(list(PLAIN))
+
+
+class Life(RuleBasedStateMachine):
+    """A matcher beside a dict of ids and filters."""
+
+    @initialize()
+    def begin(self):
+        self.matcher = Matcher({"company": "string", "price": "double"})
+        self.model = {}
+
+    @rule(name=SOME_ID, text=SOME_FILTER)
+    def subscribe(self, name, text):
+        self.matcher.subscribe(name, text)
+        self.model[name] = text
+
+    @rule(name=SOME_ID, text=SOME_FILTER)
+    def subscribe_an_expression(self, name, text):
+        self.matcher.subscribe(name, parse(text, self.matcher.schema))
+        self.model[name] = text
+
+    @rule(name=SOME_ID, text=st.sampled_from(["", "price <", "prize < 1", "price = 'x'"]))
+    def subscribe_badly(self, name, text):
+        with pytest.raises(ExpressionError):
+            self.matcher.subscribe(name, text)
+
+    @rule(pairs=st.lists(st.tuples(SOME_ID, SOME_FILTER), max_size=4))
+    def subscribe_many(self, pairs):
+        self.matcher.subscribe_many(pairs)
+        self.model.update(pairs)
+
+    @rule(pairs=st.lists(st.tuples(SOME_ID, SOME_FILTER), max_size=4))
+    def subscribe_many_badly(self, pairs):
+        with pytest.raises(BulkError):
+            self.matcher.subscribe_many([*pairs, (0, "?")])
+
+    @rule(name=SOME_ID)
+    def unsubscribe(self, name):
+        if name in self.model:
+            self.matcher.unsubscribe(name)
+            del self.model[name]
+        else:
+            with pytest.raises(SubscriptionError):
+                self.matcher.unsubscribe(name)
+
+    @rule(event=OFFER)
+    def match(self, event):
+        expected = [name for name, text in self.model.items() if PLAIN[text](event)]
+        assert self.matcher.match(event) == expected
+
+    @rule(events=st.lists(OFFER, max_size=3))
+    def match_batch(self, events):
+        expected = [[n for n, text in self.model.items() if PLAIN[text](e)] for e in events]
+        answer = self.matcher.match_batch(events, "lists")
+        assert answer["subscriptions"].to_pylist() == expected
+
+    @precondition(lambda self: self.model)
+    @rule(data=st.data(), event=OFFER)
+    def why(self, data, event):
+        name = data.draw(st.sampled_from(list(self.model)))
+        assert self.matcher.why(name, event).matched is PLAIN[self.model[name]](event)
+
+    @invariant()
+    def holds_what_the_model_holds(self):
+        assert len(self.matcher) == len(self.model)
+        assert list(self.matcher) == list(self.model)
+        assert all(isinstance(self.matcher.get(name), Expression) for name in self.model)
+
+
+Life.TestCase.settings = settings(max_examples=40, stateful_step_count=25)
+TestLife = Life.TestCase
