@@ -292,7 +292,8 @@ def test_pandas():
         },
         index=[7, 7],
     )
-    assert read_table(frame, FRAME) == [
+    # The index is no attribute, not even an unknown one.
+    assert read_table(frame, FRAME, refuse_unknown=True) == [
         (1, None, "é", NEW_YEAR, True),
         (None, 0.5, None, None, None),
     ]

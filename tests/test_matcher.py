@@ -163,6 +163,13 @@ def test_unsubscribing():
     assert matcher.match({"price": 5}) == ["b"]
 
 
+def test_nothing_is_kept_of_those_who_left():
+    matcher = Matcher(OFFERS)
+    matcher.subscribe("a", "price > 1")
+    matcher.unsubscribe("a")
+    assert matcher._ids == matcher._handles == matcher._expressions == {}
+
+
 def test_one_who_comes_back_stands_at_the_end():
     matcher = offers(a="TRUE", b="TRUE")
     matcher.unsubscribe("a")

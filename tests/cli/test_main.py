@@ -83,9 +83,8 @@ def test_an_interruption_is_no_traceback(monkeypatch, capsys, tmp_path):
 
 
 def test_a_reader_who_goes_away_is_no_traceback():
-    command = [sys.executable, "-c", "import sys; from tamis.cli import main; sys.exit(main())"]
     with subprocess.Popen(
-        [*command, "demo", "--events", "5"],
+        [sys.executable, "-m", "tamis", "demo", "--events", "5"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:

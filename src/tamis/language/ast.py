@@ -78,13 +78,10 @@ class Call:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class Compare:
-    """``x op y`` for one of ``= <> < <= > >= <=>``; both sides have one type."""
+class Condition:
+    """What is true, false or unknown; calls and attributes of type bool are, too."""
 
-    op: str
-    left: "Node"
-    right: "Node"
+    __slots__ = ()
 
     @property
     def type(self) -> Type:
@@ -92,7 +89,16 @@ class Compare:
 
 
 @dataclass(frozen=True, slots=True)
-class Between:
+class Compare(Condition):
+    """``x op y`` for one of ``= <> < <= > >= <=>``; both sides have one type."""
+
+    op: str
+    left: "Node"
+    right: "Node"
+
+
+@dataclass(frozen=True, slots=True)
+class Between(Condition):
     """``x BETWEEN low AND high``: two comparisons, before each of which x may be converted.
 
     x stands here once. As two comparisons, nested ones would double at every level.
@@ -104,113 +110,73 @@ class Between:
     low_type: Type
     high_type: Type
 
-    @property
-    def type(self) -> Type:
-        return BOOL
-
 
 @dataclass(frozen=True, slots=True)
-class In:
+class In(Condition):
     """``x IN (a, b, ...)``; all have one type."""
 
     operand: "Node"
     items: tuple["Node", ...]
 
-    @property
-    def type(self) -> Type:
-        return BOOL
-
 
 @dataclass(frozen=True, slots=True)
-class Like:
+class Like(Condition):
     """``x LIKE pattern ESCAPE escape``."""
 
     operand: "Node"
     pattern: str
     escape: str = "\\"
 
-    @property
-    def type(self) -> Type:
-        return BOOL
-
 
 @dataclass(frozen=True, slots=True)
-class RLike:
+class RLike(Condition):
     """``x RLIKE pattern``: the regular expression is found somewhere in x."""
 
     operand: "Node"
     pattern: str
 
-    @property
-    def type(self) -> Type:
-        return BOOL
-
 
 @dataclass(frozen=True, slots=True)
-class IsNull:
+class IsNull(Condition):
     """``x IS NULL``; never null itself."""
 
     operand: "Node"
 
-    @property
-    def type(self) -> Type:
-        return BOOL
-
 
 @dataclass(frozen=True, slots=True)
-class IsTruth:
+class IsTruth(Condition):
     """``x IS TRUE`` or ``x IS FALSE``; never null itself."""
 
     operand: "Node"
     truth: bool
 
-    @property
-    def type(self) -> Type:
-        return BOOL
-
 
 @dataclass(frozen=True, slots=True)
-class Not:
+class Not(Condition):
     """``NOT x``."""
 
     operand: "Node"
 
-    @property
-    def type(self) -> Type:
-        return BOOL
-
 
 @dataclass(frozen=True, slots=True)
-class And:
+class And(Condition):
     """``x AND y AND ...``."""
 
     items: tuple["Node", ...]
 
-    @property
-    def type(self) -> Type:
-        return BOOL
-
 
 @dataclass(frozen=True, slots=True)
-class Or:
+class Or(Condition):
     """``x OR y OR ...``."""
 
     items: tuple["Node", ...]
 
-    @property
-    def type(self) -> Type:
-        return BOOL
-
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(Condition):
     """The place of an atom in the boolean structure of a filter; see `shapes`."""
 
     index: int
-
-    @property
-    def type(self) -> Type:
-        return BOOL
 
 
 Node = (

@@ -53,9 +53,9 @@ class _Compiler:
         """A condition: its unknown is false in classical logic."""
         match node:
             case ast.And(items):
-                return _conjunction([self.condition(item) for item in items])
+                return _chain([self.condition(item) for item in items], decisive=False)
             case ast.Or(items):
-                return _disjunction([self.condition(item) for item in items])
+                return _chain([self.condition(item) for item in items], decisive=True)
             case ast.Not(operand):
                 return _negation(self.condition(operand))
             case ast.Compare("<>", left, right):  # an abbreviation, which ⊥ tells from an atom
@@ -186,32 +186,20 @@ def _is_constant(node: Node) -> bool:
     return isinstance(node.operand if isinstance(node, ast.Cast) else node, ast.Literal)
 
 
-def _conjunction(items: Sequence[Evaluator]) -> Evaluator:
-    def conjunction(row: Row) -> bool | None:
-        answer: bool | None = True
+def _chain(items: Sequence[Evaluator], *, decisive: bool) -> Evaluator:
+    """AND, which one false part decides, or OR, which one true part decides."""
+
+    def chain(row: Row) -> bool | None:
+        answer: bool | None = not decisive
         for item in items:
             truth = item(row)
-            if truth is False:
-                return False
+            if truth is decisive:
+                return decisive
             if truth is None:
                 answer = None
         return answer
 
-    return conjunction
-
-
-def _disjunction(items: Sequence[Evaluator]) -> Evaluator:
-    def disjunction(row: Row) -> bool | None:
-        answer: bool | None = False
-        for item in items:
-            truth = item(row)
-            if truth is True:
-                return True
-            if truth is None:
-                answer = None
-        return answer
-
-    return disjunction
+    return chain
 
 
 def _negation(item: Evaluator) -> Evaluator:
