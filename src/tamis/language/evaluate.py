@@ -192,7 +192,7 @@ def _chain(items: Sequence[Evaluator], *, decisive: bool) -> Evaluator:
     def chain(row: Row) -> bool | None:
         answer: bool | None = not decisive
         for item in items:
-            truth = item(row)
+            truth: bool | None = item(row)
             if truth is decisive:
                 return decisive
             if truth is None:
