@@ -38,7 +38,7 @@ MOST_ATOMS = 200_000
 _NAME = rf"(?:[A-Za-z_][A-Za-z_0-9]*+(?!\w)|{QUOTED})"
 _PATH = rf"{_NAME}(?:\.{_NAME})*+"
 _CONSTANT = rf"(?:-?(?:{NUMBER})(?!\w)|{STRING})"
-_ATOM = re.compile(
+ATOM = re.compile(
     rf"""(
     (?<![\w.`])(?:
         {_PATH}(?:
@@ -183,7 +183,7 @@ class ShapeCache:
     def parse(self, text: str) -> Expression:
         """Read a filter."""
         if type(text) is str and len(text) <= LONGEST:
-            parts = _ATOM.split(text)
+            parts = ATOM.split(text)
             try:
                 structure = "a".join(map(self.glue.__getitem__, parts[::2]))
                 if structure not in self.structures:
