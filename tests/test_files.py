@@ -177,7 +177,7 @@ def test_a_bad_record_does_not_hide_the_good_ones(write, name, content, problem)
     [
         ("e.json", "", r"e\.json is no JSON: .*a file of one object a line ends in \.jsonl"),
         ("e.json", '{"a": 1}\n{"a": 2}\n', r"ends in \.jsonl"),
-        ("e.json", "[" * 100_000, "is no JSON"),
+        ("e.json", "[" * 100_000, "nests too deeply"),
         ("e.json", b'["\xff"]', r"e\.json is no valid UTF-8: .* at byte 2"),
         ("e.csv", b"company\n\xff\n", r"e\.csv is no valid UTF-8"),
         ("e.csv", "a,b,a\n1,2,3\n", "the header names a column twice: a, b, a"),

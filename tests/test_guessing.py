@@ -162,3 +162,23 @@ def test_the_schema_that_a_filter_is_about(text, schema):
 def test_a_filter_that_is_no_text_of_the_language():
     with pytest.raises(ParseError):
         schema_of_filter("price < 'unfinished")
+
+
+@pytest.mark.parametrize(
+    ("text", "types"),
+    [
+        ("company LIKE 'A%' AND price > 5", "string double"),
+        ("halted AND company LIKE 'x'", "bool string"),
+        ("s RLIKE '^a' OR b", "string bool"),
+        ("at > TIMESTAMP '2024-01-01' AND price > 5", "timestamp double"),
+        ("company NOT IN ('IBM')", "string"),
+        ("halted IS TRUE", "bool"),
+        ("halted IS NOT TRUE OR NOT (b AND (c))", "bool bool bool"),
+        ("abs(change) > 4 AND price * volume > 400000", "double double double"),
+        ("a IS NULL OR a = 'x'", "string"),
+        ("x BETWEEN 1 AND 2 AND s = 'a'", "double string"),
+        ("'PC' SUBSTRING OF product AND bid > ask", "string double double"),
+    ],
+)
+def test_each_part_of_a_filter_is_guessed_by_itself(text, types):
+    assert " ".join(map(str, schema_of_filter(text).values())) == types

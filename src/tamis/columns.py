@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.errors import EventError, SchemaError, choose, did_you_mean
+from tamis.errors import EventError, SchemaError, choose, unknown_attribute
 from tamis.names import Path, path_text
 from tamis.schema import Attribute, Enumeration, IntRange, Schema
 from tamis.types import BOOL, DOUBLE, INT, STRING, TIMESTAMP, Kind, Type
@@ -106,11 +106,16 @@ def as_table(events: Any) -> pa.Table | None:
         return events
     if isinstance(events, pa.RecordBatch):
         return pa.Table.from_batches([events])
-    if type(events).__module__.split(".")[0] == "pandas":
-        return pa.Table.from_pandas(events, preserve_index=False)
-    if hasattr(events, "__arrow_c_stream__"):
+    is_frame = hasattr(events, "columns")
+    if not is_frame and not hasattr(events, "__arrow_c_stream__"):
+        return None
+    try:
+        if is_frame and type(events).__module__.split(".")[0] == "pandas":
+            return pa.Table.from_pandas(events, preserve_index=False)
         return pa.table(events)
-    return None
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        reason = " ".join(str(part) for part in error.args)
+        raise EventError(f"the {type(events).__name__} is no table of events: {reason}") from None
 
 
 def table_rows(table: pa.Table, schema: Schema, *, refuse_unknown: bool) -> list[tuple[Any, ...]]:
@@ -133,7 +138,10 @@ def column_values(table: pa.Table, attribute: Attribute) -> list[Any]:
         column = column.cast(pa.int64())
     if attribute.domain is not None:
         _check_domain(column, attribute)
-    values: list[Any] = column.to_pylist()
+    try:
+        values: list[Any] = column.to_pylist()
+    except UnicodeDecodeError as error:
+        raise EventError(f"column {attribute.name} holds invalid UTF-8: {error.reason}") from None
     return values
 
 
@@ -141,16 +149,22 @@ def find_column(table: pa.Table, attribute: Attribute) -> pa.ChunkedArray | None
     """The column of an attribute in the Arrow type of tamis, None if the table has none."""
     first, *rest = attribute.path
     index = table.schema.get_field_index(first)
-    if index < 0:
-        return None
+    if index < 0:  # a table that knows no records may name a column address.city
+        index = table.schema.get_field_index(".".join(attribute.path))
+        return _converted(table.column(index), attribute) if index >= 0 else None
     column = table.column(index)
     for depth, part in enumerate(rest, start=1):
+        if pa.types.is_null(column.type):
+            return None
+        name = path_text(attribute.path[:depth])
         if not pa.types.is_struct(column.type):
             raise EventError(
-                f"column {path_text(attribute.path[:depth])} has the type {column.type}, "
-                f"expected a record with {part!r}"
+                f"column {name} has the type {column.type}, expected a record with {part!r}"
             )
-        if column.type.get_field_index(part) < 0:
+        fields = [column.type.field(i).name for i in range(column.type.num_fields)]
+        if fields.count(part) > 1:
+            raise EventError(f"the record {name} has two fields named {part!r}")
+        if part not in fields:
             return None
         column = pc.struct_field(column, part)
     return _converted(column, attribute)
@@ -158,18 +172,51 @@ def find_column(table: pa.Table, attribute: Attribute) -> pa.ChunkedArray | None
 
 def _converted(column: pa.ChunkedArray, attribute: Attribute) -> pa.ChunkedArray:
     wanted = _ARROW[attribute.type.kind]
+    if pa.types.is_dictionary(column.type):
+        column = _decoded(column)
     if column.type == wanted or pa.types.is_null(column.type):
         return column.cast(wanted)
     found = attribute_type(column.type)
     if found != attribute.type and not (found == INT and attribute.type == DOUBLE):
         raise EventError(
             f"column {attribute.name} has the type {column.type}, expected {attribute}"
+            + _advice(found, attribute.type)
         )
     try:
-        # Only timestamps may lose something: digits beyond microseconds.
-        return column.cast(wanted, safe=found == INT)
+        if attribute.type == TIMESTAMP:
+            return _moments(column).cast(wanted)
+        # Numbers may be rounded on their way to a double, as a single value would be.
+        return column.cast(wanted, safe=attribute.type != DOUBLE)
     except pa.ArrowInvalid as error:
         raise EventError(f"column {attribute.name}: {error}") from None
+
+
+def _advice(found: Type | None, wanted: Type) -> str:
+    if (found, wanted) == (DOUBLE, INT):
+        return "; pandas turns whole numbers with gaps into floats, its type Int64 does not"
+    if (found, wanted) == (STRING, TIMESTAMP):
+        return "; convert the column to timestamps first"
+    return ""
+
+
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A dictionary-encoded column as a plain one; Arrow cannot decode all of its string types."""
+    kind = column.type.value_type
+    plain = pa.large_string() if attribute_type(kind) == STRING or pa.types.is_null(kind) else kind
+    chunks = [
+        pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(plain)).cast(plain)
+        for chunk in column.chunks
+    ]
+    return pa.chunked_array(chunks, plain)
+
+
+def _moments(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Dates and timestamps such that a safe cast to microseconds loses nothing unseen."""
+    if pa.types.is_date(column.type):
+        return column.cast(pa.timestamp("s"))
+    if column.type.unit == "ns":
+        return pc.floor_temporal(column, unit="microsecond")
+    return column
 
 
 def _check_domain(column: pa.ChunkedArray, attribute: Attribute) -> None:
@@ -190,10 +237,15 @@ def _check_domain(column: pa.ChunkedArray, attribute: Attribute) -> None:
 
 
 def _refuse_unknown(table: pa.Table, schema: Schema) -> None:
-    for attribute in arrow_attributes(table.schema, "skip"):
-        if attribute.path not in schema.positions:
-            name = attribute.name
-            raise EventError(f"unknown attribute {name!r}; {did_you_mean(name, schema)}")
-    for field in table.schema:
-        if not any(path[0] == field.name for path in schema.positions):
-            raise EventError(f"unknown attribute {path_text((field.name,))!r}")
+    flat = {".".join(path) for path in schema.positions}
+    for path in _leaf_paths(table.schema, ()):
+        if path not in schema.positions and not (len(path) == 1 and path[0] in flat):
+            raise EventError(unknown_attribute(path_text(path), schema))
+
+
+def _leaf_paths(fields: Any, path: Path) -> Iterator[Path]:
+    for field in fields:
+        if pa.types.is_struct(field.type):
+            yield from _leaf_paths(field.type, (*path, field.name))
+        else:
+            yield (*path, field.name)

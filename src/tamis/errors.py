@@ -135,7 +135,8 @@ class BulkError(SubscriptionError):
 
     def __str__(self) -> str:
         count = len(self.failures)
-        lines = [f"{count} of {self.total} subscriptions cannot be used; none was taken"]
+        total = counted(self.total, "subscription")
+        lines = [f"{count:,} of {total} cannot be used; none was taken"]
         for row, subscription, error in self.failures[: self.SHOWN]:
             text = str(error).replace("\n", "\n    ")
             lines.append(f"  row {row}, id {subscription!r}: {text}")
@@ -155,6 +156,17 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
         return None
     listed = ", ".join(repr(candidate) for candidate in names[:10])
     return f"there is {listed}" + (", ..." if len(names) > 10 else "")
+
+
+def unknown_attribute(name: str, known: Iterable[str]) -> str:
+    """What is said of a name that a schema does not have."""
+    hint = did_you_mean(name, known)
+    return f"unknown attribute {name!r}" + (f"; {hint}" if hint else "")
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 row``, ``2 rows``."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def choose(what: str, value: str, choices: Iterable[str]) -> str:

@@ -10,8 +10,9 @@ import re
 from collections.abc import Container, Mapping
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError
+from xml.parsers.expat import ErrorString
 
-from tamis.errors import EventError, choose, did_you_mean
+from tamis.errors import EventError, choose, unknown_attribute
 from tamis.names import path_text
 from tamis.schema import Schema
 from tamis.values import Reader, text_reader, value_reader
@@ -35,6 +36,12 @@ class EventReader:
         )
         self._values = _plan(schema, [value_reader(a) for a in schema.attributes])
         self._texts = _plan(schema, [text_reader(a) for a in schema.attributes])
+        # Tables that know no records write the path as the name of a column: address.city.
+        self._flat_names = {
+            ".".join(attribute.path): position
+            for position, attribute in enumerate(schema.attributes)
+            if len(attribute.path) > 1
+        }
 
     def row(self, event: Any) -> Row:
         """The row of an event: a mapping, or a JSON object or XML document as text."""
@@ -56,8 +63,8 @@ class EventReader:
         )
 
     def row_of_texts(self, event: Mapping[str, Any]) -> Row:
-        """The row of an event whose values are text, as in CSV; an empty one is missing."""
-        return self._row({k: v for k, v in event.items() if v != ""}, self._texts)
+        """The row of an event whose values are text, as in CSV and XML."""
+        return self._row(event, self._texts)
 
     def row_of_xml(self, text: str) -> Row:
         """The row of an XML document: one element an attribute, as in the BDD paper.
@@ -69,6 +76,9 @@ class EventReader:
 
     def _row(self, event: Mapping[str, Any], plan: "_Plan") -> Row:
         row: list[Any] = [None] * len(self.schema)
+        for name, target in self._flat_names.items():
+            if event.get(name) is not None:
+                row[target] = _reader_at(plan, self.schema.attributes[target].path)(event[name])
         self._fill(row, event, plan, ())
         return tuple(row)
 
@@ -91,11 +101,17 @@ class EventReader:
                 row[position] = read(value)
         if self.refuse_unknown:
             for key in record:
-                if key not in plan:
+                if key not in plan and (path or key not in self._flat_names):
                     name = path_text((*path, str(key)))
-                    raise EventError(
-                        f"unknown attribute {name!r}; {did_you_mean(name, self.schema)}"
-                    )
+                    raise EventError(unknown_attribute(name, self.schema))
+
+
+def _reader_at(plan: "_Plan", path: tuple[str, ...]) -> Reader:
+    *records, last = path
+    for part in records:
+        plan = plan[part]
+    reader: Reader = plan[last][1]
+    return reader
 
 
 _Plan = dict[str, Any]  # a name to (position, reader), or to the plan of a nested record
@@ -115,26 +131,29 @@ def parse_json_event(text: str) -> Mapping[str, Any]:
     """A JSON object."""
     _check_size(text)
     try:
-        event = json.loads(text.removeprefix("\ufeff"), object_pairs_hook=_unique_keys)
+        event = json.loads(text.removeprefix("\ufeff"), object_pairs_hook=unique_keys)
     except json.JSONDecodeError as error:
         raise EventError(
             f"the event is no JSON: {error.msg} (line {error.lineno}, column {error.colno})"
         ) from None
     except RecursionError:
-        raise EventError(f"the event nests more than {MAX_EVENT_DEPTH} records") from None
-    except ValueError as error:  # a number of thousands of digits
-        raise EventError(f"the event is no JSON: {error}") from None
+        raise EventError("the event nests too deeply") from None
+    except ValueError:
+        raise EventError("the event holds a number of too many digits") from None
     if not isinstance(event, dict):
         raise EventError(f"an event is a JSON object {{...}}, not {type(event).__name__}")
     return event
 
 
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; a name that stands twice is an error, not a riddle."""
     record = dict(pairs)
     if len(record) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise EventError(f"the event names {twice!r} twice")
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise EventError(f"the event names {name!r} twice")
+            seen.add(name)
     return record
 
 
@@ -146,22 +165,27 @@ def parse_xml_event(text: str, names: Container[str]) -> Mapping[str, Any]:
     return xml_texts(elements)
 
 
-def xml_elements(text: str) -> list[Element]:
+def xml_elements(text: str, most: int = MAX_EVENT_TEXT) -> list[Element]:
     """The outermost elements of an XML text, which needs no single root."""
     from defusedxml import DefusedXmlException
     from defusedxml.ElementTree import fromstring
 
-    _check_size(text)
+    _check_size(text, most)
     body = _XML_HEAD.sub("", text.removeprefix("\ufeff"), count=1)
     try:
         # The paper's documents have no root element; one more around a root does no harm.
         root = fromstring(f"<event>{body}</event>", forbid_dtd=True)
     except ParseError as error:
-        raise EventError(f"the event is no XML: {error}") from None
+        if "<!DOCTYPE" in body:
+            raise EventError("the event declares a DTD, which is not allowed") from None
+        line, column = error.position
+        column += 1 - (len("<event>") if line == 1 else 0)
+        problem = ErrorString(error.code)
+        raise EventError(f"the event is no XML: {problem} (line {line}, column {column})") from None
     except DefusedXmlException:
-        raise EventError(
-            "the event declares XML entities or a DTD, which are not allowed"
-        ) from None
+        raise EventError("the event declares XML entities, which are not allowed") from None
+    except UnicodeEncodeError:
+        raise EventError("the event is no valid Unicode text") from None
     return list(root)
 
 
@@ -178,6 +202,6 @@ def xml_texts(elements: list[Element], depth: int = MAX_EVENT_DEPTH) -> dict[str
     return record
 
 
-def _check_size(text: str) -> None:
-    if len(text) > MAX_EVENT_TEXT:
-        raise EventError(f"the text has {len(text):,} characters, the limit is {MAX_EVENT_TEXT:,}")
+def _check_size(text: str, most: int = MAX_EVENT_TEXT) -> None:
+    if len(text) > most:
+        raise EventError(f"the text has {len(text):,} characters, the limit is {most:,}")

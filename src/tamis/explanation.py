@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from tamis.events import Row
@@ -9,8 +10,10 @@ from tamis.language import ast
 from tamis.language.evaluate import compile_tree
 from tamis.language.expression import Expression
 from tamis.language.printer import print_tree
-from tamis.names import path_text
+from tamis.names import Path, path_text
 from tamis.semantics import Semantics
+from tamis.timestamps import timestamp_text
+from tamis.types import TIMESTAMP
 
 _LONGEST_TEXT = 60  # characters of an atom that is shown on one line
 
@@ -30,7 +33,11 @@ class Step:
         if self.parts:
             plain["parts"] = [part.to_dict() for part in self.parts]
         else:
-            plain["values"] = self.values
+            # JSON has no nan and no infinities.
+            plain["values"] = {
+                name: repr(value) if isinstance(value, float) and not isfinite(value) else value
+                for name, value in self.values.items()
+            }
         return plain
 
 
@@ -103,10 +110,17 @@ def _step(node: ast.Node, semantics: Semantics, row: Row) -> Step:
         parts = tuple(_step(part, semantics, row) for part in ast.children(node))
         return Step(word, truth, {}, parts)
     values = {
-        path_text(path): row[semantics.schema.positions[path]]
-        for path in sorted(ast.attributes(node))
+        path_text(path): _value(semantics, row, path) for path in sorted(ast.attributes(node))
     }
     return Step(print_tree(node), truth, values)
+
+
+def _value(semantics: Semantics, row: Row, path: Path) -> Any:
+    position = semantics.schema.positions[path]
+    value = row[position]
+    if value is not None and semantics.schema.attributes[position].type == TIMESTAMP:
+        return timestamp_text(value)
+    return value
 
 
 def _lines(step: Step, depth: int) -> Iterator[tuple[str, bool | None, str]]:

@@ -9,10 +9,20 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+from xml.etree.ElementTree import Element
 
 from tamis.errors import EventError, FileError
-from tamis.events import EventReader, Row, parse_json_event, xml_elements, xml_texts
+from tamis.events import (
+    MAX_EVENT_TEXT,
+    EventReader,
+    Row,
+    parse_json_event,
+    unique_keys,
+    xml_elements,
+    xml_texts,
+)
 
+MAX_XML_FILE = 1_000_000_000  # characters; it is read as a whole
 EXTENSIONS = (".parquet", ".json", ".jsonl", ".csv", ".xml")
 
 
@@ -43,10 +53,10 @@ def read_records(path: str | Path) -> Iterator[Record]:
         raise FileError(
             f"{path}: the extension {extension!r} is unknown; files end in {' '.join(EXTENSIONS)}"
         )
-    if not path.is_file():
-        problem = "is a folder, expected a file" if path.is_dir() else "does not exist"
-        raise FileError(f"{path} {problem}")
     try:
+        if not path.is_file():
+            problem = "is a folder, expected a file" if path.is_dir() else "does not exist"
+            raise FileError(f"{path} {problem}")
         yield from _FORMATS[extension](path)
     except OSError as error:
         raise FileError(f"{path} cannot be read: {error.strerror or error}") from None
@@ -65,6 +75,8 @@ def _read_parquet(path: Path) -> Iterator[Record]:
                     yield Record(mapping)
     except pa.ArrowException as error:
         raise FileError(f"{path} is no readable Parquet file: {error}") from None
+    except (OverflowError, ValueError) as error:
+        raise FileError(f"{path} holds a value that Python cannot: {error}") from None
 
 
 def _read_json_lines(path: Path) -> Iterator[Record]:
@@ -82,11 +94,20 @@ def _read_json_lines(path: Path) -> Iterator[Record]:
 
 def _read_json(path: Path) -> Iterator[Record]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (json.JSONDecodeError, RecursionError) as error:
+        text = path.read_text(encoding="utf-8-sig")
+        content = json.loads(text, object_pairs_hook=unique_keys)
+    except json.JSONDecodeError as error:
         raise FileError(
             f"{path} is no JSON: {error}; a file of one object a line ends in .jsonl"
         ) from None
+    except EventError as error:
+        raise FileError(f"{path}: {error}") from None
+    except RecursionError:
+        raise FileError(f"{path} nests too deeply") from None
+    except UnicodeDecodeError:
+        raise
+    except ValueError:
+        raise FileError(f"{path} holds a number of too many digits") from None
     for item in content if isinstance(content, list) else [content]:
         if isinstance(item, dict):
             yield Record(item)
@@ -95,6 +116,8 @@ def _read_json(path: Path) -> Iterator[Record]:
 
 
 def _read_csv(path: Path) -> Iterator[Record]:
+    """An empty field is a missing value: CSV cannot tell the two."""
+    csv.field_size_limit(MAX_EVENT_TEXT)
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(file, strict=True)
         try:
@@ -105,7 +128,8 @@ def _read_csv(path: Path) -> Iterator[Record]:
                 raise FileError(f"{path}: the header names a column twice: {', '.join(header)}")
             for fields in reader:
                 if len(fields) == len(header):
-                    yield Record(dict(zip(header, fields, strict=True)), is_text=True)
+                    pairs = zip(header, fields, strict=True)
+                    yield Record({k: v for k, v in pairs if v != ""}, is_text=True)
                 elif fields:
                     yield Record(
                         EventError(
@@ -118,21 +142,37 @@ def _read_csv(path: Path) -> Iterator[Record]:
 
 
 def _read_xml(path: Path) -> Iterator[Record]:
-    """One event without a root, or a root with one element an event."""
+    """Events side by side or in a root, each an element; or one event, its values side by side.
+
+    A root named ``event`` is an event; a root of any other name holds events or the values of one.
+    """
     try:
-        elements = xml_elements(path.read_text(encoding="utf-8-sig"))
+        elements = xml_elements(path.read_text(encoding="utf-8-sig"), MAX_XML_FILE)
+        if len(elements) == 1 and elements[0].tag != "event" and len(elements[0]):
+            elements = list(elements[0])
+        if _are_events(elements):
+            for element in elements:
+                yield _xml_record(list(element))
+        elif elements:
+            yield Record(xml_texts(elements), is_text=True)
     except EventError as error:
         raise FileError(f"{path}: {error}") from None
-    if len(elements) == 1 and len(elements[0]):
-        elements = list(elements[0])
-    if elements and all(len(element) for element in elements):
-        for element in elements:
-            try:
-                yield Record(xml_texts(list(element)), is_text=True)
-            except EventError as error:
-                yield Record(error)
-    elif elements:
-        yield Record(xml_texts(elements), is_text=True)
+
+
+def _are_events(elements: list[Element]) -> bool:
+    """Elements of one name, of which some hold others and none is a plain value."""
+    return (
+        len({element.tag for element in elements}) == 1
+        and any(len(element) for element in elements)
+        and all(len(element) or not (element.text or "").strip() for element in elements)
+    )
+
+
+def _xml_record(elements: list[Element]) -> Record:
+    try:
+        return Record(xml_texts(elements), is_text=True)
+    except EventError as error:
+        return Record(error)
 
 
 _FORMATS = {

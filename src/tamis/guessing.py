@@ -1,17 +1,20 @@
 """A schema when nobody gave one: from the values of events, or from the text of a filter."""
 
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime
 from typing import Any
 
-from tamis.errors import SchemaError
+from tamis.errors import EventError, ExpressionError, SchemaError
+from tamis.language.parser import Parser, parse_tree
 from tamis.language.tokens import Kind, Token, tokenize
 from tamis.names import Path, path_text
 from tamis.schema import Attribute, Schema
-from tamis.timestamps import timestamp_from_text
 from tamis.types import BOOL, DOUBLE, INT, INT64_MAX, INT64_MIN, STRING, TIMESTAMP, Type
+from tamis.values import text_reader
 
-_ALONE = {"AND", "OR", "NOT", "(", ")", "!", ""}  # around a name that is a condition by itself
+_GUESSES = (DOUBLE, STRING, BOOL, TIMESTAMP)
+_MOST_GUESSES = 256  # of types for the names of one part
 
 
 def schema_of_records(records: Iterable[tuple[Mapping[str, Any], bool]]) -> Schema:
@@ -58,17 +61,14 @@ def _type_of(value: Any) -> Type | None:
 def _type_of_text(text: str) -> Type | None:
     if not text:
         return None
-    if text.lower() in {"true", "false"}:
-        return BOOL
-    try:
-        return INT if INT64_MIN <= int(text[:40]) <= INT64_MAX else DOUBLE
-    except ValueError:
-        pass
-    try:
-        float(text)
-    except ValueError:
-        return TIMESTAMP if timestamp_from_text(text) is not None else STRING
-    return DOUBLE
+    for guess in (INT, DOUBLE, BOOL, TIMESTAMP):
+        try:
+            text_reader(Attribute(("it",), guess))(text)
+        except EventError:
+            continue
+        if guess != BOOL or not text.strip().isdigit():
+            return guess
+    return STRING
 
 
 def _joined(path: Path, known: Type, found: Type, *, is_text: bool) -> Type:
@@ -80,64 +80,107 @@ def _joined(path: Path, known: Type, found: Type, *, is_text: bool) -> Type:
         return STRING
     raise SchemaError(
         f"attribute {path_text(path)} has values of type {known} and of type {found}; "
-        "say which it is with a schema"
+        "say which it is with a schema (--schema on the command line)"
     )
 
 
 def schema_of_filter(text: str) -> Schema:
-    """The schema that a filter seems to be about, guessed from what stands beside each name."""
-    tokens = tokenize(text)
+    """The schema that a filter seems to be about.
+
+    The filter is cut at AND, OR and NOT; the names of each part take the first types with which it
+    can be read, numbers first. Where none fit, the ordinary error will say why.
+    """
+    parts = [(_names(part), text[part[0].start : part[-1].end]) for part in _parts(tokenize(text))]
+    found = [_guesses(names, source) for names, source in parts]
     types: dict[Path, Type] = {}
+    # The parts that say most about their names come first.
+    for k in sorted(range(len(parts)), key=lambda k: len(found[k])):
+        for guess in found[k]:
+            if all(types.get(name, kind) == kind for name, kind in guess.items()):
+                types.update(guess)
+                break
+    everything = dict.fromkeys(name for names, _ in parts for name in names)
+    return Schema.of_attributes(Attribute(name, types.get(name, DOUBLE)) for name in everything)
+
+
+def _guesses(names: list[Path], source: str) -> list[dict[Path, Type]]:
+    """The types of names with which a part of a filter can be read."""
+    kinds = itertools.product(_GUESSES, repeat=len(names))
+    guesses = (dict(zip(names, guess, strict=True)) for guess in kinds)
+    return [
+        guess
+        for guess in itertools.islice(guesses, _MOST_GUESSES)
+        if _readable(source, [Attribute(name, kind) for name, kind in guess.items()])
+    ]
+
+
+def _readable(source: str, attributes: list[Attribute]) -> bool:
+    try:
+        parse_tree(source, Schema.of_attributes(attributes))
+    except (ExpressionError, SchemaError, RecursionError):
+        return False
+    return True
+
+
+def _parts(tokens: list[Token]) -> Iterator[list[Token]]:
+    """The tokens between AND, OR and NOT, without parentheses that do not close inside."""
+    part: list[Token] = []
+    in_between = False
+    for token in tokens:
+        word = token.text if token.kind is Kind.KEYWORD else ""
+        leading_not = (word == "NOT" or token.text == "!") and not _balanced(part)
+        ends_between = word == "AND" and in_between
+        in_between = (in_between or word == "BETWEEN") and not ends_between
+        splits = word in {"AND", "OR"} and not ends_between
+        if splits or leading_not or token.kind is Kind.END:
+            if _balanced(part):
+                yield _balanced(part)
+            part = []
+        else:
+            part.append(token)
+
+
+def _balanced(part: list[Token]) -> list[Token]:
+    depth = 0
+    unopened = 0
+    for token in part:
+        depth += (token.text == "(") - (token.text == ")")
+        unopened = min(unopened, depth)
+    part = part[: len(part) + unopened]
+    unclosed = depth - unopened
+    return part[unclosed:] if unclosed > 0 else part
+
+
+def _names(part: list[Token]) -> list[Path]:
+    """The attributes of a part: names that are no functions and no words such as ESCAPE."""
+    found: dict[Path, None] = {}
     position = 0
-    while position < len(tokens):
-        token = tokens[position]
-        start = position
+    while position < len(part):
+        token, start = part[position], position
         position += 1
         if token.kind not in {Kind.NAME, Kind.QUOTED}:
             continue
-        parts = [_part(token)]
-        while tokens[position].text == "." and position + 1 < len(tokens):
-            parts.append(_part(tokens[position + 1]))
+        path = [Parser.part(token)]
+        while position + 1 < len(part) and part[position].text == ".":
+            path.append(Parser.part(part[position + 1]))
             position += 2
-        following = tokens[position]
-        if following.text == "(" or following.kind is Kind.STRING or _is_word(token, following):
-            continue  # a function, TIMESTAMP '...', SUBSTRING OF, ESCAPE '...'
-        guess = _guess(tokens[max(0, start - 3) : start], tokens[position : position + 3])
-        if guess is not None or tuple(parts) not in types:
-            types[tuple(parts)] = guess or types.get(tuple(parts), DOUBLE)
-    return Schema.of_attributes(Attribute(path, found) for path, found in types.items())
+        following = part[position] if position < len(part) else None
+        if not _is_word(part, start, following):
+            found[tuple(path)] = None
+    return list(found)
 
 
-def _part(token: Token) -> str:
-    return token.text[1:-1].replace("``", "`") if token.kind is Kind.QUOTED else token.text
-
-
-def _is_word(token: Token, following: Token) -> bool:
-    word = token.text.upper()
-    return (word == "SUBSTRING" and following.text.upper() == "OF") or word in {"OF", "UNKNOWN"}
-
-
-def _guess(before: list[Token], behind: list[Token]) -> Type | None:
-    text = {token.text.upper() for token in (*before, *behind)}
-    if text & {"LIKE", "RLIKE", "REGEXP", "SUBSTRING", "CONTAINS", "STARTSWITH", "ENDSWITH",
-               "LOWER", "UPPER", "LENGTH"}:  # fmt: skip
-        return STRING
-    if text & {"TIMESTAMP", "DATE"}:
-        return TIMESTAMP
-    beside: list[Token] = []
-    if behind[0].text in {"IN", "NOT", "BETWEEN"}:
-        beside = behind
-    elif behind[0].kind is Kind.OPERATOR and behind[0].text not in _ALONE:
-        beside = behind[1:2]
-    elif before and before[-1].kind is Kind.OPERATOR and before[-1].text not in _ALONE:
-        beside = before[-2:-1]
-    for token in beside:
-        if token.kind is Kind.STRING:
-            return STRING
-        if token.kind is Kind.NUMBER:
-            return DOUBLE
-        if token.text in {"TRUE", "FALSE"}:
-            return BOOL
-    if (not before or before[-1].text in _ALONE) and behind[0].text in _ALONE:
-        return BOOL
-    return None
+def _is_word(part: list[Token], start: int, following: Token | None) -> bool:
+    word = part[start].text.upper()
+    if part[start].kind is Kind.QUOTED:
+        return False
+    if following is not None and following.text == "(":
+        return True
+    if word in {"TIMESTAMP", "DATE", "ESCAPE"}:
+        return following is not None and following.kind is Kind.STRING
+    if word == "SUBSTRING":
+        return following is not None and following.text.upper() == "OF"
+    before = part[start - 1].text.upper() if start else ""
+    return (word == "OF" and before == "SUBSTRING") or (
+        word == "UNKNOWN" and before in {"IS", "NOT"}
+    )

@@ -4,6 +4,7 @@ import gc
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tamis.engines import make_engine
@@ -86,15 +87,14 @@ class Matcher:
 
     def subscribe(self, subscription: Id, filter: str | Expression) -> None:  # noqa: A002
         """Add a subscription, or replace the filter of one."""
-        self._check_id(subscription, self._kind_of_ids())
-        self._put(subscription, self._expression(filter))
+        self._put(checked_id(subscription, self._kind_of_ids()), self._expression(filter))
 
     def subscribe_many(self, subscriptions: Any) -> None:
         """Add or replace many subscriptions: all of them or, if one is bad, none.
 
-        `subscriptions` is an iterable of ``(id, filter)``, a mapping of ids to filters, or a table
-        with the columns ``id`` and ``filter`` (Arrow, pandas, polars). Of rows with the same id the
-        last one counts. The error names every bad row.
+        `subscriptions` is an iterable of ``(id, filter)`` or ``{"id": ..., "filter": ...}``, a
+        mapping of ids to filters, or a table with those columns (Arrow, pandas, polars). Of rows
+        with the same id the last one counts. The error names every bad row.
         """
         ready: list[tuple[Id, Expression]] = []
         failures: list[tuple[int, Any, TamisError]] = []
@@ -105,7 +105,8 @@ class Matcher:
                 subscription: Any = None
                 try:
                     subscription, text = _unpack(pair)
-                    kind = self._check_id(subscription, kind)
+                    subscription = checked_id(subscription, kind)
+                    kind = type(subscription)
                     ready.append((subscription, self._expression(text)))
                 except (SubscriptionError, ExpressionError) as error:
                     failures.append((row, subscription, error))
@@ -123,7 +124,7 @@ class Matcher:
 
     def get(self, subscription: Id, default: T | None = None) -> Expression | T | None:
         """The filter of a subscription, or `default`."""
-        return self._expressions.get(subscription, default)
+        return self._expressions[subscription] if subscription in self else default
 
     def __len__(self) -> int:
         return len(self._expressions)
@@ -133,7 +134,7 @@ class Matcher:
         return iter(self._expressions)
 
     def __contains__(self, subscription: object) -> bool:
-        return subscription in self._expressions
+        return type(subscription) in {str, int} and subscription in self._expressions
 
     def __repr__(self) -> str:
         return (
@@ -218,7 +219,7 @@ class Matcher:
         try:
             rows.extend(map(self.meaning.prepare, read))  # keeps what came before an error
         except EventError as error:
-            raise (error if error.row is not None else error.at(len(rows))) from None
+            raise error.at(len(rows)) from None
         return rows
 
     def _expression(self, filter_: Any) -> Expression:
@@ -243,7 +244,7 @@ class Matcher:
         self._expressions[subscription] = expression
 
     def _known(self, subscription: Id) -> None:
-        if subscription in self._expressions:
+        if subscription in self:
             return
         hint = None
         if isinstance(subscription, str) and len(self) < 10_000:
@@ -258,25 +259,30 @@ class Matcher:
 
         return pa.int64() if self._kind_of_ids() is int else pa.string()
 
-    @staticmethod
-    def _check_id(subscription: Any, kind: type | None) -> type:
-        if type(subscription) not in {str, int}:
-            raise SubscriptionError(
-                f"a subscription id is a string or an integer, not {type(subscription).__name__}"
-            )
-        if isinstance(subscription, int) and not INT64_MIN <= subscription <= INT64_MAX:
-            raise SubscriptionError(f"the subscription id {subscription} does not fit 64 bits")
-        if isinstance(subscription, str):
-            try:
-                subscription.encode()
-            except UnicodeEncodeError:
-                raise SubscriptionError("a subscription id is no valid Unicode text") from None
-        if kind is not None and type(subscription) is not kind:
-            words = {str: "strings", int: "integers"}
-            raise SubscriptionError(
-                f"the ids of this matcher are {words[kind]}, and {subscription!r} is not"
-            )
-        return type(subscription)
+
+def checked_id(subscription: Any, kind: type | None) -> Id:
+    """An id as tamis keeps it; refuses what cannot be one, and one of another kind than others."""
+    if type(subscription) is not bool and isinstance(subscription, Integral):
+        subscription = int(subscription)
+        if not INT64_MIN <= subscription <= INT64_MAX:
+            raise SubscriptionError("the subscription id does not fit 64 bits")
+    elif isinstance(subscription, str):
+        subscription = str(subscription)
+        try:
+            subscription.encode()
+        except UnicodeEncodeError:
+            raise SubscriptionError("a subscription id is no valid Unicode text") from None
+    else:
+        raise SubscriptionError(
+            f"a subscription id is a string or an integer, not {type(subscription).__name__}"
+        )
+    if kind is not None and type(subscription) is not kind:
+        words = {str: "strings", int: "integers"}
+        raise SubscriptionError(
+            f"the ids of this matcher are {words[kind]}, and {subscription!r} is not"
+        )
+    kept: Id = subscription
+    return kept
 
 
 def _pairs_of(subscriptions: Any) -> Iterable[Any]:
@@ -295,20 +301,20 @@ def _pairs_of(subscriptions: Any) -> Iterable[Any]:
             f"{type(subscriptions).__name__}"
         )
     for name in ("id", "filter"):
-        if name not in table.column_names:
+        if table.column_names.count(name) != 1:
             raise OptionError(
-                f"the table of subscriptions lacks the column {name!r}; "
+                f"the table of subscriptions lacks the column {name!r}, or has two; "
                 f"it has {', '.join(table.column_names)}"
             )
     return zip(table["id"].to_pylist(), table["filter"].to_pylist(), strict=True)
 
 
 def _unpack(pair: Any) -> tuple[Any, Any]:
-    try:
-        subscription, text = pair
-    except (TypeError, ValueError):
-        raise SubscriptionError(f"expected (id, filter), got {str(pair)[:60]!r}") from None
-    return subscription, text
+    if isinstance(pair, Mapping) and "id" in pair and "filter" in pair:
+        return pair["id"], pair["filter"]
+    if isinstance(pair, list | tuple) and len(pair) == 2:
+        return pair[0], pair[1]
+    raise SubscriptionError(f"expected (id, filter), got {type(pair).__name__}")
 
 
 @contextmanager

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-_INT_DOMAIN = re.compile(r"int\s*\(\s*(-?\d+)\s*,\s*(-?\d+)\s*\)")
+_INT_DOMAIN = re.compile(r"int\s*\(\s*(-?[0-9]{1,40})\s*,\s*(-?[0-9]{1,40})\s*\)")
 _ENUM_DOMAIN = re.compile(r"enum\s*\(\s*(.*?)\s*\)", re.DOTALL)
 _ENUM_VALUE = re.compile(r"\s*'((?:[^']|'')*)'\s*(,|$)", re.DOTALL)
 _OTHER_NAMES = {  # what people write for our types
@@ -86,9 +86,8 @@ class Schema(Mapping[str, Attribute]):
     """
 
     def __init__(self, attributes: Mapping[str, str] | Iterable[tuple[str, str]]) -> None:
-        pairs = attributes.items() if isinstance(attributes, Mapping) else attributes
         built: list[Attribute] = []
-        for name, type_text in pairs:
+        for name, type_text in _pairs(attributes):
             if not isinstance(name, str):
                 raise SchemaError(f"an attribute name must be a string, not {name!r}")
             built.append(_parse_attribute(name, type_text))
@@ -140,7 +139,10 @@ class Schema(Mapping[str, Attribute]):
         return None if position is None else self.attributes[position]
 
     def __getitem__(self, name: str) -> Attribute:
-        attribute = self.find(split_path(name))
+        try:
+            attribute = self.find(split_path(name))
+        except SchemaError:  # a name that none can have
+            attribute = None
         if attribute is None:
             raise KeyError(name)
         return attribute
@@ -152,7 +154,7 @@ class Schema(Mapping[str, Attribute]):
         return len(self.attributes)
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self.find(split_path(name)) is not None
+        return isinstance(name, str) and self.get(name) is not None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self.attributes == other.attributes
@@ -170,15 +172,26 @@ def as_schema(schema: Any) -> Schema:
         return schema
     if isinstance(schema, Mapping):
         return Schema(schema)
-    module = type(schema).__module__
-    if module.startswith("pyarrow"):
-        return Schema.from_arrow(schema)
-    if module.startswith("pyspark"):
-        return Schema.from_spark(schema)
+    inner = getattr(schema, "schema", schema)  # of an Arrow table or a Spark frame
+    kind = type(inner).__module__.split(".")[0], type(inner).__name__
+    if kind == ("pyarrow", "Schema"):
+        return Schema.from_arrow(inner)
+    if kind == ("pyspark", "StructType"):
+        return Schema.from_spark(inner)
     raise SchemaError(
         "a schema is a tamis.Schema, a dict of names and types, an Arrow schema or a Spark "
         f"schema, not {type(schema).__name__}"
     )
+
+
+def _pairs(attributes: Any) -> Iterable[tuple[Any, Any]]:
+    try:
+        pairs = attributes.items() if isinstance(attributes, Mapping) else attributes
+        return [(name, type_text) for name, type_text in pairs]
+    except (TypeError, ValueError):
+        raise SchemaError(
+            'a schema is a dict of names and types: {"price": "double", ...}'
+        ) from None
 
 
 def _parse_attribute(name: str, text: object) -> Attribute:
@@ -219,6 +232,8 @@ def _enumeration(name: str, text: str) -> Enumeration:
             raise SchemaError(f"attribute {name!r}: the domain lists {value!r} twice")
         values.append(value)
         position = found.end()
+        if found[2] and position >= len(text):
+            raise SchemaError(f"attribute {name!r}: enum({text}) ends with a comma")
     if not values:
         raise SchemaError(f"attribute {name!r}: the domain enum() is empty")
     return Enumeration(tuple(values))

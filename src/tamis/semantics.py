@@ -18,7 +18,7 @@ is plain.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tamis.errors import EventError, OptionError, choose, did_you_mean
+from tamis.errors import EventError, OptionError, choose, unknown_attribute
 from tamis.events import Row
 from tamis.language.evaluate import Logic, compile_tree
 from tamis.language.expression import Expression
@@ -73,14 +73,12 @@ class Semantics:
 def _read_defaults(schema: Schema, defaults: Mapping[str, Any] | None) -> Row:
     if defaults is None:
         raise OptionError(
-            'semantics="default" needs defaults={...}, a value for each attribute; '
+            'semantics "default" needs defaults, a value for each attribute; '
             "None stands for the special value that is equal to nothing"
         )
     for name in defaults:
         if name not in schema:
-            raise OptionError(
-                f"defaults name an unknown attribute {name!r}; {did_you_mean(name, schema)}"
-            )
+            raise OptionError(f"defaults: {unknown_attribute(name, schema)}")
     values = {schema[name].path: value for name, value in defaults.items()}
     missing = [a.name for a in schema.attributes if a.path not in values]
     if missing:

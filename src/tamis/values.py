@@ -6,6 +6,7 @@ None.
 """
 
 import numbers
+import re
 from collections.abc import Callable
 from datetime import date, datetime
 from typing import Any
@@ -17,6 +18,7 @@ from tamis.types import INT64_MAX, INT64_MIN, Kind
 
 Reader = Callable[[Any], Any]
 
+_WHOLE = re.compile(r"\s*([+-]?)0*([0-9]{1,30})\s*")
 _TRUTHS = {"true": True, "false": False, "1": True, "0": False}
 
 
@@ -35,7 +37,7 @@ def text_reader(attribute: Attribute) -> Reader:
 
 def _with_domain(attribute: Attribute, read: Callable[[Any], Any]) -> Reader:
     def reader(value: Any) -> Any:
-        if value is None:
+        if value is None or type(value).__name__ == "NAType":  # pandas.NA
             return None
         try:
             result = read(value)
@@ -64,9 +66,12 @@ def check_domain(attribute: Attribute, value: Any) -> None:
 
 
 def _shown(value: Any) -> str:
-    text = repr(value)
-    text = text if len(text) <= 60 else text[:57] + "..."
-    return f"{text} ({type(value).__name__})"
+    kind = type(value).__name__
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - a huge number, or an object that cannot show itself
+        return f"a value of type {kind}"
+    return f"{text if len(text) <= 60 else text[:57] + '...'} ({kind})"
 
 
 def _read_int(value: Any) -> int:
@@ -85,7 +90,10 @@ def _read_double(value: Any) -> float:
         isinstance(value, numbers.Real) or type(value).__name__ == "Decimal"
     ):
         raise TypeError
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError("it is too large for a double") from None
 
 
 def _read_string(value: Any) -> str:
@@ -122,15 +130,19 @@ def _timestamp_of_text(text: str) -> int:
 
 
 def _int_of_text(text: str) -> int:
-    if "_" in text:  # Python's own reading of digits would take it
+    found = _WHOLE.fullmatch(text)
+    if found is None:
         raise ValueError
-    return _read_int(int(text[:100]))
+    return _read_int(int(found[1] + found[2]))
 
 
 def _double_of_text(text: str) -> float:
-    if "_" in text:
-        raise ValueError
-    return float(text)
+    try:
+        if "_" not in text:  # which Python's own reading would take
+            return float(text)
+    except ValueError:
+        pass
+    raise ValueError
 
 
 def _bool_of_text(text: str) -> bool:

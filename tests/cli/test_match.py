@@ -122,7 +122,7 @@ def test_the_summary_counts(place):
         "subscriptions": 2,
         "events": 3,
         "matches": 4,
-        "dead letters": 0,
+        "dead_letters": 0,
         "engine": "naive",
         "semantics": "sql",
         "out": str(place.out),
@@ -235,7 +235,7 @@ def test_bad_rows_become_dead_letters(place):
     assert "expected an object" in reasons[3]
     assert "the event is no JSON" in reasons[4]
     assert place.matches() == {"event": [0, 2], "subscription": ["ann", "ann"]}
-    assert place.summary()["dead letters"] == 5
+    assert place.summary()["dead_letters"] == 5
     assert "5 rows cannot be used:" in text
     assert str(place.out / "dead_letters.jsonl") in text
 
@@ -251,7 +251,7 @@ def test_many_dead_letters_are_counted_not_shown(place):
 def test_the_listing_is_not_mixed_into_the_answer_for_machines(place):
     write_events(place.events, [("IBM", "cheap")])
     answer = json.loads(place.run("--schema", "company:string,price:double", "--json"))
-    assert answer["dead letters"] == 1
+    assert answer["dead_letters"] == 1
 
 
 def test_a_line_of_invalid_utf8_is_one_dead_letter(place):
@@ -330,7 +330,7 @@ def test_each_semantics(place, options, subscribers):
     place.run("--schema", "company:string,price:double", *options)
     assert place.matches()["subscription"] == subscribers
     assert place.summary()["semantics"] == options[1]
-    assert place.summary()["dead letters"] == (options[1] == "total")
+    assert place.summary()["dead_letters"] == (options[1] == "total")
 
 
 @pytest.mark.parametrize(

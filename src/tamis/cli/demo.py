@@ -31,18 +31,18 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         description="Match a small stream of stock quotes with six subscriptions.",
     )
     parser.add_argument(
-        "--events", type=_positive, default=2000, metavar="N", help="quotes (default: 2000)"
+        "--events", type=number, default=2000, metavar="N", help="quotes (default: 2000)"
     )
     parser.add_argument("--seed", type=int, default=1, help="of the random quotes (default: 1)")
     add_json(parser)
     parser.set_defaults(run=run)
 
 
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"expected a number above 0, got {text}")
-    return number
+def number(text: str) -> int:
+    """A whole number above 0."""
+    if not text.isdecimal() or not 0 < int(text[:20]) < 10**9:
+        raise argparse.ArgumentTypeError(f"expected a whole number above 0, got {text!r}")
+    return int(text)
 
 
 def quotes(count: int, seed: int) -> list[dict[str, Any]]:
@@ -70,7 +70,8 @@ def run(options: argparse.Namespace) -> None:
     pairs = matcher.match_batch(events)
     counts = Counter(pairs["subscription"].to_pylist())
     if options.json:
-        answer = {"events": len(events), "matches": pairs.num_rows, "by_subscription": counts}
+        each = {name: counts[name] for name in matcher}
+        answer = {"events": len(events), "matches": pairs.num_rows, "by_subscription": each}
         _say(json.dumps(answer))
         return
     _say(f"{len(matcher)} subscriptions on {len(events):,} stock quotes\n")

@@ -30,7 +30,11 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(options: argparse.Namespace) -> None:
     """Print the explanation."""
-    schema = read_schema(options.schema) if options.schema else schema_of_filter(options.filter)
+    schema = (
+        read_schema(options.schema)
+        if options.schema is not None
+        else schema_of_filter(options.filter)
+    )
     expression = parse(options.filter, schema)
     matcher = Matcher(schema, semantics=options.semantics, defaults=read_defaults(options.defaults))
     matcher.subscribe("the filter", expression)
@@ -49,7 +53,7 @@ def run(options: argparse.Namespace) -> None:
             answer["why"] = why.to_dict()
         _say(json.dumps(answer, ensure_ascii=False, default=str))
         return
-    guessed = "" if options.schema else "   (guessed; say better with --schema)"
+    guessed = "" if options.schema is not None else "   (guessed; say better with --schema)"
     _say(f"filter       {expression}")
     _say(f"attributes   {', '.join(f'{a.name} {a}' for a in used) or 'none'}{guessed}")
     _say(f"semantics    {options.semantics}")

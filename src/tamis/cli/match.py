@@ -20,6 +20,7 @@ from tamis.errors import (
     FileError,
     SchemaError,
     SubscriptionError,
+    counted,
 )
 from tamis.events import UNKNOWN_CHOICES, Row
 from tamis.files import Record, read_records
@@ -95,7 +96,9 @@ def run(options: argparse.Namespace) -> None:
     check_folder(out, overwrite=options.overwrite)
     records = list(progress(read_records(options.events), "reading events"))
     matcher = Matcher(
-        read_schema(options.schema) if options.schema else _schema_of(records, options.events),
+        read_schema(options.schema)
+        if options.schema is not None
+        else _schema_of(records, options.events),
         engine=options.engine,
         semantics=options.semantics,
         defaults=read_defaults(options.defaults),
@@ -111,7 +114,7 @@ def run(options: argparse.Namespace) -> None:
         "subscriptions": len(matcher),
         "events": len(records),
         "matches": _count(matches, options.output),
-        "dead letters": len(letters),
+        "dead_letters": len(letters),
         "engine": matcher.engine,
         "semantics": matcher.semantics,
         "out": str(out),
@@ -121,7 +124,8 @@ def run(options: argparse.Namespace) -> None:
         say(json.dumps(summary))
         return
     for name, value in summary.items():
-        say(f"{name:<14} {value:,}" if isinstance(value, int) else f"{name:<14} {value}")
+        title = name.replace("_", " ")
+        say(f"{title:<14} {value:,}" if isinstance(value, int) else f"{title:<14} {value}")
     if letters:
         say(f"\n{_listing(letters)}\nall of them, with their reasons: {out / DEAD_LETTERS}")
 
@@ -148,15 +152,17 @@ def _subscribe(matcher: Matcher, path: str) -> list[DeadLetter]:
         found += 1
         try:
             mapping = record.mapping()
+            subscription = mapping.get("id")
             missing = [name for name in ("id", "filter") if mapping.get(name) is None]
             if missing:
                 raise SubscriptionError(f"the subscription lacks {' and '.join(missing)}")
-            subscription = mapping["id"]
-            matcher.subscribe(subscription, mapping["filter"])
+            matcher.subscribe(mapping["id"], mapping["filter"])
         except (EventError, SubscriptionError, ExpressionError) as error:
             letters.append(DeadLetter("subscriptions", row, subscription, str(error)))
     if not found:
         raise FileError(f"{path} has no subscriptions")
+    if len(letters) == found:
+        raise FileError(f"{path} has no usable subscription: {_listing(letters)}")
     return letters
 
 
@@ -192,7 +198,7 @@ def _count(matches: pa.Table, output: str) -> int:
 
 
 def _listing(letters: list[DeadLetter]) -> str:
-    shown = [f"{len(letters)} rows cannot be used:"]
+    shown = [f"{counted(len(letters), 'row')} cannot be used:"]
     for letter in letters[:5]:
         reason = letter.reason.replace("\n", "\n    ")
         shown.append(f"  {letter.source}, row {letter.row}: {reason}")
@@ -203,6 +209,10 @@ def _listing(letters: list[DeadLetter]) -> str:
 
 def check_folder(out: Path, *, overwrite: bool) -> None:
     """Refuse to write over something that was there before."""
+    try:
+        out.exists()
+    except OSError as error:  # a name that is too long
+        raise FileError(f"{out} cannot be written: {error.strerror}") from None
     if out.exists() and not out.is_dir():
         raise FileError(f"{out} exists and is no folder")
     if out.exists() and any(out.iterdir()):
@@ -234,7 +244,7 @@ def write_folder(
                 out.rename(Path(parent) / "old")
             folder.rename(out)
     except OSError as error:
-        raise FileError(f"{out} cannot be written: {error.strerror or error}") from None
+        raise FileError(f"{error.filename or out} cannot be written: {error.strerror}") from None
 
 
 def progress(items: Iterable[T], what: str) -> Iterable[T]:

@@ -38,37 +38,44 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 def read_schema(text: str) -> Schema:
     """The schema of ``--schema``: pairs, or a file."""
-    if text.lower().endswith(".json"):
-        try:
-            content = json.loads(Path(text).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise OptionError(f"--schema {text}: {error.strerror}") from None
-        except ValueError as error:
-            raise OptionError(f"--schema {text} is no JSON: {error}") from None
-        if not isinstance(content, dict):
-            raise OptionError(f'--schema {text}: expected an object {{"name": "type"}}')
-        return Schema(content)
-    return Schema(_split_pairs(text))
+    if not text.lower().endswith(".json"):
+        return Schema(_split_pairs(text))
+    try:
+        content = json.loads(Path(text).read_text(encoding="utf-8-sig"), object_pairs_hook=_Pairs)
+    except OSError as error:
+        raise OptionError(f"--schema {text}: {error.strerror}") from None
+    except ValueError as error:
+        raise OptionError(f"--schema {text} is no JSON: {error}") from None
+    except RecursionError:
+        raise OptionError(f"--schema {text} nests too deeply") from None
+    if not isinstance(content, _Pairs):
+        raise OptionError(f'--schema {text}: expected an object {{"name": "type"}}')
+    return Schema(content)
+
+
+class _Pairs(list[tuple[str, str]]):
+    """The names and values of a JSON object, so that the schema sees a name that stands twice."""
 
 
 def _split_pairs(text: str) -> list[tuple[str, str]]:
-    """``a:int(1, 2),b:enum('x','y')`` at the commas outside parentheses and quotes."""
-    pieces, depth, quoted, start = [], 0, False, 0
-    for position, character in enumerate(text):
-        if character == "'":
-            quoted = not quoted
-        elif not quoted and character in "()":
-            depth += 1 if character == "(" else -1
-        elif not quoted and depth == 0 and character == ",":
-            pieces.append(text[start:position])
-            start = position + 1
-    pieces.append(text[start:])
+    """``a:int(1, 2),`b,c`:enum('x','y')`` at the commas outside parentheses and backticks."""
     pairs = []
-    for piece in pieces:
-        name, colon, type_text = piece.rpartition(":") if "(" not in piece else piece.partition(":")
-        if not colon:
-            raise SchemaError(f"--schema: expected NAME:TYPE, got {piece.strip()!r}")
-        pairs.append((name.strip(), type_text.strip()))
+    start, colon, depth, quoted = 0, -1, 0, ""
+    for position, character in enumerate(text + ","):
+        if quoted:
+            quoted = "" if character == quoted else quoted
+        elif character == "`" or (character == "'" and depth):  # it's is a name like any other
+            quoted = character
+        elif character in "()":
+            depth += 1 if character == "(" else -1
+        elif character == ":" and not depth:
+            colon = position
+        if position == len(text) or (character == "," and not depth and not quoted):
+            if colon < start:
+                piece = text[start:position].strip()
+                raise SchemaError(f"--schema: expected NAME:TYPE, got {piece!r}")
+            pairs.append((text[start:colon].strip(), text[colon + 1 : position].strip()))
+            start = position + 1
     return pairs
 
 
