@@ -34,3 +34,7 @@ def spark() -> Iterator[object]:
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     yield session
     session.stop()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--engine", help="the only engine to run the conformance suite on")

@@ -12,7 +12,7 @@ import tamis
 SOURCE = Path(tamis.__file__).parent
 
 # A package may import from itself and from those before it.
-LAYERS = ("ground", "language", "engines", "matcher", "spark", "cli")
+LAYERS = ("ground", "language", "predicates", "kernels", "engines", "matcher", "spark", "cli")
 # Modules at the top of the package, by the layer they belong to; the others are ground.
 PLACES = {
     "events": "language", "semantics": "language", "files": "language", "guessing": "language",
@@ -72,9 +72,10 @@ def test_importing_the_spark_package_starts_no_spark():
 def test_the_public_names():
     assert sorted(tamis.__all__) == tamis.__all__
     assert set(tamis.__all__) == {
-        "BulkError", "EventError", "Explanation", "Expression", "ExpressionError", "FileError",
-        "LimitError", "Matcher", "MissingDependency", "OptionError", "ParseError", "Schema",
-        "SchemaError", "SubscriptionError", "TamisError", "TypeMismatch", "__version__", "parse",
+        "BulkError", "CapacityError", "EventError", "Explanation", "Expression",
+        "ExpressionError", "FileError", "LimitError", "Matcher", "MissingDependency",
+        "OptionError", "ParseError", "Schema", "SchemaError", "SubscriptionError", "TamisError",
+        "TypeMismatch", "__version__", "parse",
     }  # fmt: skip
     assert all(hasattr(tamis, name) for name in tamis.__all__)
 

@@ -6,6 +6,7 @@ that it satisfies.
 
 from tamis.errors import (
     BulkError,
+    CapacityError,
     EventError,
     ExpressionError,
     FileError,
@@ -27,6 +28,7 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "BulkError",
+    "CapacityError",
     "EventError",
     "Explanation",
     "Expression",

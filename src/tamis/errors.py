@@ -12,6 +12,7 @@
     ├── EventError             an event that does not fit the schema
     ├── SubscriptionError      an id that is unknown or cannot be an id
     │   └── BulkError          several rows of one `subscribe_many`
+    ├── CapacityError          an engine that cannot hold any more
     ├── FileError              a file that cannot be read or written
     └── MissingDependency      an extra that is not installed
 """
@@ -37,6 +38,10 @@ class SchemaError(TamisError):
 
 class MissingDependency(TamisError):
     """Something optional is needed and not installed."""
+
+
+class CapacityError(TamisError):
+    """An engine that cannot hold any more."""
 
 
 class FileError(TamisError):

@@ -87,7 +87,9 @@ class Matcher:
 
     def subscribe(self, subscription: Id, filter: str | Expression) -> None:  # noqa: A002
         """Add a subscription, or replace the filter of one."""
-        self._put(checked_id(subscription, self._kind_of_ids()), self._expression(filter))
+        subscription = checked_id(subscription, self._kind_of_ids())
+        expression = self._expression(filter)
+        self._put(subscription, expression, self._engine.prepare(expression))
 
     def subscribe_many(self, subscriptions: Any) -> None:
         """Add or replace many subscriptions: all of them or, if one is bad, none.
@@ -96,7 +98,7 @@ class Matcher:
         mapping of ids to filters, or a table with those columns (Arrow, pandas, polars). Of rows
         with the same id the last one counts. The error names every bad row.
         """
-        ready: list[tuple[Id, Expression]] = []
+        ready: list[tuple[Id, Expression, Any]] = []
         failures: list[tuple[int, Any, TamisError]] = []
         kind = self._kind_of_ids()
         row = -1
@@ -107,13 +109,13 @@ class Matcher:
                     subscription, text = _unpack(pair)
                     subscription = checked_id(subscription, kind)
                     kind = type(subscription)
-                    ready.append((subscription, self._expression(text)))
+                    expression = self._expression(text)
+                    ready.append((subscription, expression, self._engine.prepare(expression)))
                 except (SubscriptionError, ExpressionError) as error:
                     failures.append((row, subscription, error))
             if failures:
                 raise BulkError(failures, row + 1)
-            for subscription, expression in ready:
-                self._put(subscription, expression)
+            self._put_all(ready)
 
     def unsubscribe(self, subscription: Id) -> None:
         """Remove a subscription."""
@@ -231,17 +233,38 @@ class Matcher:
             return filter_
         return self._shapes.parse(filter_)
 
-    def _put(self, subscription: Id, expression: Expression) -> None:
-        handle = self._handles.get(subscription)
-        if handle is None:
-            handle = self._next_handle
+    def _put(self, subscription: Id, expression: Expression, prepared: Any) -> None:
+        known = self._handles.get(subscription)
+        handle = self._next_handle if known is None else known
+        if known is not None:
+            self._engine.remove(handle)
+        try:
+            self._engine.add(handle, prepared)
+        except TamisError:
+            if known is not None:  # there was room for the old one
+                self._engine.add(handle, self._engine.prepare(self._expressions[subscription]))
+            raise
+        if known is None:
             self._next_handle += 1
             self._handles[subscription] = handle
             self._ids[handle] = subscription
-        else:
-            self._engine.remove(handle)
-        self._engine.add(handle, expression)
         self._expressions[subscription] = expression
+
+    def _put_all(self, ready: list[tuple[Id, Expression, Any]]) -> None:
+        """All or none: what was done before an engine had no more room is undone."""
+        done: list[tuple[Id, Expression | None]] = []
+        try:
+            for subscription, expression, prepared in ready:
+                before = self._expressions.get(subscription)
+                self._put(subscription, expression, prepared)
+                done.append((subscription, before))
+        except TamisError:
+            for subscription, before in reversed(done):
+                if before is None:
+                    self.unsubscribe(subscription)
+                else:
+                    self._put(subscription, before, self._engine.prepare(before))
+            raise
 
     def _known(self, subscription: Id) -> None:
         if subscription in self:

@@ -1,7 +1,7 @@
 """What an engine is."""
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from tamis.events import Row
 from tamis.language.expression import Expression
@@ -12,18 +12,24 @@ class Engine(Protocol):
     """Holds filters under integer handles, and finds those that are true of an event.
 
     A handle is chosen by the caller and stands for one filter at a time. Rows come from
-    `Semantics.prepare`. An engine gives exactly the answers of `NaiveEngine`, and raises only on
-    wrong use: filters were checked before, and rows too.
+    `Semantics.prepare`. An engine gives exactly the answers of `NaiveEngine`.
 
-    Implementers: `naive.NaiveEngine`.
+    Filters are checked before they come here. What may still fail does so in `prepare`, which
+    changes nothing (`LimitError`: a filter that the engine cannot hold), or in `add`, which then
+    has changed nothing (`CapacityError`: the engine is full).
+
+    Implementers: `naive.NaiveEngine`, `counting.CountingEngine`.
     """
 
     name: str
 
     def __init__(self, semantics: Semantics) -> None: ...
 
-    def add(self, handle: int, expression: Expression) -> None:
-        """Hold a filter under a handle that is free."""
+    def prepare(self, expression: Expression) -> Any:
+        """A filter in the form that `add` takes."""
+
+    def add(self, handle: int, prepared: Any) -> None:
+        """Hold a prepared filter under a handle that is free."""
 
     def remove(self, handle: int) -> None:
         """Drop the filter of a handle that is taken."""

@@ -17,8 +17,11 @@ class NaiveEngine:
         self._expressions: dict[int, Expression] = {}
         self._conditions: dict[int, Callable[[Row], bool]] = {}
 
-    def add(self, handle: int, expression: Expression) -> None:
-        self._expressions[handle] = expression
+    def prepare(self, expression: Expression) -> Expression:
+        return expression
+
+    def add(self, handle: int, prepared: Expression) -> None:
+        self._expressions[handle] = prepared
 
     def remove(self, handle: int) -> None:
         del self._expressions[handle]

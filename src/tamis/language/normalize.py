@@ -17,6 +17,7 @@ The form depends on the logic: in Kleene's, ``NOT price < 10`` is ``price >= 10`
 one, where a missing price is not below 10, it is ``price >= 10 OR price IS NULL``.
 """
 
+import functools
 from collections.abc import Callable
 from enum import Enum
 
@@ -35,7 +36,18 @@ _NO_ATTRIBUTES = Schema({})
 
 
 def normalize(tree: Node, logic: Logic = Logic.KLEENE) -> Node:
-    """The normal form of a checked tree."""
+    """The normal form of a checked tree.
+
+    The parts of a chain are true by themselves, so each is normalised by itself; filters share most
+    of their parts, and the forms of parts are remembered.
+    """
+    if isinstance(tree, ast.And | ast.Or):
+        return flatten(type(tree)(tuple(normalize(item, logic) for item in tree.items)), logic)
+    return _normal_part(tree, logic)
+
+
+@functools.lru_cache(maxsize=50_000)
+def _normal_part(tree: Node, logic: Logic) -> Node:
     form = tree
     try:
         for one_pass in PASSES:

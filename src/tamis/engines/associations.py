@@ -1,0 +1,165 @@
+"""Which predicate belongs to which conjunctions: lists, bits or bytes (COUNT, section 3.3).
+
+All three grow by doubling and answer the same question; they differ in memory (n conjunctions of m
+predicates on average, p predicates) and in time (s satisfied predicates):
+
+======= ================ ==============================
+lists   4 * n * m bytes  steps for s * n * m / p
+bits    n * p / 8 bytes  steps for s * n / 8 and n
+bytes   n * p bytes      steps for s * n and n
+======= ================ ==============================
+"""
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from tamis.errors import CapacityError
+from tamis.kernels.counting import count_bits, count_bytes, count_lists, link, unlink
+from tamis.predicates.ordered import Ids
+
+MATRIX_BUDGET = 2 * 2**30  # bytes of one matrix
+
+
+class Association(Protocol):
+    """What counting needs to know of predicates and conjunctions.
+
+    Implementers: `Lists`, `Bits`, `Bytes`.
+    """
+
+    def insert(self, slot: int, predicates: Ids) -> None:
+        """Join a free slot with predicates, or raise `CapacityError` and change nothing."""
+
+    def delete(self, slot: int, predicates: Ids) -> None:
+        """Part a slot from its predicates."""
+
+    def complete(self, satisfied: Ids) -> Ids:
+        """The slots all of whose predicates are satisfied, in any order."""
+
+
+def _grown(array: np.ndarray[Any, Any], *shape: int) -> np.ndarray[Any, Any]:
+    """The array with at least this shape, doubled where it was too small; zero where new."""
+    if all(have >= want for have, want in zip(array.shape, shape, strict=True)):
+        return array
+    larger = tuple(
+        have if have >= want else max(want, 2 * have)
+        for have, want in zip(array.shape, shape, strict=True)
+    )
+    grown = np.zeros(larger, array.dtype)
+    grown[tuple(slice(0, have) for have in array.shape)] = array
+    return grown
+
+
+class _Counts:
+    """Hit and count vectors, common to all."""
+
+    def __init__(self) -> None:
+        self.needed = np.zeros(64, np.uint16)
+        self.hits = np.zeros(64, np.uint16)
+        self.found = np.zeros(64, np.int32)
+
+    def make_room(self, slot: int) -> None:
+        size = (slot // 64 + 1) * 64  # whole words of the bit matrix
+        self.needed = _grown(self.needed, size)
+        if len(self.hits) < len(self.needed):
+            self.hits = np.zeros(len(self.needed), np.uint16)
+            self.found = np.zeros(len(self.needed), np.int32)
+
+
+class Lists(_Counts):
+    """Each predicate has a list of its conjunctions, in one pool."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._start = np.zeros(64, np.int64)
+        self._length = np.zeros(64, np.int64)
+        self._capacity = np.zeros(64, np.int64)
+        self._pool = np.zeros(1024, np.int32)
+        self._used = 0
+
+    def insert(self, slot: int, predicates: Ids) -> None:
+        self.make_room(slot)
+        top = int(predicates.max()) + 1
+        self._start = _grown(self._start, top)
+        self._length = _grown(self._length, top)
+        self._capacity = _grown(self._capacity, top)
+        while True:
+            used = link(
+                predicates, slot, self._start, self._length, self._capacity, self._pool, self._used
+            )
+            if used >= 0:
+                break
+            self._pool = _grown(self._pool, 2 * len(self._pool))
+        self._used = used
+        self.needed[slot] = len(predicates)
+
+    def delete(self, slot: int, predicates: Ids) -> None:
+        unlink(predicates, slot, self._start, self._length, self._pool)
+        self.needed[slot] = 0
+
+    def complete(self, satisfied: Ids) -> Ids:
+        return count_lists(
+            satisfied, self._start, self._length, self._pool, self.hits, self.needed, self.found
+        )
+
+
+class _Matrix(_Counts):
+    """A row a predicate, a column (or a bit of one) a conjunction."""
+
+    def __init__(self, kind: type[np.generic], per_column: int) -> None:
+        super().__init__()
+        self._per_column = per_column
+        self.matrix = np.zeros((16, 16), kind)
+        self.columns = 0
+
+    def make_columns(self, slot: int, predicates: Ids) -> None:
+        columns = slot // self._per_column + 1
+        shape = int(predicates.max()) + 1, columns
+        rows = max(shape[0], len(self.matrix))
+        size = rows * max(columns, self.matrix.shape[1]) * self.matrix.itemsize
+        if size > max(MATRIX_BUDGET, self.matrix.nbytes):  # what fits already always may stay
+            raise CapacityError(
+                f"a matrix of {shape[0]:,} predicates by {slot + 1:,} conjunctions exceeds "
+                f"{MATRIX_BUDGET / 2**30:.0f} GiB; the engine counting-list holds them in lists"
+            )
+        self.matrix = _grown(self.matrix, *shape)
+        self.columns = max(self.columns, columns)
+        self.make_room(slot)
+
+
+class Bits(_Matrix):
+    """One bit a pair."""
+
+    def __init__(self) -> None:
+        super().__init__(np.uint64, 64)
+
+    def insert(self, slot: int, predicates: Ids) -> None:
+        self.make_columns(slot, predicates)
+        self.matrix[predicates, slot // 64] |= np.uint64(1 << slot % 64)
+        self.needed[slot] = len(predicates)
+
+    def delete(self, slot: int, predicates: Ids) -> None:
+        self.matrix[predicates, slot // 64] &= ~np.uint64(1 << slot % 64)
+        self.needed[slot] = 0
+
+    def complete(self, satisfied: Ids) -> Ids:
+        return count_bits(satisfied, self.matrix, self.columns, self.hits, self.needed, self.found)
+
+
+class Bytes(_Matrix):
+    """One byte a pair."""
+
+    def __init__(self) -> None:
+        super().__init__(np.uint8, 1)
+
+    def insert(self, slot: int, predicates: Ids) -> None:
+        self.make_columns(slot, predicates)
+        self.matrix[predicates, slot] = 1
+        self.needed[slot] = len(predicates)
+
+    def delete(self, slot: int, predicates: Ids) -> None:
+        self.matrix[predicates, slot] = 0
+        self.needed[slot] = 0
+
+    def complete(self, satisfied: Ids) -> Ids:
+        return count_bytes(satisfied, self.matrix, self.columns, self.hits, self.needed, self.found)

@@ -1,0 +1,123 @@
+"""What engines that hold conjunctions have in common.
+
+A filter becomes its disjuncts; each gets a slot, a small dense number that is used again when the
+filter goes; its predicates are interned. An engine fills in three hooks about slots and predicates.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tamis.errors import CapacityError, LimitError
+from tamis.events import Row
+from tamis.language.expression import Expression
+from tamis.predicates.disjuncts import Conjunction, conjunctions
+from tamis.predicates.ids import IdPool
+from tamis.predicates.index import PredicateIndex
+from tamis.predicates.ordered import Ids
+from tamis.semantics import Semantics
+
+Prepared = tuple[Conjunction, ...]
+
+MAX_PREDICATES = 65_535  # of one conjunction; they are counted in 16 bits
+
+
+class ConjunctiveEngine(ABC):
+    """The workflow; `insert`, `delete` and `complete` are the hooks."""
+
+    name = "conjunctive"
+
+    def __init__(self, semantics: Semantics) -> None:
+        self._semantics = semantics
+        self.predicates = PredicateIndex(semantics.schema)
+        self._slots = IdPool()
+        self._handles = np.full(64, -1, np.int64)  # slot -> handle
+        self._held: dict[int, list[tuple[int, Ids]]] = {}  # handle -> slots and their predicates
+        self._always: set[int] = set()  # slots without any predicate
+
+    # --- hooks
+
+    @abstractmethod
+    def insert(self, slot: int, predicates: Ids) -> None:
+        """Hold a conjunction of at least one predicate in a free slot."""
+
+    @abstractmethod
+    def delete(self, slot: int, predicates: Ids) -> None:
+        """Drop the conjunction of a slot."""
+
+    @abstractmethod
+    def complete(self, satisfied: Ids) -> Ids:
+        """The slots whose predicates are all satisfied."""
+
+    # --- the contract of engines
+
+    def prepare(self, expression: Expression) -> Prepared:
+        prepared = conjunctions(expression, self._semantics)
+        if any(len(conjunction) > MAX_PREDICATES for conjunction in prepared):
+            raise LimitError(
+                f"a conjunction has more than {MAX_PREDICATES:,} predicates", str(expression), 0
+            )
+        return prepared
+
+    def add(self, handle: int, prepared: Prepared) -> None:
+        self._held[handle] = []
+        try:
+            for conjunction in prepared:
+                self._hold(handle, conjunction)
+        except CapacityError:
+            self.remove(handle)
+            raise
+
+    def remove(self, handle: int) -> None:
+        for slot, predicates in self._held.pop(handle):
+            if len(predicates):
+                self.delete(slot, predicates)
+            self._let_go(slot, predicates)
+
+    def match(self, row: Row) -> list[int]:
+        satisfied = self.predicates.satisfied(row)
+        slots = self.complete(satisfied) if len(satisfied) else satisfied
+        handles = self._handles[slots]
+        if self._always:
+            handles = np.concatenate([handles, self._handles[list(self._always)]])
+        found: list[int] = np.unique(handles).tolist()
+        return found
+
+    def match_many(self, rows: Sequence[Row]) -> Iterator[list[int]]:
+        return map(self.match, rows)
+
+    # --- slots
+
+    def _hold(self, handle: int, conjunction: Conjunction) -> None:
+        slot = self._slots.take()
+        predicates = np.array([self.predicates.intern(p) for p in conjunction], np.int32)
+        if slot >= len(self._handles):
+            more = np.full(len(self._handles), -1, np.int64)
+            self._handles = np.concatenate([self._handles, more])
+        try:
+            if len(predicates):
+                self.insert(slot, predicates)
+            else:
+                self._always.add(slot)
+        except CapacityError:
+            self._let_go(slot, predicates)
+            raise
+        self._handles[slot] = handle
+        self._held[handle].append((slot, predicates))
+
+    def _let_go(self, slot: int, predicates: Ids) -> None:
+        self._always.discard(slot)
+        self._handles[slot] = -1
+        for predicate in predicates.tolist():
+            self.predicates.release(predicate)
+        self._slots.give_back(slot)
+
+    def statistics(self) -> dict[str, Any]:
+        """Sizes, for explanations and measurements."""
+        return {
+            "subscriptions": len(self._held),
+            "conjunctions": sum(len(slots) for slots in self._held.values()),
+            "predicates": len(self.predicates),
+        }

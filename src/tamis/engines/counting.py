@@ -1,0 +1,50 @@
+"""The counting algorithm of COUNT (ToPSS), with its three forms of association.
+
+Stage one finds the satisfied predicates of an event in the predicate index; stage two counts, for
+each conjunction, how many of its predicates are among them.
+"""
+
+from tamis.engines.associations import Association, Bits, Bytes, Lists
+from tamis.engines.conjunctive import ConjunctiveEngine
+from tamis.predicates.ordered import Ids
+from tamis.semantics import Semantics
+
+
+class CountingEngine(ConjunctiveEngine):
+    """Counting over one form of association."""
+
+    association: type[Association]
+
+    def __init__(self, semantics: Semantics) -> None:
+        super().__init__(semantics)
+        self._association = self.association()
+
+    def insert(self, slot: int, predicates: Ids) -> None:
+        self._association.insert(slot, predicates)
+
+    def delete(self, slot: int, predicates: Ids) -> None:
+        self._association.delete(slot, predicates)
+
+    def complete(self, satisfied: Ids) -> Ids:
+        return self._association.complete(satisfied)
+
+
+class ListCounting(CountingEngine):
+    """Counting with a list of conjunctions for each predicate."""
+
+    name = "counting-list"
+    association = Lists
+
+
+class BitCounting(CountingEngine):
+    """Counting with a matrix of bits."""
+
+    name = "counting-bits"
+    association = Bits
+
+
+class ByteCounting(CountingEngine):
+    """Counting with a matrix of bytes."""
+
+    name = "counting-bytes"
+    association = Bytes

@@ -1,0 +1,1 @@
+"""Predicates: the atoms of filters, each distinct one kept and evaluated once."""

@@ -1,0 +1,70 @@
+"""Filters as conjunctions, for the engines that know nothing else.
+
+Counting, the matching tree and the tables of a database hold conjunctions of predicates. A filter
+reaches them as its disjuncts, which share its id: it matches when one of them does.
+"""
+
+from tamis.errors import LimitError
+from tamis.language import ast
+from tamis.language.ast import Node
+from tamis.language.expression import Expression
+from tamis.language.normalize import normalize
+from tamis.semantics import Semantics
+
+MAX_DISJUNCTS = 1000
+
+# The predicates of a conjunction, all of which must be true; without any it always is.
+Conjunction = frozenset[Node]
+
+
+def conjunctions(expression: Expression, semantics: Semantics) -> tuple[Conjunction, ...]:
+    """The disjuncts of a filter, such that an event matches it iff all of one of them is true.
+
+    Strict semantics asks for every attribute of the text, so its presence is one more predicate
+    where no other asks for it.
+    """
+    found = list(dict.fromkeys(_disjuncts(normalize(expression.tree, semantics.logic), expression)))
+    if semantics.name != "strict":
+        return tuple(found)
+    present = {path: _presence(semantics, path) for path in expression.attributes}
+    return tuple(
+        conjunction | {present[path] for path in present.keys() - _asked_for(conjunction)}
+        for conjunction in found
+    )
+
+
+def _disjuncts(form: Node, expression: Expression) -> list[Conjunction]:
+    match form:
+        case ast.Literal(value, _):
+            return [frozenset()] if value is True else []
+        case ast.Or(items):
+            return [c for item in items for c in _disjuncts(item, expression)]
+        case ast.And(items):
+            product: list[Conjunction] = [frozenset()]
+            for item in items:
+                factors = _disjuncts(item, expression)
+                if len(product) * len(factors) > MAX_DISJUNCTS:
+                    raise LimitError(
+                        f"the filter has more than {MAX_DISJUNCTS:,} disjuncts",
+                        str(expression), 0, None,
+                        "the engine holds conjunctions only; choose one that takes any filter",
+                    )  # fmt: skip
+                product = list(dict.fromkeys(a | b for a in product for b in factors))
+            return product
+        case _:
+            return [frozenset({form})]
+
+
+def _presence(semantics: Semantics, path: tuple[str, ...]) -> Node:
+    attribute = semantics.schema.attributes[semantics.schema.positions[path]]
+    return ast.Not(ast.IsNull(ast.Attribute(path, attribute.type)))
+
+
+def _asked_for(conjunction: Conjunction) -> set[tuple[str, ...]]:
+    """Attributes without which a predicate of the conjunction is not true."""
+    return {
+        path
+        for predicate in conjunction
+        if not isinstance(predicate, ast.IsNull)
+        for path in ast.attributes(predicate)
+    }

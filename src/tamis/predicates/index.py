@@ -1,0 +1,225 @@
+"""The index of predicates: each distinct one has one id, however many filters use it.
+
+Ids are small and dense: those of predicates that nobody uses any more are given out again, so
+vectors over predicates have no holes (COUNT, section 3). Predicates are kept by attribute and kind:
+
+* comparisons with constants in ordered lists, or in a table where the domain is finite,
+* sets (``IN``) by their members,
+* presence (``IS NULL`` and its opposite),
+* tests of one string (prefix, suffix, contains, LIKE, RLIKE), evaluated once a distinct value,
+* everything else (attribute with attribute, arithmetic) one by one.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from tamis.events import Row
+from tamis.language import ast
+from tamis.language.ast import Node
+from tamis.language.evaluate import compile_tree
+from tamis.names import Path
+from tamis.predicates.ids import IdPool
+from tamis.predicates.ordered import Ids, OrderedIndex
+from tamis.predicates.table import TableIndex
+from tamis.schema import Attribute, Schema
+from tamis.types import STRING
+
+MOST_VALUES = 10_000  # distinct strings of one attribute whose tests are remembered
+
+TRUE, FALSE, UNDEFINED = 1, 0, -1
+
+
+class PredicateIndex:
+    """Distinct predicates over one schema, and which of them are true of an event."""
+
+    def __init__(self, schema: Schema, *, tables: bool = True) -> None:
+        self.schema = schema
+        self.ids: dict[Node, int] = {}
+        self._uses: dict[int, int] = {}
+        self._nodes: dict[int, Node] = {}
+        self._pool = IdPool()
+        self._attributes = [AttributeIndex(a, schema, tables=tables) for a in schema.attributes]
+        self._others: dict[int, Callable[[Row], Any]] = {}
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def size(self) -> int:
+        """One more than the largest id ever given out: the length of vectors over predicates."""
+        return self._pool.size
+
+    def intern(self, predicate: Node) -> int:
+        """The id of a predicate, which has one user more."""
+        known = self.ids.get(predicate)
+        if known is not None:
+            self._uses[known] += 1
+            return known
+        new = self._pool.take()
+        self.ids[predicate], self._nodes[new], self._uses[new] = new, predicate, 1
+        home = self._home(predicate)
+        if home is None:
+            self._others[new] = compile_tree(predicate, self.schema)
+        else:
+            home.add(predicate, new)
+        return new
+
+    def release(self, predicate_id: int) -> None:
+        """One user of a predicate less; without any it goes and its id is free."""
+        self._uses[predicate_id] -= 1
+        if self._uses[predicate_id]:
+            return
+        predicate = self._nodes.pop(predicate_id)
+        del self._uses[predicate_id], self.ids[predicate]
+        home = self._home(predicate)
+        if home is None:
+            del self._others[predicate_id]
+        else:
+            home.remove(predicate, predicate_id)
+        self._pool.give_back(predicate_id)
+
+    def satisfied(self, row: Row) -> Ids:
+        """The ids of the predicates that are true of a row, each once."""
+        found = [ids for home, value in zip(self._attributes, row, strict=True)
+                 for ids in home.satisfied(value)]  # fmt: skip
+        if self._others:
+            true = [i for i, test in self._others.items() if test(row) is True]
+            found.append(np.array(true, np.int32))
+        return np.concatenate(found) if found else np.empty(0, np.int32)
+
+    def truth(self, row: Row) -> np.ndarray[Any, np.dtype[np.int8]]:
+        """The assignment of a row: TRUE, FALSE or UNDEFINED for each id, FALSE for a free one."""
+        answer = np.zeros(self.size, np.int8)
+        for home, value in zip(self._attributes, row, strict=True):
+            if value is None:
+                answer[home.ids_of_values()] = UNDEFINED
+        for predicate_id, test in self._others.items():
+            if test(row) is None:
+                answer[predicate_id] = UNDEFINED
+        answer[self.satisfied(row)] = TRUE
+        return answer
+
+    def _home(self, predicate: Node) -> "AttributeIndex | None":
+        bare = predicate.operand if isinstance(predicate, ast.Not) else predicate
+        path = _single_path(bare)
+        return None if path is None else self._attributes[self.schema.positions[path]]
+
+
+def _single_path(bare: Node) -> Path | None:
+    """The attribute that a predicate compares with constants, None if it does something else."""
+    match bare:
+        case ast.Compare(_, ast.Attribute(path, kind), ast.Literal(_, constant)) if (
+            kind == constant
+        ):
+            return path
+        case ast.In(ast.Attribute(path, _), _) | ast.IsNull(ast.Attribute(path, _)):
+            return path
+        case ast.Like(ast.Attribute(path, _), _, _) | ast.RLike(ast.Attribute(path, _), _):
+            return path
+        case ast.Call(_, (ast.Attribute(path, kind), ast.Literal()), _) if kind == STRING:
+            return path
+        case _:
+            return None
+
+
+class AttributeIndex:
+    """The predicates of one attribute alone."""
+
+    def __init__(self, attribute: Attribute, schema: Schema, *, tables: bool) -> None:
+        self._schema = schema
+        self._position = schema.positions[attribute.path]
+        domain = attribute.domain
+        self._comparisons: OrderedIndex | TableIndex
+        if tables and domain is not None and TableIndex.fits(domain):
+            self._comparisons = TableIndex(domain)
+        else:
+            self._comparisons = OrderedIndex()
+        self._compared: set[int] = set()
+        self._members: dict[Any, dict[int, None]] = {}  # value -> the sets that hold it
+        self._sets: set[int] = set()
+        self._absences: dict[int, frozenset[Any]] = {}  # NOT IN
+        self._null: set[int] = set()
+        self._present: set[int] = set()
+        self._tests: dict[int, Callable[[Row], Any]] = {}
+        self._remembered: dict[Any, Ids] = {}
+
+    def add(self, predicate: Node, new: int) -> None:
+        match predicate:
+            case ast.Compare(op, _, ast.Literal(constant, _)):
+                self._comparisons.add(op, constant, new)
+                self._compared.add(new)
+            case ast.In(_, items):
+                self._sets.add(new)
+                for value in _values(items):
+                    self._members.setdefault(value, {})[new] = None
+            case ast.Not(ast.In(_, items)):
+                self._absences[new] = frozenset(_values(items))
+            case ast.IsNull():
+                self._null.add(new)
+            case ast.Not(ast.IsNull()):
+                self._present.add(new)
+            case _:
+                self._tests[new] = compile_tree(predicate, self._schema)
+                self._remembered.clear()
+
+    def remove(self, predicate: Node, old: int) -> None:
+        match predicate:
+            case ast.Compare(op, _, ast.Literal(constant, _)):
+                self._comparisons.remove(op, constant)
+                self._compared.remove(old)
+            case ast.In(_, items):
+                self._sets.remove(old)
+                for value in _values(items):
+                    del self._members[value][old]
+                    if not self._members[value]:
+                        del self._members[value]
+            case ast.Not(ast.In()):
+                del self._absences[old]
+            case ast.IsNull():
+                self._null.remove(old)
+            case ast.Not(ast.IsNull()):
+                self._present.remove(old)
+            case _:
+                del self._tests[old]
+                self._remembered.clear()
+
+    def satisfied(self, value: Any) -> Iterator[Ids]:
+        """The ids of the predicates that are true of a value, None for a missing one."""
+        if value is None:
+            yield _ids(self._null)
+            return
+        if self._present:
+            yield _ids(self._present)
+        if self._compared:
+            yield from self._comparisons.satisfied(value)
+        if self._members:
+            yield _ids(self._members.get(value, ()))
+        if self._absences:
+            yield _ids([i for i, values in self._absences.items() if value not in values])
+        if self._tests:
+            yield self._tested(value)
+
+    def ids_of_values(self) -> Ids:
+        """The predicates that are undefined of a missing value."""
+        return _ids([*self._compared, *self._sets, *self._absences, *self._tests])
+
+    def _tested(self, value: Any) -> Ids:
+        known = self._remembered.get(value)
+        if known is None:
+            before, behind = self._position, len(self._schema) - self._position - 1
+            row = (None,) * before + (value,) + (None,) * behind
+            known = _ids([i for i, test in self._tests.items() if test(row) is True])
+            if len(self._remembered) >= MOST_VALUES:
+                self._remembered.clear()
+            self._remembered[value] = known
+        return known
+
+
+def _ids(found: Any) -> Ids:
+    return np.fromiter(found, np.int32, len(found))
+
+
+def _values(items: tuple[Node, ...]) -> list[Any]:
+    return [item.value for item in items if isinstance(item, ast.Literal)]

@@ -1,0 +1,164 @@
+"""Every engine, every semantics: always the answers of `naive`.
+
+Run one engine alone with ``pytest tests/engines --engine counting-list``.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from strategies import SCHEMA, delicate_rows, filters, rows
+from tamis import LimitError, Schema, TypeMismatch, parse
+from tamis.engines import ENGINES, make_engine
+from tamis.semantics import NAMES, Semantics
+
+DEFAULTS = dict(zip(SCHEMA, delicate_rows()[7], strict=True)) | {
+    "x": None, "s": "", "b": None, "at": "2024-01-01", "until": None,
+}  # fmt: skip
+
+
+def semantics_of(name):
+    return Semantics(name, SCHEMA, DEFAULTS if name == "default" else None)
+
+
+def engines_under_test(config):
+    wanted = config.getoption("--engine")
+    return [wanted] if wanted else [name for name in ENGINES if name != "naive"]
+
+
+def pytest_generate_tests(metafunc):
+    if "engine" in metafunc.fixturenames:
+        metafunc.parametrize("engine", engines_under_test(metafunc.config))
+    if "semantics" in metafunc.fixturenames:
+        metafunc.parametrize("semantics", NAMES)
+
+
+def total(row):
+    """A row without missing values, for the semantics that allows none."""
+    return tuple(d if v is None else v for v, d in zip(row, delicate_rows()[3], strict=True))
+
+
+def prepared(engine, texts):
+    """Expressions that tamis takes and the engine can hold."""
+    for text in texts:
+        try:
+            expression = parse(text, SCHEMA)
+            yield expression, engine.prepare(expression)
+        except (TypeMismatch, LimitError):
+            continue
+
+
+@given(texts=st.lists(filters(), min_size=1, max_size=8), some_rows=st.lists(rows(), max_size=6))
+@settings(max_examples=40)
+def test_answers(engine, semantics, texts, some_rows):
+    meaning = semantics_of(semantics)
+    tested, oracle = make_engine(engine, meaning), make_engine("naive", meaning)
+    for handle, (expression, ready) in enumerate(prepared(tested, texts)):
+        tested.add(handle, ready)
+        oracle.add(handle, expression)
+    for row in [*some_rows, *delicate_rows()[:8]]:
+        asked = meaning.prepare(total(row) if semantics == "total" else row)
+        assert tested.match(asked) == oracle.match(asked)
+
+
+FINITE = Schema({"level": "int(1, 5)", "side": "enum('sell', 'buy')", "n": "int(-3, 3)"})
+FINITE_ATOMS = [
+    *(f"level {op} {c}" for op in ("=", "<>", "<", "<=", ">", ">=") for c in (1, 3, 5)),
+    *(f"side {op} 'buy'" for op in ("=", "<>", "<", ">=")),
+    *(f"n {op} {c}" for op in ("<", ">=") for c in (-3, 0, 3)),
+    "level IN (1, 5)", "NOT level IN (2, 3)", "side IS NULL", "n BETWEEN -1 AND 1",
+]  # fmt: skip
+
+
+@given(
+    texts=st.lists(
+        st.lists(st.sampled_from(FINITE_ATOMS), min_size=1, max_size=4).map(" AND ".join),
+        min_size=1, max_size=20,
+    )
+)  # fmt: skip
+@settings(max_examples=40)
+def test_finite_domains(engine, texts):
+    meaning = Semantics("sql", FINITE)
+    tested, oracle = make_engine(engine, meaning), make_engine("naive", meaning)
+    for handle, text in enumerate(texts):
+        expression = parse(text, FINITE)
+        tested.add(handle, tested.prepare(expression))
+        oracle.add(handle, expression)
+    for level in (None, 1, 2, 3, 4, 5):
+        for side in (None, "buy", "sell"):
+            row = (level, side, None if level is None else level - 3)
+            assert tested.match(row) == oracle.match(row)
+
+
+def life_of(engine_name, semantics_name):
+    """A machine that adds, replaces, removes and matches, and compares all the time."""
+
+    class Life(RuleBasedStateMachine):
+        @initialize()
+        def start(self):
+            self.meaning = semantics_of(semantics_name)
+            self.tested = make_engine(engine_name, self.meaning)
+            self.oracle = make_engine("naive", self.meaning)
+            self.held = set()
+
+        @rule(handle=st.integers(0, 12), text=filters())
+        def put(self, handle, text):
+            for expression, ready in prepared(self.tested, [text]):
+                if handle in self.held:
+                    self.tested.remove(handle)
+                    self.oracle.remove(handle)
+                self.tested.add(handle, ready)
+                self.oracle.add(handle, expression)
+                self.held.add(handle)
+
+        @rule(handle=st.integers(0, 12))
+        def drop(self, handle):
+            if handle in self.held:
+                self.tested.remove(handle)
+                self.oracle.remove(handle)
+                self.held.remove(handle)
+
+        @rule(row=rows())
+        def match(self, row):
+            asked = self.meaning.prepare(total(row) if semantics_name == "total" else row)
+            assert self.tested.match(asked) == self.oracle.match(asked)
+
+        @invariant()
+        def nothing_is_left_of_what_went(self):
+            if not getattr(self, "held", True):
+                statistics = self.tested.statistics()
+                assert statistics == dict.fromkeys(statistics, 0)
+
+    return Life
+
+
+def test_a_long_life(engine, semantics):
+    from hypothesis.stateful import run_state_machine_as_test
+
+    run_state_machine_as_test(
+        life_of(engine, semantics), settings=settings(max_examples=10, stateful_step_count=30)
+    )
+
+
+def test_a_filter_of_too_many_disjuncts_meets_a_limit(engine):
+    text = " AND ".join(f"(i = {n} OR j = {n})" for n in range(20))
+    tested = make_engine(engine, semantics_of("sql"))
+    with pytest.raises(LimitError, match="more than 1,000 disjuncts"):
+        tested.prepare(parse(text, SCHEMA))
+
+
+def test_the_kernels_without_the_compiler(engine):
+    """The same suite on the plain functions, in a process that never compiles."""
+    here = str(Path(__file__))
+    answer = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-k", "finite", "--engine", engine, here],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert answer.returncode == 0, answer.stdout

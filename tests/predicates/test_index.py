@@ -1,0 +1,109 @@
+"""One id for each distinct predicate, and which of them are true of an event."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strategies import SCHEMA, delicate_rows, filters, rows
+from tamis import Schema, TypeMismatch, parse
+from tamis.language import ast
+from tamis.language.evaluate import compile_tree
+from tamis.language.normalize import normalize
+from tamis.predicates.index import FALSE, TRUE, UNDEFINED, PredicateIndex
+
+
+def predicates_of(text, schema=SCHEMA):
+    form = normalize(parse(text, schema).tree)
+    stack, found = [form], []
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.And | ast.Or):
+            stack.extend(node.items)
+        elif not isinstance(node, ast.Literal):
+            found.append(node)
+    return found
+
+
+def predicate(text, schema=SCHEMA):
+    (only,) = predicates_of(text, schema)
+    return only
+
+
+def test_equal_predicates_share_an_id():
+    index = PredicateIndex(SCHEMA)
+    assert index.intern(predicate("i < 5")) == index.intern(predicate("NOT i >= 5"))
+    assert index.intern(predicate("i <= 4")) == index.intern(predicate("5.0 > i"))
+    assert len(index) == 1
+
+
+def test_ids_are_dense_and_used_again():
+    index = PredicateIndex(SCHEMA)
+    first, second = index.intern(predicate("i = 1")), index.intern(predicate("i = 2"))
+    assert {first, second} == {0, 1}
+    index.release(first)
+    assert index.intern(predicate("s LIKE 'a_'")) == first
+    assert index.size == 2
+
+
+def test_a_predicate_stays_as_long_as_it_has_users():
+    index = PredicateIndex(SCHEMA)
+    a = index.intern(predicate("i = 1"))
+    index.intern(predicate("i = 1"))
+    index.release(a)
+    assert len(index) == 1
+    index.release(a)
+    assert len(index) == 0
+    assert list(index.satisfied(delicate_rows()[1])) == []
+
+
+@given(st.lists(filters(depth=2), min_size=1, max_size=6), st.lists(rows(), max_size=4), st.data())
+def test_truth_is_what_evaluation_says(texts, some_rows, data):
+    index = PredicateIndex(SCHEMA)
+    held = {}
+    for text in texts:
+        try:
+            for node in predicates_of(text):
+                held[index.intern(node)] = node
+        except TypeMismatch:
+            continue
+    for old in data.draw(st.sets(st.sampled_from(sorted(held)))) if held else ():
+        while old in index._nodes:
+            index.release(old)
+        del held[old]
+    for row in [*some_rows, *delicate_rows()[:5]]:
+        truth = index.truth(row)
+        for number, node in held.items():
+            answer = {True: TRUE, False: FALSE, None: UNDEFINED}[compile_tree(node, SCHEMA)(row)]
+            assert truth[number] == answer, node
+        assert sorted(index.satisfied(row)) == [n for n in sorted(held) if truth[n] == TRUE]
+
+
+LEVELS = Schema({"level": "int(1, 5)", "side": "enum('sell', 'buy')"})
+
+
+@pytest.mark.parametrize("tables", [True, False])
+def test_tables_and_lists_agree(tables):
+    texts = [f"level {op} {c}" for op in ("=", "<>", "<", "<=", ">", ">=") for c in range(1, 6)]
+    texts += [f"side {op} '{c}'" for op in ("=", "<>", "<", ">=") for c in ("buy", "sell")]
+    index = PredicateIndex(LEVELS, tables=tables)
+    held = {}
+    for text in texts:
+        for node in predicates_of(text, LEVELS):
+            held[index.intern(node)] = node
+    for level in (1, 2, 3, 4, 5, None):
+        for side in ("buy", "sell", None):
+            row = (level, side)
+            true = {n for n, node in held.items() if compile_tree(node, LEVELS)(row) is True}
+            assert set(index.satisfied(row).tolist()) == true
+
+
+def test_a_string_is_tested_once():
+    index = PredicateIndex(SCHEMA)
+    number = index.intern(predicate("s RLIKE '^a'"))
+    calls = []
+    home = index._attributes[SCHEMA.positions["s",]]
+    test = home._tests[number]
+    home._tests[number] = lambda row: calls.append(row) or test(row)
+    row = tuple("abc" if name == "s" else None for name in SCHEMA)
+    assert [list(index.satisfied(row)) for _ in range(3)] == [[number]] * 3
+    assert len(calls) == 1
