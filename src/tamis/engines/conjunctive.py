@@ -12,6 +12,7 @@ import numpy as np
 
 from tamis.errors import CapacityError, LimitError
 from tamis.events import Row
+from tamis.kernels.handles import ascending
 from tamis.language.expression import Expression
 from tamis.predicates.disjuncts import Conjunction, conjunctions
 from tamis.predicates.ids import IdPool
@@ -34,6 +35,7 @@ class ConjunctiveEngine(ABC):
         self.predicates = PredicateIndex(semantics.schema)
         self._slots = IdPool()
         self._handles = np.full(64, -1, np.int64)  # slot -> handle
+        self._marks = np.zeros(64, np.uint8)  # by handle, scratch of `ascending`
         self._held: dict[int, list[tuple[int, Ids]]] = {}  # handle -> slots and their predicates
         self._always: set[int] = set()  # slots without any predicate
 
@@ -79,10 +81,9 @@ class ConjunctiveEngine(ABC):
     def match(self, row: Row) -> list[int]:
         satisfied = self.predicates.satisfied(row)
         slots = self.complete(satisfied) if len(satisfied) else satisfied
-        handles = self._handles[slots]
         if self._always:
-            handles = np.concatenate([handles, self._handles[list(self._always)]])
-        found: list[int] = np.unique(handles).tolist()
+            slots = np.concatenate([slots, np.fromiter(self._always, np.int32)])
+        found: list[int] = ascending(slots, self._handles, self._marks).tolist()
         return found
 
     def match_many(self, rows: Sequence[Row]) -> Iterator[list[int]]:
@@ -104,6 +105,8 @@ class ConjunctiveEngine(ABC):
         except CapacityError:
             self._let_go(slot, predicates)
             raise
+        if handle >= len(self._marks):
+            self._marks = np.zeros(max(handle + 1, 2 * len(self._marks)), np.uint8)
         self._handles[slot] = handle
         self._held[handle].append((slot, predicates))
 
