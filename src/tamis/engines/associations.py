@@ -56,14 +56,14 @@ class _Counts:
     def __init__(self) -> None:
         self.needed = np.zeros(64, np.uint16)
         self.hits = np.zeros(64, np.uint16)
-        self.found = np.zeros(64, np.int32)
+        self.found = np.zeros(65, np.int32)  # one more, which sweeping may write and not count
 
     def make_room(self, slot: int) -> None:
         size = (slot // 64 + 1) * 64  # whole words of the bit matrix
         self.needed = _grown(self.needed, size)
         if len(self.hits) < len(self.needed):
             self.hits = np.zeros(len(self.needed), np.uint16)
-            self.found = np.zeros(len(self.needed), np.int32)
+            self.found = np.zeros(len(self.needed) + 1, np.int32)
 
 
 class Lists(_Counts):

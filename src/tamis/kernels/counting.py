@@ -13,13 +13,28 @@ from tamis.kernels.jit import jit
 
 Array = np.ndarray[Any, Any]
 
+DENSE = 16  # sweeping a conjunction costs about as much as a sixteenth of counting one
+
 
 @jit
 def count_lists(
     satisfied: Array, start: Array, length: Array, pool: Array, hits: Array, needed: Array,
     touched: Array,
 ) -> Array:  # fmt: skip
-    """satisfied[s], start[p], length[p], pool[*] of slots, hits[c], needed[c], touched[c]."""
+    """satisfied[s], start[p], length[p], pool[*] of slots, hits[c], needed[c], touched[c].
+
+    Where the lists are long, counting without remembering what was touched and comparing all
+    conjunctions at the end is faster: neither has a branch.
+    """
+    total = 0
+    for s in range(satisfied.size):
+        total += length[satisfied[s]]
+    if total * DENSE > hits.size:
+        for s in range(satisfied.size):
+            p = satisfied[s]
+            for k in range(start[p], start[p] + length[p]):
+                hits[pool[k]] += 1
+        return _equal(hits.size, hits, needed, touched)
     count = 0
     for s in range(satisfied.size):
         p = satisfied[s]
@@ -77,9 +92,9 @@ def count_bytes(
 def _equal(size: int, hits: Array, needed: Array, found: Array) -> Array:
     count = 0
     for c in range(size):
-        if hits[c] == needed[c] and needed[c] > 0:
-            found[count] = c
-            count += 1
+        # Written always and kept only if it counts: nothing for the processor to guess.
+        found[count] = c
+        count += (hits[c] == needed[c]) & (needed[c] > 0)
         hits[c] = 0
     return found[:count].copy()
 
