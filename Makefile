@@ -40,6 +40,7 @@ types: $(READY) ## check types, strictly
 
 bench: $(READY) ## measure what docs/performance.md reports
 	$(BIN)/python benchmarks/parsing.py
+	$(BIN)/python benchmarks/matching.py
 
 lock: $(READY) ## resolve the newest versions into requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --all-extras --group dev \

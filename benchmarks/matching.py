@@ -23,7 +23,10 @@ from tamis import Matcher, Schema
 
 ATTRIBUTES = 10
 SCHEMA = Schema({f"a{i}": "int(1, 10)" for i in range(ATTRIBUTES)})
-ENGINES = ("counting-list", "counting-bits", "counting-bytes", "naive")
+ENGINES = (
+    "counting-list", "counting-bits", "counting-bytes", "sql-grouped", "sql-scan", "naive",
+)  # fmt: skip
+SLOW = {"sql-grouped", "sql-scan", "naive"}  # asked about fewer events
 SLOWEST = {"naive": 10_000}  # sizes beyond which a contestant is left out
 Match = Callable[[tuple[int, ...]], list[int]]
 
@@ -48,8 +51,9 @@ def run(size: int, events: int) -> None:
     print_row(size, "numpy scan", *scan[:3], 1.0)
     for name in ENGINES:
         if size <= SLOWEST.get(name, size):
-            build, median, spread, matches = time_events(*build_engine(name, filters), rows)
-            if matches != scan[3]:
+            some = rows[:20] if name in SLOW else rows
+            build, median, spread, matches = time_events(*build_engine(name, filters), some)
+            if matches != scan[3][: len(some)]:
                 raise AssertionError(f"{name} gives other matches")
             print_row(size, name, build, median, spread, scan[1] / median)
 

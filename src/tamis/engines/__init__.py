@@ -12,6 +12,8 @@ ENGINES = {
     "counting-list": ("tamis.engines.counting", "ListCounting"),
     "counting-bits": ("tamis.engines.counting", "BitCounting"),
     "counting-bytes": ("tamis.engines.counting", "ByteCounting"),
+    "sql-scan": ("tamis.engines.database", "ScanEngine"),
+    "sql-grouped": ("tamis.engines.database", "GroupedEngine"),
 }
 
 # What "auto" takes: the only engine that takes every filter.

@@ -18,7 +18,7 @@ class Engine(Protocol):
     changes nothing (`LimitError`: a filter that the engine cannot hold), or in `add`, which then
     has changed nothing (`CapacityError`: the engine is full).
 
-    Implementers: `naive.NaiveEngine`, `counting.CountingEngine`.
+    Implementers: `naive.NaiveEngine`, `counting.CountingEngine`, `database.DatabaseEngine`.
     """
 
     name: str

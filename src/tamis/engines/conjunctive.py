@@ -53,6 +53,12 @@ class ConjunctiveEngine(ABC):
     def complete(self, satisfied: Ids) -> Ids:
         """The slots whose predicates are all satisfied."""
 
+    def complete_rows(self, rows: Sequence[Row]) -> Iterator[Ids]:
+        """`complete` for each row; an engine that can ask for many rows at once does so here."""
+        for row in rows:
+            satisfied = self.predicates.satisfied(row)
+            yield self.complete(satisfied) if len(satisfied) else satisfied
+
     # --- the contract of engines
 
     def prepare(self, expression: Expression) -> Prepared:
@@ -79,15 +85,14 @@ class ConjunctiveEngine(ABC):
             self._let_go(slot, predicates)
 
     def match(self, row: Row) -> list[int]:
-        satisfied = self.predicates.satisfied(row)
-        slots = self.complete(satisfied) if len(satisfied) else satisfied
-        if self._always:
-            slots = np.concatenate([slots, np.fromiter(self._always, np.int32)])
-        found: list[int] = ascending(slots, self._handles, self._marks).tolist()
+        (found,) = self.match_many([row])
         return found
 
     def match_many(self, rows: Sequence[Row]) -> Iterator[list[int]]:
-        return map(self.match, rows)
+        for slots in self.complete_rows(rows):
+            if self._always:
+                slots = np.concatenate([slots, np.fromiter(self._always, np.int32)])  # noqa: PLW2901
+            yield ascending(slots, self._handles, self._marks).tolist()
 
     # --- slots
 

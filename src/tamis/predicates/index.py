@@ -80,10 +80,19 @@ class PredicateIndex:
             home.remove(predicate, predicate_id)
         self._pool.give_back(predicate_id)
 
-    def satisfied(self, row: Row) -> Ids:
-        """The ids of the predicates that are true of a row, each once."""
+    def node(self, predicate_id: int) -> Node:
+        """The predicate of an id."""
+        return self._nodes[predicate_id]
+
+    @staticmethod
+    def is_comparison(predicate: Node) -> bool:
+        """Whether a predicate compares an attribute with a constant of its type."""
+        return isinstance(predicate, ast.Compare) and _single_path(predicate) is not None
+
+    def satisfied(self, row: Row, *, comparisons: bool = True) -> Ids:
+        """The ids of the predicates that are true of a row, each once; or all but comparisons."""
         found = [ids for home, value in zip(self._attributes, row, strict=True)
-                 for ids in home.satisfied(value)]  # fmt: skip
+                 for ids in home.satisfied(value, comparisons=comparisons)]  # fmt: skip
         if self._others:
             true = [i for i, test in self._others.items() if test(row) is True]
             found.append(np.array(true, np.int32))
@@ -185,14 +194,14 @@ class AttributeIndex:
                 del self._tests[old]
                 self._remembered.clear()
 
-    def satisfied(self, value: Any) -> Iterator[Ids]:
+    def satisfied(self, value: Any, *, comparisons: bool = True) -> Iterator[Ids]:
         """The ids of the predicates that are true of a value, None for a missing one."""
         if value is None:
             yield _ids(self._null)
             return
         if self._present:
             yield _ids(self._present)
-        if self._compared:
+        if comparisons and self._compared:
             yield from self._comparisons.satisfied(value)
         if self._members:
             yield _ids(self._members.get(value, ()))
