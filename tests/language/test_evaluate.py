@@ -1,30 +1,12 @@
-import math
-
 import pytest
 from hypothesis import assume, given
 
+from answers import INF, MAX, MIN, NAN, F, N, T, answer
 from strategies import SCHEMA, filters, rows
 from tamis import parse
 from tamis.errors import TypeMismatch
-from tamis.language.evaluate import Logic, compile_tree, compile_value
+from tamis.language.evaluate import Logic, compile_tree
 from tamis.timestamps import timestamp_from_text
-
-T, F, N = True, False, None
-NAN, INF = math.nan, math.inf
-MIN, MAX = -(2**63), 2**63 - 1
-
-
-def answer(text, values=None, logic=Logic.KLEENE):
-    """What a filter says of an event with these attributes and no others."""
-    values = values or {}
-    return compile_tree(parse(text, SCHEMA).tree, SCHEMA, logic)([values.get(n) for n in SCHEMA])
-
-
-def value(text, values=None):
-    """The value of an expression, as `expression IS NULL` sees it."""
-    values = values or {}
-    node = parse(f"({text}) IS NULL", SCHEMA).tree.operand
-    return compile_value(node, SCHEMA)([values.get(n) for n in SCHEMA])
 
 
 def both(text, left, right):

@@ -1,36 +1,12 @@
 """What expressions compute; see test_evaluate for what they say."""
 
-import math
 from decimal import Decimal
 
 import pytest
 
-from strategies import SCHEMA
-from tamis import parse
-from tamis.language.evaluate import Logic, compile_tree, compile_value, conversion
+from answers import INF, MAX, MIN, NAN, F, N, T, answer, value
+from tamis.language.evaluate import conversion
 from tamis.types import DOUBLE, INT, INT32, STRING, decimal_type
-
-T, F, N = True, False, None
-NAN, INF = math.nan, math.inf
-MIN, MAX = -(2**63), 2**63 - 1
-
-
-def answer(text, values=None, logic=Logic.KLEENE):
-    """What a filter says of an event with these attributes and no others."""
-    values = values or {}
-    return compile_tree(parse(text, SCHEMA).tree, SCHEMA, logic)([values.get(n) for n in SCHEMA])
-
-
-def value(text, values=None):
-    """The value of an expression, as `expression IS NULL` sees it."""
-    values = values or {}
-    node = parse(f"({text}) IS NULL", SCHEMA).tree.operand
-    return compile_value(node, SCHEMA)([values.get(n) for n in SCHEMA])
-
-
-def both(text, left, right):
-    return answer(text, {"b": left, "c": right})
-
 
 # --- arithmetic
 
