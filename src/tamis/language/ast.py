@@ -8,16 +8,47 @@ are never printed: reading the printed text makes them again.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import TypeVar, dataclass_transform
 
 from tamis.names import Path
 from tamis.types import BOOL, Type
+
+C = TypeVar("C", bound="Base")
 
 # int also stands for a timestamp: microseconds since 1970 in UTC.
 Value = int | float | Decimal | str | bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Base:
+    """What all nodes have: a place to remember their hash."""
+
+    __slots__ = ("_hash",)
+    _hash: int
+
+
+@dataclass_transform(frozen_default=True)
+def node(made: type[C]) -> type[C]:
+    """A frozen dataclass that computes its hash once: nodes are looked up again and again.
+
+    The hash is no field, so it is neither compared nor pickled; another process has other hashes.
+    """
+    finished = dataclass(frozen=True, slots=True)(made)
+    compute = finished.__hash__
+
+    def remembered(self: C) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            found = compute(self)
+            object.__setattr__(self, "_hash", found)
+            return found
+
+    finished.__hash__ = remembered  # type: ignore[assignment,method-assign]
+    return finished
+
+
+@node
+class Literal(Base):
     """A constant."""
 
     value: Value
@@ -35,32 +66,32 @@ class Literal:
         return hash((repr(self.value), self.type))
 
 
-@dataclass(frozen=True, slots=True)
-class Attribute:
+@node
+class Attribute(Base):
     """The value of an attribute of the event."""
 
     path: Path
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class Cast:
+@node
+class Cast(Base):
     """A conversion that the types of the surroundings ask for."""
 
     operand: "Node"
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class Negative:
+@node
+class Negative(Base):
     """``-x``."""
 
     operand: "Node"
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class Arithmetic:
+@node
+class Arithmetic(Base):
     """``x op y`` for one of ``+ - * / % DIV``."""
 
     op: str
@@ -69,8 +100,8 @@ class Arithmetic:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+@node
+class Call(Base):
     """A function of values: ``length lower upper abs contains startswith endswith``."""
 
     name: str
@@ -78,7 +109,7 @@ class Call:
     type: Type
 
 
-class Condition:
+class Condition(Base):
     """What is true, false or unknown; calls and attributes of type bool are, too."""
 
     __slots__ = ()
@@ -88,7 +119,7 @@ class Condition:
         return BOOL
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Compare(Condition):
     """``x op y`` for one of ``= <> < <= > >= <=>``; both sides have one type."""
 
@@ -97,7 +128,7 @@ class Compare(Condition):
     right: "Node"
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Between(Condition):
     """``x BETWEEN low AND high``: two comparisons, before each of which x may be converted.
 
@@ -111,7 +142,7 @@ class Between(Condition):
     high_type: Type
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class In(Condition):
     """``x IN (a, b, ...)``; all have one type."""
 
@@ -119,7 +150,7 @@ class In(Condition):
     items: tuple["Node", ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Like(Condition):
     """``x LIKE pattern ESCAPE escape``."""
 
@@ -128,7 +159,7 @@ class Like(Condition):
     escape: str = "\\"
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class RLike(Condition):
     """``x RLIKE pattern``: the regular expression is found somewhere in x."""
 
@@ -136,14 +167,14 @@ class RLike(Condition):
     pattern: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class IsNull(Condition):
     """``x IS NULL``; never null itself."""
 
     operand: "Node"
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class IsTruth(Condition):
     """``x IS TRUE`` or ``x IS FALSE``; never null itself."""
 
@@ -151,28 +182,28 @@ class IsTruth(Condition):
     truth: bool
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Not(Condition):
     """``NOT x``."""
 
     operand: "Node"
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class And(Condition):
     """``x AND y AND ...``."""
 
     items: tuple["Node", ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Or(Condition):
     """``x OR y OR ...``."""
 
     items: tuple["Node", ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Slot(Condition):
     """The place of an atom in the boolean structure of a filter; see `shapes`."""
 
