@@ -72,9 +72,8 @@ class DatabaseEngine(ConjunctiveEngine):
         self._write()
         for start in range(0, len(rows), EVENTS_AT_ONCE):
             some = rows[start : start + EVENTS_AT_ONCE]
-            asked = self._database.sql(self.query, params=self._parameters(some))
-            answer: pa.Table = asked.to_arrow_table()
-            events, slots = answer["event"].to_numpy(), answer["sid"].to_numpy()
+            answer = self._database.execute(self.query, self._parameters(some)).fetchnumpy()
+            events, slots = np.asarray(answer["event"]), np.asarray(answer["sid"])
             order = np.argsort(events, kind="stable")
             events, slots = events[order], slots[order]
             ends = np.searchsorted(events, np.arange(len(some) + 1))
