@@ -85,6 +85,7 @@ class Matcher:
 
     # --- subscriptions
 
+    # `filter`, though Python has one: so is the column of a table of subscriptions called.
     def subscribe(self, subscription: Id, filter: str | Expression) -> None:  # noqa: A002
         """Add a subscription, or replace the filter of one."""
         subscription = checked_id(subscription, self._kind_of_ids())

@@ -95,4 +95,4 @@ def _line(event: dict[str, Any]) -> str:
 
 
 def _say(text: str) -> None:
-    print(text)  # noqa: T201
+    print(text)

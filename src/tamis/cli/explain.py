@@ -79,4 +79,4 @@ def _predicates(form: ast.Node) -> list[str]:
 
 
 def _say(text: str) -> None:
-    print(text)  # noqa: T201
+    print(text)

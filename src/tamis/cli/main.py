@@ -31,10 +31,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.run(options)
         sys.stdout.flush()
     except TamisError as error:
-        print(f"tamis {options.command}: {error}", file=sys.stderr)  # noqa: T201
+        print(f"tamis {options.command}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)  # noqa: T201
+        print("interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
         # The reader of our output went away; Python must not complain while it exits.

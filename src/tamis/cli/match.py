@@ -253,4 +253,4 @@ def progress(items: Iterable[T], what: str) -> Iterable[T]:
 
 
 def say(text: str) -> None:
-    print(text)  # noqa: T201
+    print(text)

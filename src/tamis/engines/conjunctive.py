@@ -89,10 +89,10 @@ class ConjunctiveEngine(ABC):
         return found
 
     def match_many(self, rows: Sequence[Row]) -> Iterator[list[int]]:
+        always = np.fromiter(self._always, np.int32)
         for slots in self.complete_rows(rows):
-            if self._always:
-                slots = np.concatenate([slots, np.fromiter(self._always, np.int32)])  # noqa: PLW2901
-            yield ascending(slots, self._handles, self._marks).tolist()
+            found = np.concatenate([slots, always]) if len(always) else slots
+            yield ascending(found, self._handles, self._marks).tolist()
 
     # --- slots
 

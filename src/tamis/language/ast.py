@@ -43,6 +43,7 @@ def node(made: type[C]) -> type[C]:
             object.__setattr__(self, "_hash", found)
             return found
 
+    # A type checker wants methods to stay as they were written.
     finished.__hash__ = remembered  # type: ignore[assignment,method-assign]
     return finished
 

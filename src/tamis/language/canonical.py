@@ -169,6 +169,7 @@ def _discrete_membership(node: ast.In, operand: Node, *, negated: bool) -> Node:
         if not values or (len(values) == 2 and operand.type == BOOL):
             always = bool(values) != negated
             return ast.Not(ast.IsNull(operand)) if always else FALSE
+        # Whole numbers and truth values only; the type of a constant is wider.
         ordered = [values[value] for value in sorted(values, key=int)]  # type: ignore[arg-type]
         return _set(operand, ordered, negated=negated)
     if not negated:

@@ -1,13 +1,11 @@
 """How big a filter may be.
 
-Beyond these a filter meets a `LimitError` instead of a full memory or an overflowing stack. They
-are far above what people write: the deepest filters of the papers nest four levels.
+Beyond these a filter meets a `LimitError` instead of a full memory or an overflowing stack.
 """
 
-MAX_TEXT = 1_000_000  # characters of one filter, below which every pass stays under a second or so
-MAX_DEPTH = (
-    100  # nested parentheses or operators; the parser uses up to five Python frames for each
-)
+MAX_TEXT = 1_000_000  # characters of one filter
+# Nested parentheses or operators; the parser uses up to five of Python's 1,000 frames for each.
+MAX_DEPTH = 100
 MAX_ATOMS = 20_000  # comparisons, tests and members of IN lists
 MAX_NORMAL_NODES = 200_000  # nodes of a normalised filter, which may be larger than the filter
 MAX_PATTERN = 10_000  # characters of one LIKE or RLIKE pattern
