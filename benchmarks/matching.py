@@ -20,6 +20,7 @@ import numpy as np
 
 from filters import COMPARISONS, conjunctions
 from tamis import Matcher, Schema
+from tamis.engines.base import Handles
 
 ATTRIBUTES = 10
 SCHEMA = Schema({f"a{i}": "int(1, 10)" for i in range(ATTRIBUTES)})
@@ -28,7 +29,7 @@ ENGINES = (
 )  # fmt: skip
 SLOW = {"sql-grouped", "sql-scan", "naive"}  # asked about fewer events
 SLOWEST = {"naive": 10_000}  # sizes beyond which a contestant is left out
-Match = Callable[[tuple[int, ...]], list[int]]
+Match = Callable[[tuple[int, ...]], Handles]
 
 
 def main() -> None:
@@ -88,10 +89,9 @@ def build_scan(filters: list[str]) -> tuple[float, Match]:
         [[0, 1, 0], [1, 0, 1], [1, 0, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1], [1, 1, 1]], bool
     )
 
-    def scan(row: tuple[int, ...]) -> list[int]:
+    def scan(row: tuple[int, ...]) -> Handles:
         difference = np.sign(np.array(row)[attribute] - constant) + 1
-        found: list[int] = np.flatnonzero(truth[operator, difference].all(axis=1)).tolist()
-        return found
+        return np.flatnonzero(truth[operator, difference].all(axis=1))
 
     return time.perf_counter() - start, scan
 
@@ -106,7 +106,7 @@ def time_events(
         start = time.perf_counter()
         found = match(row)
         times.append(time.perf_counter() - start)
-        matches.append(found)
+        matches.append(found.tolist())
     deciles = statistics.quantiles(times, n=10)
     median = statistics.median(times)
     return build, median, (deciles[-1] - deciles[0]) / median, matches

@@ -48,7 +48,8 @@ class Matcher:
     the algorithm; ``"auto"`` leaves the choice to tamis. `semantics` is what a missing attribute
     means: ``"sql"``, ``"strict"``, ``"default"`` (with `defaults`, a value for each attribute) or
     ``"total"``. `unknown` says what to do with attributes of an event that the schema does not
-    have: ``"ignore"`` them or ``"refuse"`` the event.
+    have: ``"ignore"`` them or ``"refuse"`` the event. `options` are settings of the engine; the
+    engines and their settings are listed in docs/engines.md.
 
     Ids are strings or 64-bit integers, of one kind in one matcher. Every call either does all of
     what it says or raises a `TamisError` and changes nothing.
@@ -62,10 +63,11 @@ class Matcher:
         *,
         defaults: Mapping[str, Any] | None = None,
         unknown: str = "ignore",
+        options: Mapping[str, Any] | None = None,
     ) -> None:
         self.schema = as_schema(schema)
         self.meaning = Semantics(semantics, self.schema, defaults)
-        self._engine = make_engine(engine, self.meaning)
+        self._engine = make_engine(engine, self.meaning, options)
         self.reader = EventReader(self.schema, unknown)
         self._shapes = ShapeCache(self.schema)
         self._expressions: dict[Id, Expression] = {}
@@ -154,7 +156,7 @@ class Matcher:
         document.
         """
         row = self.meaning.prepare(self.reader.row(event))
-        return [self._ids[handle] for handle in self._engine.match(row)]
+        return [self._ids[handle] for handle in self._engine.match(row).tolist()]
 
     def match_batch(self, events: Any, output: str = "pairs") -> "pa.Table":
         """The matches of many events, as an Arrow table.
@@ -180,7 +182,7 @@ class Matcher:
         import pyarrow as pa
 
         choose("output", output, OUTPUTS)
-        matches = list(self._engine.match_many(rows))
+        matches = [found.tolist() for found in self._engine.match_many(rows)]
         if numbers is None:
             numbers = range(len(rows))
         counts = [len(found) for found in matches]

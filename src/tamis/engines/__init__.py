@@ -1,9 +1,12 @@
 """Ways to find, for an event, the filters that are true of it."""
 
+from collections.abc import Mapping
+from dataclasses import fields
 from importlib import import_module
+from typing import Any
 
 from tamis.engines.base import Engine
-from tamis.errors import choose
+from tamis.errors import OptionError, choose
 from tamis.semantics import Semantics
 
 # Where each engine lives; it is imported when it is first asked for, because numba is heavy.
@@ -20,9 +23,17 @@ ENGINES = {
 AUTOMATIC = "naive"
 
 
-def make_engine(name: str, semantics: Semantics) -> Engine:
-    """The engine of a name; ``"auto"`` leaves the choice to tamis."""
+def make_engine(
+    name: str, semantics: Semantics, options: Mapping[str, Any] | None = None
+) -> Engine:
+    """The engine of a name; ``"auto"`` leaves the choice to tamis. `options` are its settings."""
     choose("engine", name, ["auto", *ENGINES])
     module, class_name = ENGINES[AUTOMATIC if name == "auto" else name]
-    engine: Engine = getattr(import_module(module), class_name)(semantics)
-    return engine
+    engine_class: type[Engine] = getattr(import_module(module), class_name)
+    options = options or {}
+    known = [field.name for field in fields(engine_class.options_class)]
+    if options and not known:
+        raise OptionError(f"the engine {engine_class.name} has no options")
+    for option in options:
+        choose(f"option of the engine {engine_class.name}", option, known)
+    return engine_class(semantics, engine_class.options_class(**options))

@@ -1,11 +1,21 @@
 """What an engine is."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
 
 from tamis.events import Row
 from tamis.language.expression import Expression
 from tamis.semantics import Semantics
+
+Handles = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The settings of an engine; each has a default. This one has none."""
 
 
 class Engine(Protocol):
@@ -22,8 +32,9 @@ class Engine(Protocol):
     """
 
     name: str
+    options_class: ClassVar[type[Options]]  # what `options` is made of
 
-    def __init__(self, semantics: Semantics) -> None: ...
+    def __init__(self, semantics: Semantics, options: Any) -> None: ...
 
     def prepare(self, expression: Expression) -> Any:
         """A filter in the form that `add` takes."""
@@ -34,8 +45,11 @@ class Engine(Protocol):
     def remove(self, handle: int) -> None:
         """Drop the filter of a handle that is taken."""
 
-    def match(self, row: Row) -> list[int]:
+    def match(self, row: Row) -> Handles:
         """The handles of all filters that the row matches, each once, in ascending order."""
 
-    def match_many(self, rows: Sequence[Row]) -> Iterator[list[int]]:
+    def match_many(self, rows: Sequence[Row]) -> Iterator[Handles]:
         """`match` for each row."""
+
+    def statistics(self) -> dict[str, int]:
+        """Sizes, for explanations and measurements; all of them 0 when nothing is held."""

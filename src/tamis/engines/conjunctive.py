@@ -6,10 +6,11 @@ filter goes; its predicates are interned. An engine fills in three hooks about s
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from tamis.engines.base import Handles, Options
 from tamis.errors import CapacityError, LimitError
 from tamis.events import Row
 from tamis.kernels.handles import ascending
@@ -29,8 +30,10 @@ class ConjunctiveEngine(ABC):
     """The workflow; `insert`, `delete` and `complete` are the hooks."""
 
     name = "conjunctive"
+    options_class: ClassVar[type[Options]] = Options
 
-    def __init__(self, semantics: Semantics) -> None:
+    def __init__(self, semantics: Semantics, options: Any) -> None:
+        self.options = options
         self._semantics = semantics
         self.predicates = PredicateIndex(semantics.schema)
         self._slots = IdPool()
@@ -84,15 +87,15 @@ class ConjunctiveEngine(ABC):
                 self.delete(slot, predicates)
             self._let_go(slot, predicates)
 
-    def match(self, row: Row) -> list[int]:
+    def match(self, row: Row) -> Handles:
         (found,) = self.match_many([row])
         return found
 
-    def match_many(self, rows: Sequence[Row]) -> Iterator[list[int]]:
+    def match_many(self, rows: Sequence[Row]) -> Iterator[Handles]:
         always = np.fromiter(self._always, np.int32)
         for slots in self.complete_rows(rows):
             found = np.concatenate([slots, always]) if len(always) else slots
-            yield ascending(found, self._handles, self._marks).tolist()
+            yield ascending(found, self._handles, self._marks)
 
     # --- slots
 
@@ -122,7 +125,7 @@ class ConjunctiveEngine(ABC):
             self.predicates.release(predicate)
         self._slots.give_back(slot)
 
-    def statistics(self) -> dict[str, Any]:
+    def statistics(self) -> dict[str, int]:
         """Sizes, for explanations and measurements."""
         return {
             "subscriptions": len(self._held),

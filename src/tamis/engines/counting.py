@@ -5,6 +5,7 @@ each conjunction, how many of its predicates are among them.
 """
 
 from tamis.engines.associations import Association, Bits, Bytes, Lists
+from tamis.engines.base import Options
 from tamis.engines.conjunctive import ConjunctiveEngine
 from tamis.predicates.ordered import Ids
 from tamis.semantics import Semantics
@@ -15,8 +16,8 @@ class CountingEngine(ConjunctiveEngine):
 
     association: type[Association]
 
-    def __init__(self, semantics: Semantics) -> None:
-        super().__init__(semantics)
+    def __init__(self, semantics: Semantics, options: Options) -> None:
+        super().__init__(semantics, options)
         self._association = self.association()
 
     def insert(self, slot: int, predicates: Ids) -> None:

@@ -18,6 +18,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from tamis.engines.base import Options
 from tamis.engines.conjunctive import ConjunctiveEngine
 from tamis.events import Row
 from tamis.language import ast
@@ -52,8 +53,8 @@ class DatabaseEngine(ConjunctiveEngine):
     schema_of_tables: str
     query: str
 
-    def __init__(self, semantics: Semantics) -> None:
-        super().__init__(semantics)
+    def __init__(self, semantics: Semantics, options: Options) -> None:
+        super().__init__(semantics, options)
         self._database = duckdb.connect(":memory:", config={"threads": 1})
         self._database.execute(self.schema_of_tables)
         self._new: dict[int, Ids] = {}
@@ -203,8 +204,8 @@ class GroupedEngine(DatabaseEngine):
         ) h JOIN subs USING (sid) WHERE hits = cnt
     """  # noqa: S608 - made of constants of this module
 
-    def __init__(self, semantics: Semantics) -> None:
-        super().__init__(semantics)
+    def __init__(self, semantics: Semantics, options: Options) -> None:
+        super().__init__(semantics, options)
         self._written: dict[int, ast.Node] = {}  # predicates in the table
 
     def insert_rows(self, conjunctions: dict[int, Ids]) -> None:

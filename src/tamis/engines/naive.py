@@ -1,7 +1,11 @@
 """Ask every filter about every event: slow, short, and the oracle of all other engines."""
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import ClassVar
 
+import numpy as np
+
+from tamis.engines.base import Handles, Options
 from tamis.events import Row
 from tamis.language.expression import Expression
 from tamis.semantics import Semantics
@@ -11,8 +15,9 @@ class NaiveEngine:
     """One function a filter, called for each event. A filter is compiled when first asked."""
 
     name = "naive"
+    options_class: ClassVar[type[Options]] = Options
 
-    def __init__(self, semantics: Semantics) -> None:
+    def __init__(self, semantics: Semantics, options: Options) -> None:  # noqa: ARG002 - has none
         self._semantics = semantics
         self._expressions: dict[int, Expression] = {}
         self._conditions: dict[int, Callable[[Row], bool]] = {}
@@ -27,11 +32,15 @@ class NaiveEngine:
         del self._expressions[handle]
         self._conditions.pop(handle, None)
 
-    def match(self, row: Row) -> list[int]:
-        return sorted(h for h in self._expressions if self._condition(h)(row))
+    def match(self, row: Row) -> Handles:
+        found = sorted(h for h in self._expressions if self._condition(h)(row))
+        return np.array(found, np.int64)
 
-    def match_many(self, rows: Sequence[Row]) -> Iterator[list[int]]:
+    def match_many(self, rows: Sequence[Row]) -> Iterator[Handles]:
         return map(self.match, rows)
+
+    def statistics(self) -> dict[str, int]:
+        return {"subscriptions": len(self._expressions)}
 
     def _condition(self, handle: int) -> Callable[[Row], bool]:
         condition = self._conditions.get(handle)
