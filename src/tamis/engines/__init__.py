@@ -15,6 +15,8 @@ ENGINES = {
     "counting-list": ("tamis.engines.counting", "ListCounting"),
     "counting-bits": ("tamis.engines.counting", "BitCounting"),
     "counting-bytes": ("tamis.engines.counting", "ByteCounting"),
+    "bdd": ("tamis.engines.bdd", "BddEngine"),
+    "mbd": ("tamis.engines.mbd", "MbdEngine"),
     "sql-scan": ("tamis.engines.database", "ScanEngine"),
     "sql-grouped": ("tamis.engines.database", "GroupedEngine"),
 }

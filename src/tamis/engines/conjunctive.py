@@ -11,12 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis.engines.base import Handles, Options
+from tamis.engines.slots import Slots
 from tamis.errors import CapacityError, LimitError
 from tamis.events import Row
-from tamis.kernels.handles import ascending
 from tamis.language.expression import Expression
 from tamis.predicates.disjuncts import Conjunction, conjunctions
-from tamis.predicates.ids import IdPool
 from tamis.predicates.index import PredicateIndex
 from tamis.predicates.ordered import Ids
 from tamis.semantics import Semantics
@@ -36,9 +35,7 @@ class ConjunctiveEngine(ABC):
         self.options = options
         self._semantics = semantics
         self.predicates = PredicateIndex(semantics.schema)
-        self._slots = IdPool()
-        self._handles = np.full(64, -1, np.int64)  # slot -> handle
-        self._marks = np.zeros(64, np.uint8)  # by handle, scratch of `ascending`
+        self._slots = Slots()
         self._held: dict[int, list[tuple[int, Ids]]] = {}  # handle -> slots and their predicates
         self._always: set[int] = set()  # slots without any predicate
 
@@ -95,16 +92,13 @@ class ConjunctiveEngine(ABC):
         always = np.fromiter(self._always, np.int32)
         for slots in self.complete_rows(rows):
             found = np.concatenate([slots, always]) if len(always) else slots
-            yield ascending(found, self._handles, self._marks)
+            yield self._slots.handles_of(found)
 
     # --- slots
 
     def _hold(self, handle: int, conjunction: Conjunction) -> None:
-        slot = self._slots.take()
+        slot = self._slots.take(handle)
         predicates = np.array([self.predicates.intern(p) for p in conjunction], np.int32)
-        if slot >= len(self._handles):
-            more = np.full(len(self._handles), -1, np.int64)
-            self._handles = np.concatenate([self._handles, more])
         try:
             if len(predicates):
                 self.insert(slot, predicates)
@@ -113,14 +107,10 @@ class ConjunctiveEngine(ABC):
         except CapacityError:
             self._let_go(slot, predicates)
             raise
-        if handle >= len(self._marks):
-            self._marks = np.zeros(max(handle + 1, 2 * len(self._marks)), np.uint8)
-        self._handles[slot] = handle
         self._held[handle].append((slot, predicates))
 
     def _let_go(self, slot: int, predicates: Ids) -> None:
         self._always.discard(slot)
-        self._handles[slot] = -1
         for predicate in predicates.tolist():
             self.predicates.release(predicate)
         self._slots.give_back(slot)

@@ -13,31 +13,47 @@ SPARSE = 64
 
 
 def ascending(slots: Array, handles: Array, marks: Array) -> Array:
-    """slots[*], handles[slot], marks[handle], which must be zero and is left so."""
-    if len(slots) * SPARSE > len(marks):
-        return _sweep(slots, handles, marks)
-    found = np.sort(handles[slots])
-    if len(found) > 1:
-        found = found[np.concatenate((np.ones(1, np.bool_), found[1:] != found[:-1]))]
-    return found
+    """slots[*], handles[slot], marks[handle], which must be zero and is left so.
+
+    An empty `marks` says that there are too many handles to mark them.
+    """
+    found, sorted_already = _translate(slots, handles)
+    if sorted_already:
+        return found
+    if len(slots) * SPARSE > len(marks) > 0:
+        return _sweep(found, marks)
+    found.sort()
+    distinct: Array = found[np.concatenate((np.ones(1, np.bool_), found[1:] != found[:-1]))]
+    return distinct
 
 
 @jit
-def _sweep(slots: Array, handles: Array, marks: Array) -> Array:
+def _translate(slots: Array, handles: Array) -> tuple[Array, bool]:
+    """The handles of the slots, and whether each is larger than the one before."""
+    found = np.empty(slots.size, np.int64)
+    rising = True
+    before = -1
+    for k in range(slots.size):
+        handle = handles[slots[k]]
+        rising &= handle > before
+        found[k] = before = handle
+    return found, rising
+
+
+@jit
+def _sweep(found: Array, marks: Array) -> Array:
     count = 0
     low, high = marks.size, -1
-    for k in range(slots.size):
-        h = handles[slots[k]]
+    for h in found:
         if marks[h] == 0:
             marks[h] = 1
             count += 1
             low = min(low, h)
             high = max(high, h)
-    found = np.empty(count, np.int64)
     place = 0
     for h in range(low, high + 1):
         if marks[h]:
             found[place] = h
             place += 1
             marks[h] = 0
-    return found
+    return found[:count]

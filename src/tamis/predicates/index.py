@@ -84,6 +84,10 @@ class PredicateIndex:
         """The predicate of an id."""
         return self._nodes[predicate_id]
 
+    def uses(self, predicate_id: int) -> int:
+        """How many users the predicate of an id has."""
+        return self._uses[predicate_id]
+
     @staticmethod
     def is_comparison(predicate: Node) -> bool:
         """Whether a predicate compares an attribute with a constant of its type."""

@@ -1,0 +1,1 @@
+"""Binary decision diagrams: the package, the facts that restrict them, and how they are drawn."""

@@ -1,0 +1,270 @@
+"""A shared, reduced, ordered binary decision diagram that grows and shrinks (BDD paper, section 5).
+
+Functions are nodes. They stay valid until `collect`, which keeps those that it is given and
+renumbers them. Variables have a level, given when they are made; smaller levels are on top.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tamis.errors import CapacityError
+from tamis.kernels import diagrams as kernel
+from tamis.kernels.diagrams import (
+    AND,
+    DO_AND,
+    DO_FALSE,
+    DO_NOT,
+    DO_OR,
+    DO_TRUE,
+    FALSE,
+    FULL,
+    LIMIT,
+    NODES,
+    OR,
+    OVER,
+    TRUE,
+    XOR,
+    Store,
+)  # fmt: skip
+from tamis.predicates.ids import IdPool
+
+__all__ = ["AND", "DO_AND", "DO_FALSE", "DO_NOT", "DO_OR", "DO_TRUE", "FALSE", "OR", "TRUE", "XOR",
+           "Array", "Diagram"]  # fmt: skip
+
+Array = np.ndarray[Any, Any]
+
+BYTES_A_NODE = 4 * 4 + 2 * 4  # four arrays, and two places of the unique table
+LARGEST_CACHE = 2**20  # results that are remembered
+SCRATCH = 2**14  # nodes of a function that are counted
+
+
+class FunctionTooLarge(CapacityError):
+    """A single function has more nodes than it may."""
+
+
+class Diagram:
+    """The package: makes, combines, restricts and forgets functions."""
+
+    def __init__(self, max_nodes: int) -> None:
+        self._variables = IdPool()
+        self._retired: list[int] = []  # variables that are given out again after `collect`
+        self._values = np.zeros(64, np.int64)  # of programs
+        self._scratch = np.zeros(SCRATCH, np.int64)
+        self._max_nodes = max_nodes
+        self._store = _store(1024, 16)
+        self._store.sizes[LIMIT] = max_nodes
+        self.live = 0  # nodes after the last collection
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are, with those that nobody needs any more, without 0 and 1."""
+        return int(self._store.sizes[NODES]) - 2
+
+    @property
+    def variables(self) -> int:
+        """One more than the largest variable."""
+        return self._variables.size
+
+    @property
+    def store(self) -> Store:
+        """The arrays, for kernels that read them."""
+        return self._store
+
+    @property
+    def bytes(self) -> int:
+        """The size of all arrays."""
+        return sum(array.nbytes for array in self._store) + self._scratch.nbytes
+
+    # --- variables
+
+    def new_variable(self, level: int) -> int:
+        """A variable at a level that no other has."""
+        variable = self._variables.take()
+        store = self._store
+        if variable >= len(store.level):
+            depth = 2 * (2 * len(store.level) + 4)
+            self._store = store._replace(
+                level=_longer(store.level), stack=np.zeros((depth, 4), np.int32)
+            )
+        self._store.level[variable] = level
+        return variable
+
+    def retire(self, variable: int) -> None:
+        """Give up a variable; nodes that nobody needs may still have it until `collect`."""
+        self._retired.append(variable)
+
+    def level(self, variable: int) -> int:
+        """The level of a variable."""
+        return int(self._store.level[variable])
+
+    # --- functions
+
+    def variable(self, variable: int) -> int:
+        """The function that is a variable."""
+        return self._run(lambda: kernel.make_node(variable, FALSE, TRUE, self._store))
+
+    def apply(self, op: int, f: int, g: int) -> int:
+        """F op g, for AND, OR or XOR."""
+        return self._run(lambda: kernel.apply(op, f, g, self._store, 0))
+
+    def negate(self, f: int) -> int:
+        """Not f."""
+        return self.apply(XOR, TRUE, f)
+
+    def restrict(self, f: int, care: int) -> int:
+        """A function that equals f wherever `care` is true, and is small if that is easy."""
+        if care == FALSE:
+            raise ValueError("nothing is left to care about")
+        return self._run(lambda: kernel.restrict(f, care, self._store))
+
+    def build(self, program: Array, limit: int | None = None, care: int = TRUE) -> int:
+        """The function of a program in postfix order; at most `limit` nodes are made for it.
+
+        With `care`, a function that equals it wherever that is true.
+        """
+        values = self._values_for(program)
+        return self._run(lambda: kernel.build(program, care, values, self._store), limit)
+
+    def restrict_by(self, f: int, facts: Array, limit: int | None = None) -> int:
+        """A function that equals f wherever those that the program `facts` leaves are true.
+
+        Never larger than f. One fact is used once, several again and again while f gets smaller.
+        """
+        values = self._values_for(facts)
+        return self._run(
+            lambda: kernel.restrict_by(f, facts, values, self._scratch, self._store), limit
+        )
+
+    def _values_for(self, program: Array) -> Array:
+        if len(program) > len(self._values):
+            self._values = np.zeros(2 * len(program), np.int64)
+        return self._values
+
+    def _run(self, ask: Callable[[], int], limit: int | None = None) -> int:
+        """Ask a kernel, with more room until it is enough."""
+        most = self._max_nodes
+        if limit is not None:
+            most = min(most, int(self._store.sizes[NODES]) + limit)
+        self._store.sizes[LIMIT] = most
+        while (answer := ask()) == FULL:
+            self._grow()
+        if answer == OVER:
+            if most < self._max_nodes:
+                raise FunctionTooLarge(
+                    f"the diagram of one filter would have more than {limit:,} nodes; the engines "
+                    "that count, or naive, hold such a filter"
+                )
+            raise CapacityError(
+                f"the diagrams would have more than max_nodes, {most - 2:,}, nodes; raise that "
+                "option of the engine or choose another one"
+            )
+        return answer
+
+    def _grow(self) -> None:
+        store = self._store
+        size = 2 * len(store.label)
+        cache = min(LARGEST_CACHE, 2 * len(store.results))
+        grown = store._replace(
+            label=_longer(store.label), low=_longer(store.low), high=_longer(store.high),
+            stamps=_longer(store.stamps), unique=np.zeros(2 * size, np.int32),
+        )  # fmt: skip
+        if cache > len(store.results):
+            grown = grown._replace(
+                keys=np.full((cache, 2), -1, np.int64), results=np.zeros(cache, np.int32)
+            )
+        kernel.rehash(grown)
+        self._store = grown
+
+    # --- looking at functions
+
+    def label(self, node: int) -> int:
+        """The variable of a node, -1 for false and true."""
+        return int(self._store.label[node])
+
+    def children(self, node: int) -> tuple[int, int]:
+        """The low and the high child of a node."""
+        return int(self._store.low[node]), int(self._store.high[node])
+
+    def reachable(self, roots: Sequence[int]) -> list[int]:
+        """All nodes of some functions in ascending order, without false and true."""
+        found: set[int] = set()
+        waiting = [root for root in roots if root > TRUE]
+        while waiting:
+            node = waiting.pop()
+            if node not in found:
+                found.add(node)
+                waiting.extend(child for child in self.children(node) if child > TRUE)
+        return sorted(found)
+
+    def support(self, f: int) -> set[int]:
+        """The variables that a function depends on."""
+        return {self.label(node) for node in self.reachable([f])}
+
+    def holds(self, f: int, truth: Callable[[int], bool]) -> bool:
+        """Whether a function is true for an assignment; follows one path."""
+        while f > TRUE:
+            f = self.children(f)[truth(self.label(f))]
+        return f == TRUE
+
+    def paths(self, f: int) -> Iterator[dict[int, bool]]:
+        """The assignments of variables that lead to true, each with the variables it asks."""
+        if f == TRUE:
+            yield {}
+        elif f > TRUE:
+            for value, child in zip((False, True), self.children(f), strict=True):
+                for rest in self.paths(child):
+                    yield {self.label(f): value, **rest}
+
+    # --- keeping house
+
+    def collect(self, roots: Array) -> None:
+        """Forget every function but roots[*], which are renumbered in place."""
+        store = self._store
+        store.unique.fill(0)
+        store.keys.fill(-1)
+        kernel.compact(roots, np.zeros(int(store.sizes[NODES]), np.int32), store)
+        self.live = self.nodes
+        for variable in self._retired:
+            self._variables.give_back(variable)
+        self._retired.clear()
+        if len(store.label) > 8 * (self.nodes + 256):
+            self._shrink()
+
+    def _shrink(self) -> None:
+        size = 1024
+        while size < 2 * (self.nodes + 2):
+            size *= 2
+        used = int(self._store.sizes[NODES])
+        small = _store(size, len(self._store.level))
+        for mine, theirs in zip(small[:3], self._store[:3], strict=True):
+            mine[:used] = theirs[:used]
+        small.level[:] = self._store.level
+        small.sizes[:] = self._store.sizes
+        kernel.rehash(small)
+        self._store = small
+
+
+def _store(size: int, variables: int) -> Store:
+    label = np.zeros(size, np.int32)
+    label[:2] = -1
+    return Store(
+        label=label,
+        low=np.zeros(size, np.int32),
+        high=np.zeros(size, np.int32),
+        stamps=np.zeros(size, np.int32),
+        level=np.zeros(variables, np.int64),
+        unique=np.zeros(2 * size, np.int32),
+        keys=np.full((min(size, LARGEST_CACHE), 2), -1, np.int64),
+        results=np.zeros(min(size, LARGEST_CACHE), np.int32),
+        stack=np.zeros((2 * (variables + 4), 4), np.int32),
+        sizes=np.array([2, 0], np.int64),
+    )
+
+
+def _longer(array: Array) -> Array:
+    """Twice as long; zero where new."""
+    grown = np.zeros(2 * len(array), array.dtype)
+    grown[: len(array)] = array
+    return grown

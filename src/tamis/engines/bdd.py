@@ -1,0 +1,186 @@
+"""All filters in one shared decision diagram (BDD paper, sections 6 and 7).
+
+Every distinct predicate is a variable, every filter a node of one diagram. An event assigns truth
+to the variables; one pass over all nodes (``EvalBDD``; ``MVEvalBDD`` in strict semantics) evaluates
+every filter. Filters are restricted by what is always true between their predicates.
+"""
+
+import random
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tamis.diagrams.diagram import FALSE, Array, FunctionTooLarge
+from tamis.diagrams.restriction import (
+    always_present,
+    dependency_facts,
+    single_clauses,
+    whole_function,
+)
+from tamis.engines.diagrammatic import FILTER_NODES, DiagramEngine, DiagramOptions, Form
+from tamis.errors import CapacityError, choose
+from tamis.events import Row
+from tamis.kernels.diagrams import evaluate, evaluate_three, true_slots, undefined_variables
+from tamis.language import ast
+from tamis.language.ast import Node
+from tamis.predicates.ordered import Ids
+from tamis.semantics import Semantics
+
+ORDERS = ("attribute", "frequency", "random")
+RESTRICTIONS = ("query", "iterative", "none")
+
+FIRST_REORDER = 1_000  # filters, then at every doubling
+
+
+@dataclass(frozen=True)
+class BddOptions(DiagramOptions):
+    """Settings of the engine bdd."""
+
+    order: str = "attribute"  # of variables: by attribute, by frequency, random
+    restriction: str = "query"  # by all facts of a filter at once, one by one repeatedly, not
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        choose("order", self.order, ORDERS)
+        choose("restriction", self.restriction, RESTRICTIONS)
+
+
+class BddEngine(DiagramEngine):
+    """One diagram for all filters."""
+
+    name = "bdd"
+    options_class: ClassVar[type[BddOptions]] = BddOptions
+
+    def __init__(self, semantics: Semantics, options: BddOptions) -> None:
+        super().__init__(semantics, options)
+        self.order = options.order
+        self.restriction = options.restriction
+        self._present = always_present(semantics)
+        self._chance = random.Random(options.seed)  # noqa: S311 - an order, not a secret
+        self._variables_made = 0
+        self._roots: Array = np.zeros(64, np.int32)  # slot -> node
+        self._removed = 0  # filters since the last collection
+        self._reorder_at = FIRST_REORDER
+        self._value: Array = np.zeros(0, np.uint8)
+        self._truth: Array = np.zeros(0, np.uint8)
+        self._attributes_of: tuple[Array, Array, Array] | None = None  # for MVEvalBDD
+
+    # --- hooks of engines with diagrams
+
+    def level(self, predicate: Node) -> int:
+        self._attributes_of = None
+        self._variables_made += 1
+        positions = self._semantics.schema.positions
+        match self.order:
+            case "attribute":
+                group = min(positions[path] for path in ast.attributes(predicate))
+            case "random":
+                group = self._chance.getrandbits(21)
+            case _:
+                group = 0  # in the order of their coming, until `reorder`
+        return (group << 40) + self._variables_made
+
+    def insert(self, slot: int, form: Form) -> None:
+        if slot >= len(self._roots):
+            self._roots = np.concatenate([self._roots, np.zeros_like(self._roots)])
+        self._roots[slot] = self.with_room(lambda: self.root(form))
+        if self.order == "frequency" and len(self.forms) >= self._reorder_at:
+            self._reorder_at *= 2
+            self.reorder({**self.forms, slot: form})
+
+    def delete(self, slot: int) -> None:
+        self._roots[slot] = FALSE
+        self._removed += 1
+        if len(self.forms) == 1:  # the last one
+            self.collect()
+
+    def true_slots(self, satisfied: Ids, row: Row) -> Ids:
+        self._keep_house()
+        truth, store = self._truth, self.diagram.store
+        truth[:] = 0
+        truth[satisfied] = 1
+        if self._semantics.name == "strict":
+            variables, starts, attributes = self._attributes()
+            missing = np.array([value is None for value in row], np.uint8)
+            undefined_variables(variables, starts, attributes, missing, truth)
+            evaluate_three(truth, store, self._value)
+        else:
+            evaluate(truth, store, self._value)
+        found = np.empty(self.slots.size + 1, np.int32)
+        return found[: true_slots(self._value, self._roots[: self.slots.size], found)]
+
+    # --- functions
+
+    def root(self, form: Form) -> int:
+        """The node of a filter, restricted."""
+        if self.restriction == "none":
+            return self.diagram.build(self.program(form), FILTER_NODES)
+        variables = [(p, self.variable(p)) for p in form.predicates]
+        facts = dependency_facts(variables, self._semantics.schema, self._present)
+        try:
+            root = self.diagram.build(self.program(form), FILTER_NODES)
+        except FunctionTooLarge:
+            if not facts:
+                raise
+            care = self.diagram.build(whole_function(facts), FILTER_NODES)
+            return self.diagram.build(self.program(form), FILTER_NODES, care)
+        if not facts:
+            return root
+        pieces = single_clauses if self.restriction == "iterative" else whole_function
+        return self.diagram.restrict_by(root, pieces(facts), FILTER_NODES)
+
+    def collect(self) -> None:
+        self.diagram.collect(self._roots)
+        self._removed = 0
+
+    def reorder(self, forms: dict[int, Form]) -> None:
+        """Put the variables of frequent predicates on top and build all filters again.
+
+        Keeps the order as it is if the filters do not fit in the new one.
+        """
+        before = self.diagram, self.variable_of
+        self.variable_of = self.variable_of.copy()
+        ids = self.predicates.ids.values()
+        self.diagram = self.new_diagram()
+        for place, predicate in enumerate(sorted(ids, key=self.predicates.uses, reverse=True)):
+            self.variable_of[predicate] = self.diagram.new_variable(place - 2**41)
+        self._attributes_of = None
+        roots = np.zeros_like(self._roots)
+        try:
+            for slot, form in forms.items():
+                roots[slot] = self.root(form)
+        except CapacityError:
+            self.diagram, self.variable_of = before
+            self._attributes_of = None
+            return
+        self._roots = roots
+
+    def _keep_house(self) -> None:
+        """Collect where a good part of the nodes may be of no use; make room for values."""
+        diagram = self.diagram
+        if self._removed > len(self.forms) // 4 or diagram.nodes > diagram.live + (
+            diagram.live // 4 + 1000
+        ):
+            self.collect()
+        if len(self._value) < diagram.nodes + 2:
+            self._value = np.zeros(2 * (diagram.nodes + 2), np.uint8)
+        if len(self._truth) < diagram.variables:
+            self._truth = np.zeros(2 * diagram.variables, np.uint8)
+
+    def _attributes(self) -> tuple[Array, Array, Array]:
+        """Which attributes each variable asks about: variables[*], starts[*], attributes[*]."""
+        if self._attributes_of is None:
+            positions = self._semantics.schema.positions
+            variables, starts, attributes = [], [0], []
+            for predicate, variable in self.variables():
+                variables.append(variable)
+                attributes += [positions[path] for path in ast.attributes(predicate)]
+                starts.append(len(attributes))
+            arrays = [np.array(some, np.int64) for some in (variables, starts, attributes)]
+            self._attributes_of = arrays[0], arrays[1], arrays[2]
+        return self._attributes_of
+
+    def statistics(self) -> dict[str, Any]:
+        self._keep_house()
+        return super().statistics()

@@ -1,0 +1,123 @@
+"""Filters as a set of multi-rooted decision diagrams (MBD, section 3).
+
+An MBD has several output nodes, one a filter, over the same children: filters that differ in the
+predicate on top and share the rest. A new filter joins the MBD whose output nodes have the children
+of its own root, or starts a new one. Matching evaluates the children of every MBD once, along one
+path, and then its output nodes.
+
+The attributes are ordered by what was seen of them, so that filters share much.
+"""
+
+import random
+from dataclasses import dataclass
+from itertools import islice
+from typing import ClassVar
+
+import numpy as np
+
+from tamis.diagrams.diagram import Array
+from tamis.diagrams.groups import Groups
+from tamis.diagrams.orders import attribute_order
+from tamis.engines.diagrammatic import FILTER_NODES, DiagramEngine, DiagramOptions, Form
+from tamis.errors import CapacityError, choose
+from tamis.events import Row
+from tamis.language import ast
+from tamis.language.ast import Node
+from tamis.predicates.ordered import Ids
+from tamis.semantics import Semantics
+
+ORDERS = ("statistics", "schema", "random")
+
+FIRST_REORDER = 1_000  # filters, then at every doubling
+HISTORY = 20_000  # filters whose predicates are counted
+
+
+@dataclass(frozen=True)
+class MbdOptions(DiagramOptions):
+    """Settings of the engine mbd."""
+
+    order: str = "statistics"  # of attributes: from the filters seen, as in the schema, random
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        choose("order", self.order, ORDERS)
+
+
+class MbdEngine(DiagramEngine):
+    """A set of MBDs over one store of nodes."""
+
+    name = "mbd"
+    options_class: ClassVar[type[MbdOptions]] = MbdOptions
+
+    def __init__(self, semantics: Semantics, options: MbdOptions) -> None:
+        super().__init__(semantics, options)
+        self.groups = Groups()
+        self.rank = list(range(len(semantics.schema)))  # of an attribute by position, 0 on top
+        if options.order == "random":
+            random.Random(options.seed).shuffle(self.rank)  # noqa: S311 - an order, not a secret
+        self._variables_made = 0
+        self._reorder_at = FIRST_REORDER
+        self._removed = 0  # filters since the last collection
+        self._truth: Array = np.zeros(0, np.uint8)
+
+    # --- hooks of engines with diagrams
+
+    def level(self, predicate: Node) -> int:
+        self._variables_made += 1
+        positions = self._semantics.schema.positions
+        group = min(self.rank[positions[path]] for path in ast.attributes(predicate))
+        return (group << 40) + self._variables_made
+
+    def insert(self, slot: int, form: Form) -> None:
+        self.groups.hang(slot, self.with_room(lambda: self._root(form)), self.diagram)
+        if self.options.order == "statistics" and len(self.forms) >= self._reorder_at:
+            self._reorder_at *= 2
+            self.reorder({**self.forms, slot: form})
+
+    def delete(self, slot: int) -> None:
+        self.groups.unhang(slot)
+        self._removed += 1
+        if len(self.forms) == 1 or self._removed > len(self.forms):
+            self.collect()
+
+    def true_slots(self, satisfied: Ids, row: Row) -> Ids:  # noqa: ARG002 - truth is enough
+        if len(self._truth) < self.diagram.variables:
+            self._truth = np.zeros(2 * self.diagram.variables, np.uint8)
+        self._truth[satisfied] = 1
+        found = self.groups.true_slots(self._truth, self.diagram)
+        self._truth[satisfied] = 0
+        return found
+
+    def collect(self) -> None:
+        self.groups.collect(self.diagram)
+        self._removed = 0
+
+    # --- functions
+
+    def _root(self, form: Form) -> int:
+        return self.diagram.build(self.program(form), FILTER_NODES)
+
+    def reorder(self, forms: dict[int, Form]) -> None:
+        """Order the attributes by the filters seen and build all again, if the order changes.
+
+        Keeps everything as it is if the filters do not fit in the new order.
+        """
+        history = (form.predicates for form in islice(forms.values(), HISTORY))
+        order = attribute_order(history, self._semantics.schema.positions)
+        rank = [order.index(position) for position in range(len(order))]
+        if rank == self.rank:
+            return
+        before = self.diagram, self.groups, self.rank, self.variable_of
+        self.diagram, self.groups, self.rank = self.new_diagram(), Groups(), rank
+        self.variable_of = self.variable_of.copy()
+        try:
+            for node, predicate in self.predicates.ids.items():
+                self.variable_of[predicate] = self.diagram.new_variable(self.level(node))
+            for slot, form in forms.items():
+                self.groups.hang(slot, self._root(form), self.diagram)
+        except CapacityError:
+            self.diagram, self.groups, self.rank, self.variable_of = before
+
+    def statistics(self) -> dict[str, int]:
+        self.collect()
+        return super().statistics() | {"groups": len(self.groups)}

@@ -1,0 +1,52 @@
+"""Slots: small dense numbers under which an engine holds what belongs to a handle.
+
+Handles grow for ever as subscriptions come and go; slots are used again, so arrays over them stay
+as small as what is held.
+"""
+
+import numpy as np
+
+from tamis.engines.base import Handles
+from tamis.kernels.handles import ascending
+from tamis.predicates.ids import IdPool
+from tamis.predicates.ordered import Ids
+
+# Handles are marked in an array over all of them while it has at most this many places a slot.
+SPREAD = 16
+
+
+class Slots:
+    """Gives out slots and translates them back to handles."""
+
+    def __init__(self) -> None:
+        self._pool = IdPool()
+        self._handles: Handles = np.full(64, -1, np.int64)
+        self._marks = np.zeros(64, np.uint8)  # by handle, scratch of `ascending`
+        self._top = 0  # one more than the largest handle
+
+    @property
+    def size(self) -> int:
+        """One more than the largest slot ever given out: the length of vectors over slots."""
+        return self._pool.size
+
+    def take(self, handle: int) -> int:
+        """A free slot, which belongs to a handle now; a handle may have several."""
+        slot = self._pool.take()
+        if slot >= len(self._handles):
+            more = np.full(len(self._handles), -1, np.int64)
+            self._handles = np.concatenate([self._handles, more])
+        self._handles[slot] = handle
+        self._top = max(self._top, handle + 1)
+        return slot
+
+    def give_back(self, slot: int) -> None:
+        """The slot is free."""
+        self._handles[slot] = -1
+        self._pool.give_back(slot)
+
+    def handles_of(self, slots: Ids) -> Handles:
+        """The handles of slots, each once, in ascending order."""
+        if len(self._marks) < self._top <= SPREAD * len(self._handles):
+            self._marks = np.zeros(2 * self._top, np.uint8)
+        marks = self._marks if self._top <= len(self._marks) else self._marks[:0]
+        return ascending(slots, self._handles, marks)
