@@ -12,7 +12,10 @@ import tamis
 SOURCE = Path(tamis.__file__).parent
 
 # A package may import from itself and from those before it.
-LAYERS = ("ground", "language", "predicates", "kernels", "engines", "matcher", "spark", "cli")
+LAYERS = (
+    "ground", "language", "kernels", "predicates", "diagrams", "engines", "matcher", "workloads",
+    "spark", "cli",
+)  # fmt: skip
 # Modules at the top of the package, by the layer they belong to; the others are ground.
 PLACES = {
     "events": "language", "semantics": "language", "files": "language", "guessing": "language",

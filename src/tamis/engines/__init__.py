@@ -15,6 +15,7 @@ ENGINES = {
     "counting-list": ("tamis.engines.counting", "ListCounting"),
     "counting-bits": ("tamis.engines.counting", "BitCounting"),
     "counting-bytes": ("tamis.engines.counting", "ByteCounting"),
+    "tree": ("tamis.engines.tree", "TreeEngine"),
     "bdd": ("tamis.engines.bdd", "BddEngine"),
     "mbd": ("tamis.engines.mbd", "MbdEngine"),
     "sql-scan": ("tamis.engines.database", "ScanEngine"),

@@ -24,7 +24,7 @@ from tamis.events import Row
 from tamis.kernels.diagrams import evaluate, evaluate_three, true_slots, undefined_variables
 from tamis.language import ast
 from tamis.language.ast import Node
-from tamis.predicates.ordered import Ids
+from tamis.predicates.comparisons import Ids
 from tamis.semantics import Semantics
 
 ORDERS = ("attribute", "frequency", "random")

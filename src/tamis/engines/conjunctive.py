@@ -15,9 +15,9 @@ from tamis.engines.slots import Slots
 from tamis.errors import CapacityError, LimitError
 from tamis.events import Row
 from tamis.language.expression import Expression
+from tamis.predicates.comparisons import Ids
 from tamis.predicates.disjuncts import Conjunction, conjunctions
 from tamis.predicates.index import PredicateIndex
-from tamis.predicates.ordered import Ids
 from tamis.semantics import Semantics
 
 Prepared = tuple[Conjunction, ...]

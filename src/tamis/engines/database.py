@@ -21,8 +21,9 @@ import pyarrow as pa
 from tamis.engines.base import Options
 from tamis.engines.conjunctive import ConjunctiveEngine
 from tamis.events import Row
+from tamis.kernels.comparisons import OPERATORS
 from tamis.language import ast
-from tamis.predicates.ordered import OPERATORS, Ids
+from tamis.predicates.comparisons import Ids
 from tamis.semantics import Semantics
 from tamis.types import Kind
 

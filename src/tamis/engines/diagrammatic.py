@@ -31,8 +31,8 @@ from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.expression import Expression
 from tamis.language.normalize import normalize
+from tamis.predicates.comparisons import Ids
 from tamis.predicates.index import PredicateIndex
-from tamis.predicates.ordered import Ids
 from tamis.semantics import Semantics
 
 MOST_NODES = 100_000_000  # 24 bytes each

@@ -23,7 +23,7 @@ from tamis.errors import CapacityError, choose
 from tamis.events import Row
 from tamis.language import ast
 from tamis.language.ast import Node
-from tamis.predicates.ordered import Ids
+from tamis.predicates.comparisons import Ids
 from tamis.semantics import Semantics
 
 ORDERS = ("statistics", "schema", "random")

@@ -8,8 +8,8 @@ import numpy as np
 
 from tamis.engines.base import Handles
 from tamis.kernels.handles import ascending
+from tamis.predicates.comparisons import Ids
 from tamis.predicates.ids import IdPool
-from tamis.predicates.ordered import Ids
 
 # Handles are marked in an array over all of them while it has at most this many places a slot.
 SPREAD = 16

@@ -232,7 +232,7 @@ def run(program: Array, care: int, values: Array, s: Store) -> int:
         else:
             # One call for all operators: the compiler makes a copy of it for each place.
             depth -= 1
-            op, f, g = XOR, np.int64(TRUE), values[depth]
+            op, f, g = XOR, int(TRUE), values[depth]
             if step != DO_NOT:
                 depth -= 1
                 op, f = (AND if step == DO_AND else OR), values[depth]

@@ -3,14 +3,15 @@
 Ids are small and dense: those of predicates that nobody uses any more are given out again, so
 vectors over predicates have no holes (COUNT, section 3). Predicates are kept by attribute and kind:
 
-* comparisons with constants in ordered lists, or in a table where the domain is finite,
+* comparisons with constants in ordered lists, or in a table where the domain is small,
 * sets (``IN``) by their members,
 * presence (``IS NULL`` and its opposite),
-* tests of one string (prefix, suffix, contains, LIKE, RLIKE), evaluated once a distinct value,
-* everything else (attribute with attribute, arithmetic) one by one.
+* other tests of one attribute (prefix, suffix, contains, contained in, LIKE, RLIKE, arithmetic),
+  evaluated once a distinct value,
+* what has several attributes one by one.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,14 +20,13 @@ from tamis.events import Row
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.evaluate import compile_tree
-from tamis.names import Path
+from tamis.predicates.comparisons import Comparisons, Ids
 from tamis.predicates.ids import IdPool
-from tamis.predicates.ordered import Ids, OrderedIndex
-from tamis.predicates.table import TableIndex
-from tamis.schema import Attribute, Schema
-from tamis.types import STRING
+from tamis.predicates.keys import Keys
+from tamis.predicates.strings import OrderedStrings
+from tamis.schema import Schema
 
-MOST_VALUES = 10_000  # distinct strings of one attribute whose tests are remembered
+MOST_VALUES = 10_000  # distinct values of one attribute whose tests are remembered
 
 TRUE, FALSE, UNDEFINED = 1, 0, -1
 
@@ -40,7 +40,10 @@ class PredicateIndex:
         self._uses: dict[int, int] = {}
         self._nodes: dict[int, Node] = {}
         self._pool = IdPool()
-        self._attributes = [AttributeIndex(a, schema, tables=tables) for a in schema.attributes]
+        self._keys = Keys(schema)
+        self._comparisons = Comparisons(schema, self._keys, tables=tables)
+        self._attributes = [AttributeIndex(n, schema) for n in range(len(schema))]
+        self._busy: set[int] = set()  # attributes with predicates other than keyed comparisons
         self._others: dict[int, Callable[[Row], Any]] = {}
 
     def __len__(self) -> int:
@@ -59,11 +62,20 @@ class PredicateIndex:
             return known
         new = self._pool.take()
         self.ids[predicate], self._nodes[new], self._uses[new] = new, predicate, 1
-        home = self._home(predicate)
-        if home is None:
+        position = self._position(predicate)
+        if position is None:
             self._others[new] = compile_tree(predicate, self.schema)
-        else:
-            home.add(predicate, new)
+            return new
+        home = self._attributes[position]
+        match predicate:
+            case ast.Compare(op, _, ast.Literal(constant, _)) if self._keys.has(
+                position
+            ) and _is_plain(predicate):
+                self._comparisons.add(position, op, constant, new)
+                home.compared.add(new)
+            case _:
+                home.add(predicate, new)
+                self._busy.add(position)
         return new
 
     def release(self, predicate_id: int) -> None:
@@ -73,12 +85,22 @@ class PredicateIndex:
             return
         predicate = self._nodes.pop(predicate_id)
         del self._uses[predicate_id], self.ids[predicate]
-        home = self._home(predicate)
-        if home is None:
-            del self._others[predicate_id]
-        else:
-            home.remove(predicate, predicate_id)
         self._pool.give_back(predicate_id)
+        position = self._position(predicate)
+        if position is None:
+            del self._others[predicate_id]
+            return
+        home = self._attributes[position]
+        match predicate:
+            case ast.Compare(op, _, ast.Literal(constant, _)) if self._keys.has(
+                position
+            ) and _is_plain(predicate):
+                self._comparisons.remove(position, op, constant)
+                home.compared.remove(predicate_id)
+            case _:
+                home.remove(predicate, predicate_id)
+                if home.is_idle():
+                    self._busy.remove(position)
 
     def node(self, predicate_id: int) -> Node:
         """The predicate of an id."""
@@ -91,15 +113,21 @@ class PredicateIndex:
     @staticmethod
     def is_comparison(predicate: Node) -> bool:
         """Whether a predicate compares an attribute with a constant of its type."""
-        return isinstance(predicate, ast.Compare) and _single_path(predicate) is not None
+        return _is_plain(predicate)
 
     def satisfied(self, row: Row, *, comparisons: bool = True) -> Ids:
         """The ids of the predicates that are true of a row, each once; or all but comparisons."""
-        found = [ids for home, value in zip(self._attributes, row, strict=True)
-                 for ids in home.satisfied(value, comparisons=comparisons)]  # fmt: skip
+        found: list[Ids] = []
+        if comparisons and self._comparisons.size:
+            found.append(self._comparisons.satisfied(*self._keys.row(row)))
+        for position in self._busy:
+            home = self._attributes[position]
+            found += home.satisfied(row[position], comparisons=comparisons)
         if self._others:
             true = [i for i, test in self._others.items() if test(row) is True]
             found.append(np.array(true, np.int32))
+        if len(found) == 1:
+            return found[0]
         return np.concatenate(found) if found else np.empty(0, np.int32)
 
     def truth(self, row: Row) -> np.ndarray[Any, np.dtype[np.int8]]:
@@ -114,42 +142,39 @@ class PredicateIndex:
         answer[self.satisfied(row)] = TRUE
         return answer
 
-    def _home(self, predicate: Node) -> "AttributeIndex | None":
+    def truth_many(self, rows: Sequence[Row]) -> np.ndarray[Any, np.dtype[np.int8]]:
+        """The assignments of many rows, one a line."""
+        answer = np.zeros((len(rows), self.size), np.int8)
+        for line, row in zip(answer, rows, strict=True):
+            line[:] = self.truth(row)
+        return answer
+
+    def _position(self, predicate: Node) -> int | None:
+        """The attribute at home with which a predicate is kept, None if it has several."""
         bare = predicate.operand if isinstance(predicate, ast.Not) else predicate
-        path = _single_path(bare)
-        return None if path is None else self._attributes[self.schema.positions[path]]
+        if isinstance(bare, ast.IsNull) and not isinstance(bare.operand, ast.Attribute):
+            return None  # it may be true of a missing value
+        paths = ast.attributes(bare)
+        return self.schema.positions[next(iter(paths))] if len(paths) == 1 else None
 
 
-def _single_path(bare: Node) -> Path | None:
-    """The attribute that a predicate compares with constants, None if it does something else."""
-    match bare:
-        case ast.Compare(_, ast.Attribute(path, kind), ast.Literal(_, constant)) if (
-            kind == constant
-        ):
-            return path
-        case ast.In(ast.Attribute(path, _), _) | ast.IsNull(ast.Attribute(path, _)):
-            return path
-        case ast.Like(ast.Attribute(path, _), _, _) | ast.RLike(ast.Attribute(path, _), _):
-            return path
-        case ast.Call(_, (ast.Attribute(path, kind), ast.Literal()), _) if kind == STRING:
-            return path
+def _is_plain(predicate: Node) -> bool:
+    """Whether a predicate compares an attribute with a constant of its type."""
+    match predicate:
+        case ast.Compare(_, ast.Attribute(_, kind), ast.Literal(_, constant)):
+            return kind == constant
         case _:
-            return None
+            return False
 
 
 class AttributeIndex:
     """The predicates of one attribute alone."""
 
-    def __init__(self, attribute: Attribute, schema: Schema, *, tables: bool) -> None:
+    def __init__(self, position: int, schema: Schema) -> None:
         self._schema = schema
-        self._position = schema.positions[attribute.path]
-        domain = attribute.domain
-        self._comparisons: OrderedIndex | TableIndex
-        if tables and domain is not None and TableIndex.fits(domain):
-            self._comparisons = TableIndex(domain)
-        else:
-            self._comparisons = OrderedIndex()
-        self._compared: set[int] = set()
+        self._position = position
+        self.compared: set[int] = set()  # comparisons, wherever they are kept
+        self._strings = OrderedStrings()
         self._members: dict[Any, dict[int, None]] = {}  # value -> the sets that hold it
         self._sets: set[int] = set()
         self._absences: dict[int, frozenset[Any]] = {}  # NOT IN
@@ -160,14 +185,14 @@ class AttributeIndex:
 
     def add(self, predicate: Node, new: int) -> None:
         match predicate:
-            case ast.Compare(op, _, ast.Literal(constant, _)):
-                self._comparisons.add(op, constant, new)
-                self._compared.add(new)
-            case ast.In(_, items):
+            case ast.Compare(op, _, ast.Literal(constant, _)) if _is_plain(predicate):
+                self._strings.add(op, constant, new)
+                self.compared.add(new)
+            case ast.In(ast.Attribute(), items):
                 self._sets.add(new)
                 for value in _values(items):
                     self._members.setdefault(value, {})[new] = None
-            case ast.Not(ast.In(_, items)):
+            case ast.Not(ast.In(ast.Attribute(), items)):
                 self._absences[new] = frozenset(_values(items))
             case ast.IsNull():
                 self._null.add(new)
@@ -179,16 +204,16 @@ class AttributeIndex:
 
     def remove(self, predicate: Node, old: int) -> None:
         match predicate:
-            case ast.Compare(op, _, ast.Literal(constant, _)):
-                self._comparisons.remove(op, constant)
-                self._compared.remove(old)
-            case ast.In(_, items):
+            case ast.Compare(op, _, ast.Literal(constant, _)) if _is_plain(predicate):
+                self._strings.remove(op, constant)
+                self.compared.remove(old)
+            case ast.In(ast.Attribute(), items):
                 self._sets.remove(old)
                 for value in _values(items):
                     del self._members[value][old]
                     if not self._members[value]:
                         del self._members[value]
-            case ast.Not(ast.In()):
+            case ast.Not(ast.In(ast.Attribute())):
                 del self._absences[old]
             case ast.IsNull():
                 self._null.remove(old)
@@ -205,8 +230,8 @@ class AttributeIndex:
             return
         if self._present:
             yield _ids(self._present)
-        if comparisons and self._compared:
-            yield from self._comparisons.satisfied(value)
+        if comparisons and self._strings.size:
+            yield from self._strings.satisfied(value)
         if self._members:
             yield _ids(self._members.get(value, ()))
         if self._absences:
@@ -214,9 +239,16 @@ class AttributeIndex:
         if self._tests:
             yield self._tested(value)
 
+    def is_idle(self) -> bool:
+        """Whether nothing is kept here."""
+        return not (
+            self._strings.size or self._sets or self._absences or self._null
+            or self._present or self._tests
+        )  # fmt: skip
+
     def ids_of_values(self) -> Ids:
         """The predicates that are undefined of a missing value."""
-        return _ids([*self._compared, *self._sets, *self._absences, *self._tests])
+        return _ids([*self.compared, *self._sets, *self._absences, *self._tests])
 
     def _tested(self, value: Any) -> Ids:
         known = self._remembered.get(value)

@@ -1,8 +1,7 @@
-"""Comparisons of one attribute with constants, by ordered lists (COUNT, section 3.1).
+"""Comparisons of strings with constants, by ordered lists (COUNT, section 3.1).
 
-One list an operator, in the order of the constants. A value satisfies a stretch of each list, found
-by bisection: ``v < c`` all behind it, ``v > c`` all before it. What one look-up finds for one
-predicate it finds for all that follow from it.
+One list an operator, in the order of the constants; equal ones behind a hash table. A value
+satisfies a stretch of each list, found by bisection: ``v < c`` all behind it, ``v > c`` all before.
 
 New constants wait unsorted until there are enough of them to be worth a sort, so that neither a
 million additions nor one between two events costs a pass over the list each.
@@ -14,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from tamis.kernels.comparisons import OPERATORS
+
 Ids = np.ndarray[Any, np.dtype[np.int32]]
 
-OPERATORS = ("=", "<>", "<", "<=", ">", ">=")
 MOST_WAITING = 32
 
 
@@ -55,20 +55,23 @@ def _constant(pair: tuple[Any, int]) -> Any:
     return pair[0]
 
 
-class OrderedIndex:
-    """The comparisons of one attribute; the values and constants have one order."""
+class OrderedStrings:
+    """The comparisons of one attribute of strings."""
 
     def __init__(self) -> None:
+        self.size = 0
         self._equal: dict[Any, int] = {}
         self._lists = {op: OrderedConstants() for op in OPERATORS if op != "="}
 
     def add(self, op: str, constant: Any, predicate: int) -> None:
+        self.size += 1
         if op == "=":
             self._equal[constant] = predicate
         else:
             self._lists[op].add(constant, predicate)
 
     def remove(self, op: str, constant: Any) -> None:
+        self.size -= 1
         if op == "=":
             del self._equal[constant]
         else:
@@ -79,24 +82,23 @@ class OrderedIndex:
         equal = self._equal.get(value)
         if equal is not None:
             yield np.array([equal], np.int32)
-        is_nan = value != value  # noqa: PLR0124 - above every constant, and equal to none
         for op, listed in self._lists.items():
             if len(listed.waiting) > MOST_WAITING or listed.removed > len(listed.ids) // 2:
                 listed.settle()
-            yield from _settled(op, listed, value, is_nan=is_nan)
+            yield from _settled(op, listed, value)
             if listed.waiting:
                 yield np.array(
-                    [p for c, p in listed.waiting.items() if _holds(op, value, c, is_nan=is_nan)],
+                    [p for c, p in listed.waiting.items() if _holds(op, value, c)],
                     np.int32,
                 )
 
 
-def _settled(op: str, listed: OrderedConstants, value: Any, *, is_nan: bool) -> Iterator[Ids]:
+def _settled(op: str, listed: OrderedConstants, value: Any) -> Iterator[Ids]:
     size = len(listed.constants)
     if not size:
         return
-    left = size if is_nan else bisect_left(listed.constants, value)
-    right = size if is_nan else bisect_right(listed.constants, value)
+    left = bisect_left(listed.constants, value)
+    right = bisect_right(listed.constants, value)
     match op:
         case "<":
             yield listed.stretch(right, size)
@@ -111,9 +113,7 @@ def _settled(op: str, listed: OrderedConstants, value: Any, *, is_nan: bool) -> 
             yield listed.stretch(right, size)
 
 
-def _holds(op: str, value: Any, constant: Any, *, is_nan: bool) -> bool:
-    if is_nan:
-        return op in {">", ">=", "<>"}
+def _holds(op: str, value: Any, constant: Any) -> bool:
     match op:
         case "<":
             return bool(value < constant)

@@ -1,0 +1,163 @@
+"""Which comparisons with constants are true of an event (COUNT, sections 3.1 and 3.2).
+
+Values and constants are 64-bit keys in the order of their type. Comparisons belong to segments:
+segment 6 * a + o holds those of attribute a with operator o, in the order ``= <> < <= > >=``.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tamis.kernels.jit import jit
+
+Array = np.ndarray[Any, Any]
+
+OPERATORS = ("=", "<>", "<", "<=", ">", ">=")
+EQUAL, UNEQUAL, BELOW, AT_MOST, ABOVE, AT_LEAST = range(6)
+
+
+class Lists(NamedTuple):
+    """Ordered lists of constants, one a segment, and a few that are not in order yet."""
+
+    starts: Array  # int64[segment + 1]: where its list starts
+    keys: Array  # int64[*]: the constants, ascending in a segment
+    ids: Array  # int32[*]: their predicates, -1 for one that is gone
+    young_segments: Array  # int64[*]
+    young_keys: Array  # int64[*]
+    young_ids: Array  # int32[*]
+    young: int
+
+
+class Tables(NamedTuple):
+    """Tables [operator][value] of attributes with a finite domain."""
+
+    starts: Array  # int64[attribute]: where its table starts, -1 for none
+    lows: Array  # int64[attribute]: the smallest value
+    sizes: Array  # int64[attribute]: how many values
+    ids: Array  # int32[*]: the predicates, -1 for none
+
+
+@jit
+def holds(op: int, value: int, constant: int) -> bool:
+    """Whether a value stands in an operator to a constant."""
+    if op == EQUAL:
+        return value == constant
+    if op == UNEQUAL:
+        return value != constant
+    if op == BELOW:
+        return value < constant
+    if op == AT_MOST:
+        return value <= constant
+    if op == ABOVE:
+        return value > constant
+    return value >= constant
+
+
+@jit
+def satisfied(keys: Array, present: Array, lists: Lists, tables: Tables, found: Array) -> int:
+    """Write the true predicates to found[*], which may be written one beyond; how many.
+
+    keys[attribute] where present[attribute] is 1.
+    """
+    count = 0
+    for a in range(keys.size):
+        if present[a]:
+            if tables.starts[a] >= 0:
+                count = _in_table(a, keys[a], tables, found, count)
+            for op in range(6):
+                segment = 6 * a + op
+                if lists.starts[segment] < lists.starts[segment + 1]:
+                    count = _in_list(op, segment, keys[a], lists, found, count)
+    for k in range(lists.young):
+        a = lists.young_segments[k] // 6
+        found[count] = lists.young_ids[k]
+        if present[a] and lists.young_ids[k] >= 0:
+            count += holds(lists.young_segments[k] % 6, keys[a], lists.young_keys[k])
+    return count
+
+
+@jit
+def _in_list(op: int, segment: int, key: int, lists: Lists, found: Array, count: int) -> int:
+    start, end = lists.starts[segment], lists.starts[segment + 1]
+    left = first_at_least(lists.keys, start, end, key)
+    right = left + (left < end and lists.keys[left] == key)
+    if op == EQUAL:
+        return _copy(lists.ids, left, right, found, count)
+    if op == UNEQUAL:
+        count = _copy(lists.ids, start, left, found, count)
+        return _copy(lists.ids, right, end, found, count)
+    if op == BELOW:
+        return _copy(lists.ids, right, end, found, count)
+    if op == AT_MOST:
+        return _copy(lists.ids, left, end, found, count)
+    if op == ABOVE:
+        return _copy(lists.ids, start, left, found, count)
+    return _copy(lists.ids, start, right, found, count)
+
+
+@jit
+def first_at_least(keys: Array, start: int, end: int, key: int) -> int:
+    """The first place in keys[start:end] that is not below a key."""
+    while start < end:
+        middle = (start + end) // 2
+        if keys[middle] < key:
+            start = middle + 1
+        else:
+            end = middle
+    return start
+
+
+@jit
+def _in_table(a: int, key: int, tables: Tables, found: Array, count: int) -> int:
+    size = tables.sizes[a]
+    row = tables.starts[a]
+    here = key - tables.lows[a]
+    count = _copy(tables.ids, row + here, row + here + 1, found, count)
+    row += size
+    count = _copy(tables.ids, row, row + here, found, count)
+    count = _copy(tables.ids, row + here + 1, row + size, found, count)
+    row += size
+    count = _copy(tables.ids, row + here + 1, row + size, found, count)
+    row += size
+    count = _copy(tables.ids, row + here, row + size, found, count)
+    row += size
+    count = _copy(tables.ids, row, row + here, found, count)
+    row += size
+    return _copy(tables.ids, row, row + here + 1, found, count)
+
+
+@jit
+def _copy(ids: Array, start: int, end: int, found: Array, count: int) -> int:
+    """Copy the ids that are not -1."""
+    for k in range(start, end):
+        found[count] = ids[k]
+        count += ids[k] >= 0
+    return count
+
+
+@jit
+def merge(lists: Lists, order: Array, starts: Array, keys: Array, ids: Array) -> None:
+    """Lists in order and young ones, in the `order` of segment and key, into new ordered lists.
+
+    starts[segment + 1] is written as well; keys and ids are as long as what is left.
+    """
+    place, young = 0, 0
+    for segment in range(starts.size - 1):
+        starts[segment] = place
+        old, end = lists.starts[segment], lists.starts[segment + 1]
+        while True:
+            if old < end and lists.ids[old] < 0:
+                old += 1
+                continue
+            is_young = young < order.size and lists.young_segments[order[young]] == segment
+            if is_young and (old == end or lists.young_keys[order[young]] < lists.keys[old]):
+                keys[place] = lists.young_keys[order[young]]
+                ids[place] = lists.young_ids[order[young]]
+                young += 1
+            elif old < end:
+                keys[place], ids[place] = lists.keys[old], lists.ids[old]
+                old += 1
+            else:
+                break
+            place += 1
+    starts[starts.size - 1] = place

@@ -1,0 +1,85 @@
+"""Values as 64-bit keys: whole numbers that are in the order of the values.
+
+A whole number and a moment are their own keys. A double becomes the number that its bits make, with
+the negative ones turned around; -0.0 is 0.0, and NaN is above everything, as in Spark.
+"""
+
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from tamis.events import Row
+from tamis.schema import Enumeration, Schema
+from tamis.types import INT64_MAX, Kind
+
+Array = np.ndarray[Any, Any]
+
+_WHOLE = {Kind.INT, Kind.TIMESTAMP, Kind.BOOL}
+_ALL_BUT_SIGN = np.int64(2**63 - 1)
+
+
+def double_keys(values: Array) -> Array:
+    """The keys of doubles."""
+    bits = (values + 0.0).view(np.int64)
+    keys: Array = bits ^ ((bits >> 63) & _ALL_BUT_SIGN)
+    keys[np.isnan(values)] = INT64_MAX
+    return keys
+
+
+class Keys:
+    """The keys of the attributes of one schema; those of free strings have none."""
+
+    def __init__(self, schema: Schema) -> None:
+        kinds = [attribute.type.kind for attribute in schema.attributes]
+        self.size = len(schema)
+        self._whole = [n for n, kind in enumerate(kinds) if kind in _WHOLE]
+        self._doubles = [n for n, kind in enumerate(kinds) if kind is Kind.DOUBLE]
+        self._places = {
+            # Strings are ordered by code point, whatever the order of the schema.
+            n: {value: place for place, value in enumerate(sorted(attribute.domain.values))}
+            for n, attribute in enumerate(schema.attributes)
+            if isinstance(attribute.domain, Enumeration)
+        }
+        self._get_whole = _getter(self._whole)
+        self._get_doubles = _getter(self._doubles)
+
+    def has(self, position: int) -> bool:
+        """Whether the values of an attribute have keys."""
+        return position in self._whole or position in self._doubles or position in self._places
+
+    def key(self, position: int, value: Any) -> int | None:
+        """The key of a value, None for one that has none."""
+        if position in self._places:
+            return self._places[position].get(value)
+        if position in self._doubles:
+            return int(double_keys(np.array([value], np.float64))[0])
+        return int(value)
+
+    def row(self, row: Row) -> tuple[Array, Array]:
+        """keys[attribute] and present[attribute] of an event."""
+        keys = np.zeros(self.size, np.int64)
+        present = np.zeros(self.size, np.uint8)
+        if self._whole:
+            values = self._get_whole(row)
+            if None in values:
+                present[self._whole] = [value is not None for value in values]
+                values = [value or 0 for value in values]
+            else:
+                present[self._whole] = 1
+            keys[self._whole] = values
+        if self._doubles:
+            doubles = np.array(self._get_doubles(row), np.float64)  # a missing one becomes nan
+            keys[self._doubles] = double_keys(doubles)
+            present[self._doubles] = [row[n] is not None for n in self._doubles]
+        for n, places in self._places.items():
+            if row[n] is not None:
+                keys[n], present[n] = places[row[n]], 1
+        return keys, present
+
+
+def _getter(positions: list[int]) -> Any:
+    if len(positions) == 1:
+        only = positions[0]
+        return lambda row: (row[only],)
+    return itemgetter(*positions) if positions else None
