@@ -20,7 +20,7 @@ import numpy as np
 
 from filters import COMPARISONS, conjunctions
 from tamis import Matcher, Schema
-from tamis.engines.base import Handles
+from tamis.kernels.handles import Handles
 
 ATTRIBUTES = 10
 SCHEMA = Schema({f"a{i}": "int(1, 10)" for i in range(ATTRIBUTES)})

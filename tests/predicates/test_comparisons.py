@@ -49,8 +49,8 @@ def test_any_history_of_additions_and_removals(kind, young, data):
         values += [math.nan, math.inf, -math.inf, -0.0]
     if kind == "int(-30, 30)":
         values = [max(-30, min(30, value)) for value in values]
-    for op, constant, add in data.draw(history):
-        constant = float(constant) if kind == "double" else constant
+    for op, drawn, add in data.draw(history):
+        constant = float(drawn) if kind == "double" else drawn
         if add and (op, constant) not in held:
             held[op, constant] = next(ids)
             index.add(1, op, constant, held[op, constant])

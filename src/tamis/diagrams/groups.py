@@ -8,8 +8,8 @@ import numpy as np
 
 from tamis.diagrams.diagram import FALSE, TRUE, Array, Diagram
 from tamis.kernels.diagrams import Outputs, evaluate_groups
+from tamis.predicates.comparisons import Ids
 from tamis.predicates.ids import IdPool
-from tamis.predicates.ordered import Ids
 
 
 class Groups:

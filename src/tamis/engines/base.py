@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from tamis.events import Row
 from tamis.language.expression import Expression
 from tamis.semantics import Semantics
 
-Handles = np.ndarray[Any, np.dtype[np.int64]]
+if TYPE_CHECKING:  # numba is heavy
+    from tamis.kernels.handles import Handles
 
 
 @dataclass(frozen=True)
@@ -45,10 +44,10 @@ class Engine(Protocol):
     def remove(self, handle: int) -> None:
         """Drop the filter of a handle that is taken."""
 
-    def match(self, row: Row) -> Handles:
+    def match(self, row: Row) -> "Handles":
         """The handles of all filters that the row matches, each once, in ascending order."""
 
-    def match_many(self, rows: Sequence[Row]) -> Iterator[Handles]:
+    def match_many(self, rows: Sequence[Row]) -> "Iterator[Handles]":
         """`match` for each row."""
 
     def statistics(self) -> dict[str, int]:

@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tamis.engines.base import Handles, Options
+from tamis.engines.base import Options
 from tamis.engines.slots import Slots
 from tamis.errors import CapacityError, LimitError
 from tamis.events import Row
+from tamis.kernels.handles import Handles
 from tamis.language.expression import Expression
 from tamis.predicates.comparisons import Ids
 from tamis.predicates.disjuncts import Conjunction, conjunctions

@@ -22,11 +22,12 @@ from tamis.diagrams.diagram import (
     Diagram,
     FunctionTooLarge,
 )
-from tamis.engines.base import Handles, Options
+from tamis.engines.base import Options
 from tamis.engines.slots import Slots
 from tamis.errors import CapacityError, OptionError
 from tamis.events import Row
 from tamis.kernels.diagrams import missing_nothing
+from tamis.kernels.handles import Handles
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.expression import Expression

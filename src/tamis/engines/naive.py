@@ -5,8 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from tamis.engines.base import Handles, Options
+from tamis.engines.base import Options
 from tamis.events import Row
+from tamis.kernels.handles import Handles
 from tamis.language.expression import Expression
 from tamis.semantics import Semantics
 

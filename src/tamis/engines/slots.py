@@ -6,8 +6,7 @@ as small as what is held.
 
 import numpy as np
 
-from tamis.engines.base import Handles
-from tamis.kernels.handles import ascending
+from tamis.kernels.handles import Handles, ascending
 from tamis.predicates.comparisons import Ids
 from tamis.predicates.ids import IdPool
 

@@ -7,6 +7,7 @@ import numpy as np
 from tamis.kernels.jit import jit
 
 Array = np.ndarray[Any, Any]
+Handles = np.ndarray[Any, np.dtype[np.int64]]
 
 # Marking and sweeping beats sorting when at least one handle in this many is matched.
 SPARSE = 64
