@@ -95,6 +95,7 @@ class Schema(Mapping[str, Attribute]):
 
     def _set_attributes(self, attributes: Iterable[Attribute]) -> None:
         self.attributes: tuple[Attribute, ...] = tuple(attributes)
+        self._hash = hash(self.attributes)
         self.positions: dict[Path, int] = {}
         for position, attribute in enumerate(self.attributes):
             if attribute.path in self.positions:
@@ -160,7 +161,7 @@ class Schema(Mapping[str, Attribute]):
         return isinstance(other, Schema) and self.attributes == other.attributes
 
     def __hash__(self) -> int:
-        return hash(self.attributes)
+        return self._hash
 
     def __repr__(self) -> str:
         return f"Schema({ {a.name: str(a) for a in self.attributes} })"

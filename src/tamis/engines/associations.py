@@ -59,9 +59,8 @@ class _Counts:
         self.found = np.zeros(65, np.int32)  # one more, which sweeping may write and not count
 
     def make_room(self, slot: int) -> None:
-        size = (slot // 64 + 1) * 64  # whole words of the bit matrix
-        self.needed = _grown(self.needed, size)
-        if len(self.hits) < len(self.needed):
+        if slot >= len(self.needed):
+            self.needed = _grown(self.needed, (slot // 64 + 1) * 64)  # whole words of bits
             self.hits = np.zeros(len(self.needed), np.uint16)
             self.found = np.zeros(len(self.needed) + 1, np.int32)
 
@@ -79,10 +78,11 @@ class Lists(_Counts):
 
     def insert(self, slot: int, predicates: Ids) -> None:
         self.make_room(slot)
-        top = int(predicates.max()) + 1
-        self._start = _grown(self._start, top)
-        self._length = _grown(self._length, top)
-        self._capacity = _grown(self._capacity, top)
+        top = max(predicates.tolist()) + 1  # of a few: faster than in numpy
+        if top > len(self._start):
+            self._start = _grown(self._start, top)
+            self._length = _grown(self._length, top)
+            self._capacity = _grown(self._capacity, top)
         while True:
             used = link(
                 predicates, slot, self._start, self._length, self._capacity, self._pool, self._used

@@ -39,6 +39,8 @@ def _disjuncts(form: Node, expression: Expression) -> list[Conjunction]:
             return [frozenset()] if value is True else []
         case ast.Or(items):
             return [c for item in items for c in _disjuncts(item, expression)]
+        case ast.And(items) if not any(isinstance(item, ast.And | ast.Or) for item in items):
+            return [frozenset(items)]
         case ast.And(items):
             product: list[Conjunction] = [frozenset()]
             for item in items:
