@@ -26,7 +26,9 @@ ATOMS = [
     "volume IN (1, 2, 3)", "volume IN (1, 2.5)", "volume NOT IN (1)", "symbol LIKE 'A%'",
     "symbol NOT LIKE 'A%'", "symbol RLIKE '^A'", "symbol IS NULL", "symbol IS NOT NULL",
     "contains(symbol, 'B')", "'B' SUBSTRING OF symbol", "price > volume", "at > '2024-01-01'",
-    "level = 3", "side = 'buy'", "`it's 5` = 5", "`größe` = 5", "größe = 5", "a.b2 = 2",
+    "level = 3", "level IN (1, 5)", "level BETWEEN 1 AND 5", "level < 2.0", "side = 'buy'",
+    "symbol SUBSTRING OF 'IBM Corp'", "symbol substring of\n'x'", "side SUBSTRING OF 'buyer'",
+    "`it's 5` = 5", "`größe` = 5", "größe = 5", "a.b2 = 2",
     "price = a.b2", "halted", "10 < price", "price + 1 < 10", "(price) < 10", "price < 10 + 1",
 ]  # fmt: skip
 BROKEN = [
@@ -92,6 +94,15 @@ def test_constants_of_one_class_share_a_shape():
         cache.parse(f"symbol = 'S{n}' AND price BETWEEN {n}.25 AND {n + 1}.5 AND volume > {n}")
     assert len(cache.structures) == 1
     assert len(cache.atoms.shapes) == 3
+
+
+@pytest.mark.parametrize("known", ["level = 3", "level <> 2", "level IN (1, 2)", "side = 'buy'"])
+@given(st.integers(-9, 9), st.sampled_from(["buy", "sell", "x", ""]))
+def test_constants_outside_a_domain_are_refused_by_a_shape_too(known, number, word):
+    cache = ShapeCache(STOCK)
+    for text in (known, f"level = {number}", f"level <> {number}", f"level IN ({number}, 3)",
+                 f"side = '{word}'", f"level BETWEEN {number} AND 4"):  # fmt: skip
+        assert_same(text, STOCK, cache)
 
 
 def test_no_tree_is_built_before_it_is_asked_for():

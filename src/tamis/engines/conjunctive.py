@@ -37,7 +37,8 @@ class ConjunctiveEngine(ABC):
         self._semantics = semantics
         self.predicates = PredicateIndex(semantics.schema)
         self._slots = Slots()
-        self._held: dict[int, list[tuple[int, Ids]]] = {}  # handle -> slots and their predicates
+        self._held: dict[int, tuple[int, ...]] = {}  # handle -> slots
+        self._predicates: list[bytes] = []  # slot -> its predicates, packed: they are many
         self._always: set[int] = set()  # slots without any predicate
 
     # --- hooks
@@ -71,19 +72,19 @@ class ConjunctiveEngine(ABC):
         return prepared
 
     def add(self, handle: int, prepared: Prepared) -> None:
-        self._held[handle] = []
+        slots: list[int] = []
         try:
             for conjunction in prepared:
-                self._hold(handle, conjunction)
+                slots.append(self._hold(handle, conjunction))  # noqa: PERF401 - kept if one fails
         except CapacityError:
-            self.remove(handle)
+            for slot in slots:
+                self._drop(slot)
             raise
+        self._held[handle] = tuple(slots)
 
     def remove(self, handle: int) -> None:
-        for slot, predicates in self._held.pop(handle):
-            if len(predicates):
-                self.delete(slot, predicates)
-            self._let_go(slot, predicates)
+        for slot in self._held.pop(handle):
+            self._drop(slot)
 
     def match(self, row: Row) -> Handles:
         (found,) = self.match_many([row])
@@ -97,7 +98,7 @@ class ConjunctiveEngine(ABC):
 
     # --- slots
 
-    def _hold(self, handle: int, conjunction: Conjunction) -> None:
+    def _hold(self, handle: int, conjunction: Conjunction) -> int:
         slot = self._slots.take(handle)
         predicates = np.array([self.predicates.intern(p) for p in conjunction], np.int32)
         try:
@@ -108,7 +109,17 @@ class ConjunctiveEngine(ABC):
         except CapacityError:
             self._let_go(slot, predicates)
             raise
-        self._held[handle].append((slot, predicates))
+        if slot == len(self._predicates):
+            self._predicates.append(b"")
+        self._predicates[slot] = predicates.tobytes()
+        return slot
+
+    def _drop(self, slot: int) -> None:
+        predicates = np.frombuffer(self._predicates[slot], np.int32).copy()  # writable
+        self._predicates[slot] = b""
+        if len(predicates):
+            self.delete(slot, predicates)
+        self._let_go(slot, predicates)
 
     def _let_go(self, slot: int, predicates: Ids) -> None:
         self._always.discard(slot)

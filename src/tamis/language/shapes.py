@@ -25,7 +25,7 @@ from tamis.language.literals import number_literal
 from tamis.language.parser import Parser, parse_tree
 from tamis.language.rules import Rules
 from tamis.language.tokens import COMPARISON, NUMBER, QUOTED, STRING, Kind, Token, tokenize
-from tamis.schema import Schema
+from tamis.schema import Domain, Schema
 from tamis.types import DOUBLE, INT, INT32
 from tamis.types import STRING as STRING_TYPE
 
@@ -42,7 +42,8 @@ ATOM = re.compile(
     rf"""(
     (?<![\w.`])(?:
         {_PATH}(?:
-            \s*+(?:(?:{COMPARISON})\s*+(?:{_CONSTANT}|{_PATH})
+            \s++(?i:SUBSTRING\s++OF)\s*+(?:{STRING})
+          | \s*+(?:(?:{COMPARISON})\s*+(?:{_CONSTANT}|{_PATH})
           | (?i:
                 (?:NOT\s++)?(?:
                     BETWEEN\s++{_CONSTANT}\s++AND\s++{_CONSTANT}
@@ -76,6 +77,16 @@ class AtomShape(NamedTuple):
 
     make: Callable[[Sequence[ast.Literal]], Node]
     negative: tuple[bool, ...]  # a minus stands before the constant
+    domain: Domain | None = None  # in which the constants must lie
+
+    def with_constants(self, constants: tuple[str, ...]) -> "PendingAtom":
+        """The atom with other constants; raises `_Unknown` if one is outside the domain."""
+        if self.domain is not None:
+            for text, negative in zip(constants, self.negative, strict=True):
+                value = text[1:-1] if text[0] in "'\"" else -int(text) if negative else int(text)
+                if value not in self.domain:
+                    raise _Unknown
+        return PendingAtom(self, constants)
 
 
 class PendingAtom(NamedTuple):
@@ -136,7 +147,7 @@ class _Atoms(dict[str, Node | PendingAtom]):
         shape = self.shapes.get((before, "whole", ""))
         if shape is None or len(text) - len(before) > 9:
             return None
-        return PendingAtom(shape, (text[len(before) :],))
+        return shape.with_constants((text[len(before) :],))
 
     def _atom(self, text: str) -> Node | PendingAtom:
         parts = _CUT.split(text)
@@ -147,7 +158,7 @@ class _Atoms(dict[str, Node | PendingAtom]):
             shape = self.shapes[key] if key in self.shapes else self._learn(key, text)
         except _Unknown:
             shape = None
-        return PendingAtom(shape, constants) if shape else parse_tree(text, self.schema)
+        return shape.with_constants(constants) if shape else parse_tree(text, self.schema)
 
     def _learn(self, key: tuple[str, ...], text: str) -> AtomShape | None:
         if len(self.shapes) >= MOST_STRUCTURES:
@@ -258,11 +269,15 @@ def _class_of(constant: str) -> str:
 def atom_shape(node: Node, key: tuple[str, ...], schema: Schema) -> AtomShape | None:
     """How to make atoms like this one from other constants of the same classes.
 
-    None where the constants need more than conversion: domains, patterns, timestamps.
+    None where the constants need more than conversion: patterns, timestamps.
     """
     negative = tuple(piece.rstrip().endswith("-") for piece in key[:-1:2])
     make = _maker(node, schema)
-    return AtomShape(make, negative) if make is not None and negative else None
+    if make is None or not negative:
+        return None
+    (path,) = ast.attributes(node)
+    attribute = schema.find(path)
+    return AtomShape(make, negative, attribute.domain if attribute else None)
 
 
 def _maker(node: Node, schema: Schema) -> Callable[[Sequence[ast.Literal]], Node] | None:
@@ -295,8 +310,10 @@ def _replaceable(left: Node, right: Node, schema: Schema) -> bool:
     if not isinstance(left, ast.Attribute) or not isinstance(constant, ast.Literal):
         return False
     attribute = schema.find(left.path)
-    if attribute is None or attribute.domain is not None:
+    if attribute is None:
         return False
+    if attribute.domain is not None:
+        return constant.type in {INT32, STRING_TYPE}  # no decimals, which a domain may round
     if left.type in {DOUBLE, INT}:
         return constant.type == INT32 or left.type == DOUBLE
     return left.type == STRING_TYPE == constant.type

@@ -1,0 +1,123 @@
+"""A workload: a schema, filters over it, and events of it, from a small file."""
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.errors import OptionError, SchemaError, choose
+from tamis.schema import Schema
+from tamis.workloads.base import Recipe
+from tamis.workloads.chance import EVENTS, SUBSCRIPTIONS, seeded
+from tamis.workloads.comparisons import Comparisons
+from tamis.workloads.config import Config, read_config
+from tamis.workloads.equalities import Equalities
+from tamis.workloads.queries import Queries
+from tamis.workloads.stock import Stock
+
+# COUNT, TREE, BDD, MBD, and beyond the papers.
+NAMES = (
+    "w0", "w1", "w2", "w3", "w4",
+    "tree", "tree-65",
+    "bdd",
+    "mbd-a", "mbd-b",
+    "stock", "constants",
+)  # fmt: skip
+
+_CONFIGS = Path(__file__).parent / "configs"
+_KINDS: dict[str, type[Comparisons | Equalities | Queries | Stock]] = {
+    "comparisons": Comparisons,
+    "equalities": Equalities,
+    "grammar": Queries,
+    "stock": Stock,
+}
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Subscriptions and events, the same for the same arguments on every platform.
+
+    `least` is the smallest number of subscriptions that can be asked for; it is 0 for all but those
+    that promise a number of matches.
+    """
+
+    name: str
+    about: str
+    schema: Schema
+    recipe: Recipe
+
+    @property
+    def least(self) -> int:
+        return self.recipe.least
+
+    def parameters(self, count: int) -> dict[str, Any]:
+        """The numbers that shape `count` subscriptions: those of the config and derived ones."""
+        _check_whole("count", count)
+        return self.recipe.parameters(count)
+
+    def subscriptions(self, count: int, seed: int = 1) -> pa.Table:
+        """A table of ``id`` (0, 1, ...) and ``filter``."""
+        _check_whole("count", count)
+        _check_whole("seed", seed)
+        pieces = list(self.recipe.filters(seeded(seed, SUBSCRIPTIONS), count))
+        ids = pa.array(np.arange(count))
+        return pa.table({"id": ids, "filter": pa.chunked_array(pieces, pa.string())})
+
+    def events(self, count: int, seed: int = 1, density: float = 1.0) -> pa.Table:
+        """A table with a column for each attribute of the schema, null where an event lacks it.
+
+        `density` is the probability that an attribute is present. It does not change the values of
+        those that are, and what is present at some density is present at every higher one.
+        """
+        _check_whole("count", count)
+        _check_whole("seed", seed)
+        _check_density(density)
+        chance = seeded(seed, EVENTS)
+        columns = self.recipe.columns
+        lacking = np.full(count, self.recipe.pairs)  # pairs that each event still has to get
+        table = {}
+        for position, column in enumerate(columns):
+            values = column.values.draw(chance, count)
+            chosen = chance.integers(0, len(columns) - position, count) < lacking
+            lacking -= chosen
+            present = chosen & (chance.random(count) < density)
+            table[column.name] = pc.if_else(present, values, pa.scalar(None, values.type))
+        return pa.table(table)
+
+
+def workload(name: str) -> Workload:
+    """The workload of a name; `NAMES` lists them."""
+    choose("workload", name, NAMES)
+    return read_workload(_CONFIGS / f"{name}.toml")
+
+
+def read_workload(path: str | Path) -> Workload:
+    """The workload that a config file describes, named after the file.
+
+    The file has the keys ``about``, ``kind`` (comparisons, equalities, grammar or stock) and those
+    that the module of the kind lists.
+    """
+    path = Path(path)
+    config: Config = read_config(path)
+    about = config.text("about")
+    recipe: Recipe = _KINDS[config.choice("kind", tuple(_KINDS))].read(config)
+    config.finish()
+    try:
+        schema = Schema([(column.name, column.type) for column in recipe.columns])
+    except SchemaError as error:
+        raise OptionError(f"{path}: {error}") from None
+    return Workload(path.stem, about, schema, recipe)
+
+
+def _check_whole(what: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
+        raise OptionError(f"{what} must be a whole number from 0 on, and it is {value!r}")
+
+
+def _check_density(value: object) -> None:
+    if not isinstance(value, Real) or not 0.0 <= float(value) <= 1.0:
+        raise OptionError(f"density must be a number from 0 to 1, and it is {value!r}")
