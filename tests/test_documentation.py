@@ -14,7 +14,7 @@ import pytest
 import tamis
 
 ROOT = Path(__file__).parent.parent
-PAGES = ["README.md", "docs/language.md", "CONTRIBUTING.md"]
+PAGES = ["README.md", "docs/language.md", "docs/engines.md", "CONTRIBUTING.md"]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -23,7 +23,7 @@ def blocks(page, kind):
     return [body for language, body in BLOCK.findall(text) if language == kind]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/language.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/language.md", "docs/engines.md"])
 def test_python_blocks_run_and_say_what_they_promise(page, capsys):
     """A comment behind an expression is its value: ``m.match(e)   # ['alice']``.
 
