@@ -89,20 +89,26 @@ class AtomShape(NamedTuple):
         return PendingAtom(self, constants)
 
 
-class PendingAtom(NamedTuple):
-    """An atom that nobody has asked for yet."""
+class PendingAtom:
+    """An atom that is made when first asked for; all filters with it share the node."""
 
-    shape: AtomShape
-    constants: tuple[str, ...]
+    __slots__ = ("_node", "constants", "shape")
+
+    def __init__(self, shape: AtomShape, constants: tuple[str, ...]) -> None:
+        self.shape = shape
+        self.constants = constants
+        self._node: Node | None = None
 
     def build(self) -> Node:
-        literals = [
-            ast.Literal(text[1:-1], STRING_TYPE)
-            if text[0] in "'\""
-            else number_literal(text, negative=negative)
-            for text, negative in zip(self.constants, self.shape.negative, strict=True)
-        ]
-        return self.shape.make(literals)
+        if self._node is None:
+            literals = [
+                ast.Literal(text[1:-1], STRING_TYPE)
+                if text[0] in "'\""
+                else number_literal(text, negative=negative)
+                for text, negative in zip(self.constants, self.shape.negative, strict=True)
+            ]
+            self._node = self.shape.make(literals)
+        return self._node
 
 
 class ShapedExpression(Expression):
