@@ -25,6 +25,7 @@ class Groups:
             high=np.zeros(64, np.int32),
             first=np.full(64, -1, np.int32),
             next=np.full(64, -1, np.int32),
+            previous=np.full(64, -1, np.int32),
             variable=np.zeros(64, np.int64),
         )
 
@@ -46,8 +47,10 @@ class Groups:
             self._outputs.low[group], self._outputs.high[group] = children
         outputs = self._outputs
         outputs.variable[slot] = diagram.label(root)
-        outputs.next[slot] = outputs.first[group]
-        outputs.first[group] = slot
+        behind = int(outputs.first[group])
+        outputs.first[group], outputs.previous[slot], outputs.next[slot] = slot, -1, behind
+        if behind >= 0:
+            outputs.previous[behind] = slot
         self._group_of[slot] = group
 
     def unhang(self, slot: int) -> None:
@@ -57,13 +60,13 @@ class Groups:
         outputs = self._outputs
         group = int(self._group_of[slot])
         self._group_of[slot] = -1
-        if outputs.first[group] == slot:
-            outputs.first[group] = outputs.next[slot]
+        before, behind = int(outputs.previous[slot]), int(outputs.next[slot])
+        if before < 0:
+            outputs.first[group] = behind
         else:
-            before = int(outputs.first[group])
-            while outputs.next[before] != slot:
-                before = int(outputs.next[before])
-            outputs.next[before] = outputs.next[slot]
+            outputs.next[before] = behind
+        if behind >= 0:
+            outputs.previous[behind] = before
         if outputs.first[group] < 0:
             del self._by_children[int(outputs.low[group]), int(outputs.high[group])]
             self._pool.give_back(group)
@@ -103,7 +106,9 @@ class Groups:
             outputs = self._outputs
             self._group_of = _twice(self._group_of)
             self._outputs = outputs._replace(
-                next=_twice(outputs.next), variable=_twice(outputs.variable)
+                next=_twice(outputs.next),
+                previous=_twice(outputs.previous),
+                variable=_twice(outputs.variable),
             )
 
     def _make_room_for_group(self, group: int) -> None:

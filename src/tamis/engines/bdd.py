@@ -31,6 +31,7 @@ ORDERS = ("attribute", "frequency", "random")
 RESTRICTIONS = ("query", "iterative", "none")
 
 FIRST_REORDER = 1_000  # filters, then at every doubling
+MOST_GARBAGE = 100_000  # nodes beside those that were in use at the last collection, and as many
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,8 @@ class BddEngine(DiagramEngine):
         if slot >= len(self._roots):
             self._roots = np.concatenate([self._roots, np.zeros_like(self._roots)])
         self._roots[slot] = self.with_room(lambda: self.root(form))
+        if self.diagram.nodes > 2 * self.diagram.live + MOST_GARBAGE:
+            self.collect()
         if self.order == "frequency" and len(self.forms) >= self._reorder_at:
             self._reorder_at *= 2
             self.reorder({**self.forms, slot: form})
@@ -92,7 +95,7 @@ class BddEngine(DiagramEngine):
     def delete(self, slot: int) -> None:
         self._roots[slot] = FALSE
         self._removed += 1
-        if len(self.forms) == 1:  # the last one
+        if len(self.forms) == 1 or self._removed > len(self.forms) + 100:  # the last, or most
             self.collect()
 
     def true_slots(self, satisfied: Ids, row: Row) -> Ids:
@@ -128,7 +131,10 @@ class BddEngine(DiagramEngine):
         if not facts:
             return root
         pieces = single_clauses if self.restriction == "iterative" else whole_function
-        return self.diagram.restrict_by(root, pieces(facts), FILTER_NODES)
+        try:
+            return self.diagram.restrict_by(root, pieces(facts), FILTER_NODES)
+        except FunctionTooLarge:  # the facts, not the filter
+            return root
 
     def collect(self) -> None:
         self.diagram.collect(self._roots)

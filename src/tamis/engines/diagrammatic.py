@@ -135,6 +135,8 @@ class DiagramEngine(ABC):
             self.insert(slot, prepared)
         except CapacityError:
             self._let_go(slot, prepared)
+            if not self.forms:
+                self.collect()
             raise
         self.forms[slot] = prepared
         self._slot_of[handle] = slot

@@ -77,7 +77,7 @@ class MbdEngine(DiagramEngine):
     def delete(self, slot: int) -> None:
         self.groups.unhang(slot)
         self._removed += 1
-        if len(self.forms) == 1 or self._removed > len(self.forms):
+        if len(self.forms) == 1 or self._removed > len(self.forms) + 100:  # the last, or most
             self.collect()
 
     def true_slots(self, satisfied: Ids, row: Row) -> Ids:  # noqa: ARG002 - truth is enough

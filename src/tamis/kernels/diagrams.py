@@ -431,6 +431,7 @@ class Outputs(NamedTuple):
     high: Array  # int32[group]
     first: Array  # int32[group]: the first slot of its list, -1 for a free group
     next: Array  # int32[slot]: the next slot of the list, -1 at its end
+    previous: Array  # int32[slot]: the one before, -1 at its start
     variable: Array  # int64[slot]: what the output node asks
 
 

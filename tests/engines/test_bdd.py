@@ -1,0 +1,398 @@
+"""What is particular to one shared diagram: options, orders, restriction, limits."""
+
+import itertools
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from strategies import SCHEMA, delicate_rows, filters, rows
+from tamis import CapacityError, LimitError, Matcher, OptionError, Schema, TypeMismatch, parse
+from tamis.diagrams.diagram import Diagram, FunctionTooLarge
+from tamis.engines import bdd, make_engine
+from tamis.engines.bdd import ORDERS, RESTRICTIONS
+from tamis.language.normalize import normalize
+from tamis.semantics import NAMES, Semantics
+from tamis.workloads import workload
+
+SMALL = Schema({"i": "int", "j": "int", "k": "int", "s": "string"})
+PAIRS = Schema({f"{letter}{n}": "int" for letter in "ab" for n in range(1, 41)})
+# Its diagram has 2^40 nodes where all a come before all b.
+EXPONENTIAL = " OR ".join(f"(a{n} = 1 AND b{n} = 1)" for n in range(1, 41))
+# So has this one, but no event can have two values of i.
+ONLY_AT_FIRST_SIGHT = " AND ".join(f"(i <> {n} OR j <> {n})" for n in range(40))
+CHOICES = [
+    {"order": order, "restriction": restriction}
+    for order, restriction in itertools.product(ORDERS, RESTRICTIONS)
+]
+
+
+def engine_of(schema=SMALL, semantics="sql", defaults=None, **options):
+    return make_engine("bdd", Semantics(semantics, schema, defaults), options)
+
+
+def add(engine, handle, text, schema=SMALL):
+    engine.add(handle, engine.prepare(parse(text, schema)))
+
+
+def nodes(engine):
+    """The nodes that the filters need."""
+    engine.collect()
+    return engine.diagram.nodes
+
+
+# --- options
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"order": "atribute"}, "unknown order 'atribute'; did you mean 'attribute'?"),
+        ({"order": 3}, "choices: attribute, frequency, random"),
+        ({"restriction": "all"}, "unknown restriction 'all'; choices: query, iterative, none"),
+        ({"max_nodes": 999}, "max_nodes is a number from 1,000 to 100,000,000"),
+        ({"max_nodes": 100_000_001}, "max_nodes is a number from 1,000 to 100,000,000"),
+        ({"max_nodes": 1e6}, "max_nodes is a number"),
+        ({"max_nodes": True}, "max_nodes is a number"),
+        ({"seed": "x"}, "seed is a whole number"),
+        ({"nodes": 1000}, "unknown option of the engine bdd 'nodes'"),
+    ],
+)
+def test_options_that_cannot_be(options, message):
+    with pytest.raises(OptionError) as error:
+        Matcher(SMALL, engine="bdd", options=options)
+    assert message in str(error.value)
+
+
+def test_options_that_can_be():
+    engine = engine_of(max_nodes=1000, seed=7, order="random", restriction="iterative")
+    assert engine.options.max_nodes == 1000
+    assert engine.options.seed == 7
+    assert (engine.order, engine.restriction) == ("random", "iterative")
+
+
+# --- answers
+
+DEFAULTS = dict(zip(SCHEMA, delicate_rows()[7], strict=True)) | {
+    "x": None, "s": "", "b": None, "at": "2024-01-01", "until": None,
+}  # fmt: skip
+
+
+def check_answers(tested, oracle, meaning, some_rows):
+    for row in some_rows:
+        asked = row
+        if meaning.name == "total":
+            full = delicate_rows()[3]
+            asked = tuple(f if v is None else v for v, f in zip(row, full, strict=True))
+        asked = meaning.prepare(asked)
+        wanted = oracle.match(asked).tolist()
+        for engine in tested:
+            assert engine.match(asked).tolist() == wanted
+
+
+@pytest.mark.parametrize("semantics", NAMES)
+@given(texts=st.lists(filters(), min_size=1, max_size=6), some_rows=st.lists(rows(), max_size=5))
+@settings(max_examples=12)
+def test_every_order_and_every_restriction_give_the_same_answers(semantics, texts, some_rows):
+    meaning = Semantics(semantics, SCHEMA, DEFAULTS if semantics == "default" else None)
+    tested = [make_engine("bdd", meaning, options) for options in CHOICES]
+    oracle = make_engine("naive", meaning)
+    for handle, text in enumerate(texts):
+        try:
+            expression = parse(text, SCHEMA)
+        except (TypeMismatch, LimitError):
+            continue
+        oracle.add(handle, expression)
+        for engine in tested:
+            engine.add(handle, engine.prepare(expression))
+    check_answers(tested, oracle, meaning, [*some_rows, *delicate_rows()[:5]])
+
+
+@pytest.mark.parametrize("semantics", ["sql", "strict", "total"])
+def test_the_queries_of_the_paper(semantics):
+    """Restriction takes a good part of the nodes away and changes no answer."""
+    generated = workload("bdd")
+    meaning = Semantics(semantics, generated.schema)
+    tested = [make_engine("bdd", meaning, options) for options in CHOICES]
+    oracle = make_engine("naive", meaning)
+    for handle, text in enumerate(generated.subscriptions(150)["filter"].to_pylist()):
+        expression = parse(text, generated.schema)
+        oracle.add(handle, expression)
+        for engine in tested:
+            engine.add(handle, engine.prepare(expression))
+    density = 1.0 if semantics == "total" else 0.6
+    for event in generated.events(20, density=density).to_pylist():
+        row = tuple(event[name] for name in generated.schema)
+        wanted = oracle.match(row).tolist()
+        assert all(engine.match(row).tolist() == wanted for engine in tested)
+    sizes = {(e.order, e.restriction): nodes(e) for e in tested}
+    for order in ORDERS:
+        for restriction in ("query", "iterative"):
+            assert sizes[order, restriction] < 0.7 * sizes[order, "none"]
+
+
+def test_random_orders_come_from_the_seed():
+    def levels(seed):
+        engine = engine_of(order="random", seed=seed)
+        for n in range(20):
+            add(engine, n, f"i = {n}")
+        return [engine.diagram.level(variable) for _, variable in engine.variables()]
+
+    assert levels(1) == levels(1)
+    assert levels(1) != levels(2)
+
+
+def test_the_order_by_attribute_keeps_attributes_together():
+    engine = engine_of(order="attribute")
+    for n in range(30):
+        add(engine, n, f"{'kji'[n % 3]} = {n} AND s = '{n}'")
+    by_level = sorted(engine.variables(), key=lambda pair: engine.diagram.level(pair[1]))
+    order = [node.left.path[0] for node, _ in by_level]
+    assert order == ["i"] * 10 + ["j"] * 10 + ["k"] * 10 + ["s"] * 30
+
+
+@pytest.mark.parametrize("semantics", ["sql", "strict"])
+@pytest.mark.parametrize("restriction", RESTRICTIONS)
+def test_frequent_predicates_come_to_the_top(monkeypatch, semantics, restriction):
+    monkeypatch.setattr(bdd, "FIRST_REORDER", 8)
+    engine = engine_of(semantics=semantics, order="frequency", restriction=restriction)
+    meaning = Semantics(semantics, SMALL)
+    oracle = make_engine("naive", meaning)
+    orders = []
+    reordered = engine.reorder
+    monkeypatch.setattr(
+        engine, "reorder", lambda forms: (orders.append(len(forms)), reordered(forms))
+    )
+    chance = random.Random(5)  # noqa: S311 - a test, not a secret
+    for handle in range(70):
+        text = f"(i = {handle} OR j > {chance.randrange(30)}) AND k < 5 AND s <> '{handle % 3}'"
+        oracle.add(handle, parse(text, SMALL))
+        add(engine, handle, text)
+        if handle % 10 == 9:
+            oracle.remove(handle - 4)
+            engine.remove(handle - 4)
+        row = (*(chance.choice([None, chance.randrange(70)]) for _ in "ijk"), "1")
+        assert engine.match(row).tolist() == oracle.match(row).tolist()
+    assert orders == [9, 17, 33]
+    top = min(engine.variables(), key=lambda pair: engine.diagram.level(pair[1]))[0]
+    assert top == normalize(parse("k < 5", SMALL).tree)
+    for i, j, k in itertools.product((None, 3, 50), (None, 0, 20), (None, 4, 5)):
+        assert engine.match((i, j, k, "2")).tolist() == oracle.match((i, j, k, "2")).tolist()
+
+
+def test_an_order_in_which_the_filters_do_not_fit_is_not_taken(monkeypatch):
+    engine = engine_of(order="frequency")
+    for n in range(20):
+        add(engine, n, f"i = {n} OR j = {n}")
+    before = engine.diagram, engine.variable_of, nodes(engine)
+    monkeypatch.setattr(engine, "new_diagram", lambda: Diagram(12))
+    engine.reorder(engine.forms)
+    assert (engine.diagram, engine.variable_of, nodes(engine)) == before
+    assert engine.match((3, 5, None, None)).tolist() == [3, 5]
+
+
+# --- limits
+
+
+def test_a_filter_whose_diagram_is_exponential():
+    engine = engine_of(PAIRS)
+    add(engine, 0, "a1 = 1", PAIRS)
+    before = engine.statistics()
+    with pytest.raises(CapacityError, match="one filter would have more than 200,000 nodes"):
+        add(engine, 1, EXPONENTIAL, PAIRS)
+    assert engine.statistics() == before
+    assert engine.match((1,) * 80).tolist() == [0]
+    interleaved = Schema({f"{letter}{n}": "int" for n in range(1, 41) for letter in "ab"})
+    other = engine_of(interleaved)
+    add(other, 0, EXPONENTIAL, interleaved)
+    assert nodes(other) == 80
+    assert other.match((1, 2) * 39 + (1, 1)).tolist() == [0]
+    assert other.match((1, 2) * 40).tolist() == []
+
+
+@pytest.mark.parametrize("restriction", ["query", "iterative"])
+def test_a_filter_that_is_exponential_only_at_first_sight(restriction):
+    engine = engine_of(restriction=restriction)
+    add(engine, 0, ONLY_AT_FIRST_SIGHT)
+    assert nodes(engine) <= 120
+    for i, j, wanted in [(5, 5, []), (5, 6, [0]), (50, 50, [0]), (None, 6, []), (None, 60, [0])]:
+        assert engine.match((i, j, None, None)).tolist() == wanted
+    unrestricted = engine_of(restriction="none")
+    with pytest.raises(FunctionTooLarge):
+        add(unrestricted, 0, ONLY_AT_FIRST_SIGHT)
+    assert unrestricted.statistics() == {"subscriptions": 0, "predicates": 0, "nodes": 0}
+
+
+def test_a_full_engine_changes_nothing_and_goes_on():
+    engine = engine_of(max_nodes=1000, restriction="none")
+    held, refused = {}, 0
+    for n in range(400):
+        text = f"(i > {n} AND j < {n * 7 % 50}) OR (k = {n} AND s = '{n % 9}')"
+        try:
+            add(engine, n, text)
+            held[n] = text
+        except CapacityError:
+            refused += 1
+            assert engine.statistics()["subscriptions"] == len(held)
+            if n % 3 == 0:  # room for others
+                gone = next(iter(held))
+                engine.remove(gone)
+                del held[gone]
+    assert refused > 30
+    assert len(held) > 100
+    assert nodes(engine) <= 1000
+    oracle = make_engine("naive", Semantics("sql", SMALL))
+    for handle, text in held.items():
+        oracle.add(handle, parse(text, SMALL))
+    for row in [(200, 3, 350, "8"), (0, 0, 10, "1"), (399, 49, 300, "3"), (None, 1, 20, None)]:
+        assert engine.match(row).tolist() == oracle.match(row).tolist()
+    for handle in held:
+        engine.remove(handle)
+    assert engine.statistics() == {"subscriptions": 0, "predicates": 0, "nodes": 0}
+    add(engine, 0, "i = 1")
+    assert engine.match((1, None, None, None)).tolist() == [0]
+
+
+def test_a_matcher_that_is_full_keeps_what_it_had():
+    m = Matcher(PAIRS, engine="bdd", options={"max_nodes": 1000})
+    m.subscribe("one", "a1 = 1")
+    with pytest.raises(CapacityError, match="more than max_nodes, 1,000, nodes; raise that option"):
+        m.subscribe("two", EXPONENTIAL)
+    with pytest.raises(CapacityError):
+        m.subscribe("one", EXPONENTIAL)
+    assert list(m) == ["one"]
+    assert m.match({"a1": 1, "b1": 1}) == ["one"]
+    m.subscribe("two", "b1 = 1")
+    assert m.match({"a1": 1, "b1": 1}) == ["one", "two"]
+
+
+def test_an_engine_that_could_not_hold_its_first_filter_is_empty():
+    engine = engine_of(PAIRS, max_nodes=1000)
+    with pytest.raises(CapacityError):
+        add(engine, 0, EXPONENTIAL, PAIRS)
+    assert engine.statistics() == {"subscriptions": 0, "predicates": 0, "nodes": 0}
+
+
+@pytest.mark.parametrize("order", ["random", "frequency"])
+def test_a_filter_that_fits_is_held_although_its_dependency_function_does_not(order):
+    """Facts of ten attributes, whose predicates are mixed in the order."""
+    wide = Schema({f"a{n}": "int" for n in range(10)})
+    chance = random.Random(3)  # noqa: S311 - a test, not a secret
+    text = " OR ".join(
+        f"a{chance.randrange(10)} {chance.choice(['<', '>', '=', '<>'])} {chance.randrange(100)}"
+        for _ in range(60)
+    )
+    engine = engine_of(wide, order=order)
+    add(engine, 0, text, wide)
+    assert nodes(engine) <= 60
+
+
+# --- three values
+
+
+STRICT = [
+    # filter, event (i, j, k, s), matches
+    ("i = 1 OR j = 2", (1, None, None, None), False),
+    ("i = 1 OR j = 2", (1, 7, None, None), True),
+    ("i = 1 AND j = 2", (1, 2, None, None), True),
+    ("NOT (i = 1 AND j = 2)", (5, None, None, None), False),
+    ("i / j > 1 OR k = 2", (3, 0, 2, None), True),  # unknown, but not for want of an attribute
+    ("i / j > 1 OR k = 2", (3, 0, 3, None), False),
+    ("i / j > 1 OR k = 2", (3, 2, 3, None), True),
+    ("i / j > 1 OR k = 2", (3, None, 2, None), False),
+    ("i / j > 1 OR k = 2", (None, 0, 2, None), False),
+    ("NOT (i / j > 1) OR k = 2", (3, 0, 3, None), False),
+    ("i < 5 OR i >= 5", (None, 1, 1, "x"), False),
+    ("i < 5 OR i >= 5", (7, None, None, None), True),
+    ("i IS NULL", (None, None, None, None), False),
+    ("i IS NOT NULL", (1, None, None, None), True),
+    ("TRUE OR i = 1", (None, 1, 1, "x"), False),
+    ("(i = 1 AND k = 1) OR (j = 1 AND k = 1)", (1, 0, 1, None), True),
+    ("TRUE", (None, None, None, None), True),
+]
+
+
+@pytest.mark.parametrize("restriction", RESTRICTIONS)
+def test_strict_semantics_with_partial_events(restriction):
+    """All filters in one diagram, so that the undefined nodes of some stand below others."""
+    engine = engine_of(semantics="strict", restriction=restriction)
+    for handle, (text, _, _) in enumerate(STRICT):
+        add(engine, handle, text)
+    for handle, (text, row, wanted) in enumerate(STRICT):
+        assert (handle in engine.match(row).tolist()) is wanted, (text, row)
+    for row in itertools.product((None, 1, 5), (None, 0, 2), (None, 2), (None, "x")):
+        wanted = [
+            handle
+            for handle, (text, _, _) in enumerate(STRICT)
+            if Semantics("strict", SMALL).condition(parse(text, SMALL))(row)
+        ]
+        assert engine.match(row).tolist() == wanted
+
+
+def test_strict_semantics_as_predicates_come_and_go():
+    """Which attributes a variable asks about must follow its new owner."""
+    engine = engine_of(semantics="strict")
+    for turn in range(6):
+        name, other = ("i", "j") if turn % 2 else ("j", "i")
+        add(engine, turn, f"{name} = {turn}")
+        row = {"i": None, "j": None, "k": None, "s": None} | {name: turn}
+        assert engine.match(tuple(row.values())).tolist() == [turn]
+        swapped = row | {name: None, other: turn}
+        assert engine.match(tuple(swapped.values())).tolist() == []
+        engine.remove(turn)
+
+
+# --- keeping house
+
+
+@pytest.mark.parametrize("options", CHOICES, ids=lambda o: "-".join(o.values()))
+def test_nothing_is_left_when_all_are_removed(options):
+    engine = engine_of(**options)
+    for n in range(50):
+        add(engine, n, f"(i > {n} OR j = {n % 7}) AND (k < {n} OR s LIKE '{n}%')")
+    assert engine.statistics()["nodes"] > 0
+    for n in range(50):
+        engine.remove(n)
+    assert engine.statistics() == {"subscriptions": 0, "predicates": 0, "nodes": 0}
+    assert engine.match((1, 1, 1, "1")).tolist() == []
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_memory_stays_bounded_as_filters_come_and_go(order):
+    engine = engine_of(order=order)
+    oracle = make_engine("naive", Semantics("sql", SMALL))
+    chance = random.Random(11)  # noqa: S311 - a test, not a secret
+    held, sizes = [], []
+    for handle in range(800):
+        text = (
+            f"(i > {chance.randrange(10**6)} AND j = {chance.randrange(10**6)}) "
+            f"OR (k < {chance.randrange(10**6)} AND s = '{chance.randrange(10**6)}')"
+        )
+        add(engine, handle, text)
+        oracle.add(handle, parse(text, SMALL))
+        held.append(handle)
+        if len(held) > 30:
+            gone = held.pop(chance.randrange(len(held)))
+            engine.remove(gone)
+            oracle.remove(gone)
+        if handle % 10 == 0:
+            row = (chance.randrange(10**6), 1, chance.randrange(10**6), None)
+            assert engine.match(row).tolist() == oracle.match(row).tolist()
+        sizes.append(engine.diagram.bytes)
+    assert max(sizes) == max(sizes[:100])
+    assert engine.diagram.variables < 500
+    assert engine.slots.size == 31
+    assert nodes(engine) < 400
+    assert len(engine._value) < 10_000
+    assert len(engine._truth) < 1000
+
+
+def test_memory_stays_bounded_when_nothing_is_asked():
+    engine = engine_of()
+    for handle in range(1200):
+        add(engine, handle, f"(i > {handle} AND j = {handle}) OR (k < {handle} AND s = '{handle}')")
+        if handle >= 10:
+            engine.remove(handle - 10)
+    assert engine.diagram.nodes < 5_000
+    assert engine.diagram.variables < 2_500
