@@ -27,7 +27,8 @@ class Engine(Protocol):
     changes nothing (`LimitError`: a filter that the engine cannot hold), or in `add`, which then
     has changed nothing (`CapacityError`: the engine is full).
 
-    Implementers: `naive.NaiveEngine`, `counting.CountingEngine`, `database.DatabaseEngine`.
+    Implementers: `naive.NaiveEngine`, `conjunctive.ConjunctiveEngine` (counting, tree, database),
+    `diagrammatic.DiagramEngine` (bdd, mbd).
     """
 
     name: str

@@ -1,0 +1,180 @@
+"""What canonical predicates are to the matching tree: kinds of tests, their order and extent.
+
+The fixed total order of tests (TREE, section 3) is by attribute, kind, and a key that depends on
+nothing but the predicate. Weaker tests come first, so that implied edges can lead from one to those
+behind it: larger upper bounds before smaller ones, wide ranges before the narrow ones in them.
+"""
+
+import hashlib
+import struct
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from tamis.kernels import tree as t
+from tamis.language import ast
+from tamis.language.ast import Node
+from tamis.names import Path
+from tamis.types import INT64_MAX, INT64_MIN, STRING, Kind, Type
+
+NUMBERS = frozenset({Kind.INT, Kind.DOUBLE, Kind.TIMESTAMP, Kind.BOOL})
+_BOUNDS = {"<": t.K_UPPER, "<=": t.K_UPPER, ">": t.K_LOWER, ">=": t.K_LOWER}
+
+
+class Description(NamedTuple):
+    """What a predicate is, in terms of the tree."""
+
+    kind: int
+    path: Path | None = None  # None for a predicate of several attributes
+    op: str = ""
+    type: Type | None = None
+    constant: Any = None
+
+
+def describe(predicate: Node) -> Description:
+    """What a canonical predicate is."""
+    match predicate:
+        case ast.Compare(op, ast.Attribute(path, kind), ast.Literal(value, same)) if (
+            kind == same and value == value  # noqa: PLR0124 - not nan, which is equal to none here
+        ):
+            found = {"=": t.K_EXAMINE, "<>": t.K_DIFFERS}.get(op) or _BOUNDS[op]
+            return Description(found, path, op, kind, value)
+        case ast.In(ast.Attribute(path, kind), items):
+            return Description(t.K_MEMBER, path, "", kind, _values(items))
+        case ast.Not(ast.In(ast.Attribute(path, kind), items)):
+            return Description(t.K_ABSENT, path, "", kind, _values(items))
+        case ast.IsNull(ast.Attribute(path, kind)):
+            return Description(t.K_NULL, path, "", kind)
+        case ast.Not(ast.IsNull(ast.Attribute(path, kind))):
+            return Description(t.K_PRESENT, path, "", kind)
+        case _:
+            paths = ast.attributes(predicate)
+            if len(paths) == 1 and _tests_a_string(predicate):
+                return Description(t.K_TEXT, next(iter(paths)), "", STRING)
+            return Description(t.K_OTHER)
+
+
+def _tests_a_string(predicate: Node) -> bool:
+    bare = predicate.operand if isinstance(predicate, ast.Not) else predicate
+    match bare:
+        case ast.Like(ast.Attribute()) | ast.RLike(ast.Attribute()):
+            return True
+        case ast.Call(_, (ast.Attribute(_, kind), ast.Literal()), _):
+            return kind == STRING
+        case _:
+            return False
+
+
+def _values(items: Iterable[Node]) -> list[Any]:
+    return [item.value for item in items if isinstance(item, ast.Literal)]
+
+
+def ordinal(value: Any) -> int:
+    """A whole number of 64 bits for a number, in the order of numbers; -0.0 has that of 0.0."""
+    if not isinstance(value, float):
+        return int(value)
+    bits: int = struct.unpack("<q", struct.pack("<d", value))[0]
+    return bits if bits >= 0 else INT64_MIN - bits
+
+
+def _digest(*predicates: Node) -> int:
+    """A number that depends on nothing but the text of predicates."""
+    text = "\n".join(map(repr, predicates)).encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big", signed=True)
+
+
+def _rank(constant: Any, kind: Type | None) -> int:
+    """A whole number of 64 bits in the order of constants, the same for texts that begin alike."""
+    if kind is None or kind.kind in NUMBERS:
+        return ordinal(constant)
+    head = str(constant).encode("utf-8", "surrogatepass")[:8].ljust(8, b"\0")
+    return int.from_bytes(head, "big") + INT64_MIN
+
+
+def tightest(
+    bounds: list[tuple[int, Description]],
+) -> tuple[tuple[int, ...], Description] | None:
+    """The test that says what several bounds of one attribute say; None if nothing passes it."""
+    lower: tuple[int, Description] | None = None
+    upper: tuple[int, Description] | None = None
+    for bound in bounds:
+        if bound[1].kind == t.K_LOWER:
+            if lower is None or _is_tighter(bound[1], lower[1]):
+                lower = bound
+        elif upper is None or _is_tighter(bound[1], upper[1]):
+            upper = bound
+    if lower is None or upper is None:
+        only = lower or upper
+        return None if only is None else ((only[0],), only[1])
+    low, high = lower[1], upper[1]
+    open_ended = low.op == ">" or high.op == "<"
+    if low.constant > high.constant or (low.constant == high.constant and open_ended):
+        return None
+    both = Description(t.K_RANGE, low.path, "", low.type, (low, high))
+    return (lower[0], upper[0]), both
+
+
+def _is_tighter(one: Description, other: Description) -> bool:
+    if one.constant == other.constant:
+        return one.op in {"<", ">"}
+    return bool(one.constant > other.constant) == (one.kind == t.K_LOWER)
+
+
+def keys(nodes: list[Node], known: Description) -> tuple[int, int]:
+    """Places within a kind, weaker tests first."""
+    match known.kind:
+        case t.K_PRESENT | t.K_NULL | t.K_EXAMINE:
+            return 0, 0
+        case t.K_UPPER | t.K_LOWER | t.K_RANGE:
+            low, high, _ = extent(known)
+            if known.type is not None and known.type.kind in NUMBERS:
+                return (low, ~high) if known.kind != t.K_UPPER else (~high, low)
+            first = known.constant[0].constant if known.kind == t.K_RANGE else known.constant
+            rank = _rank(first, known.type)
+            return (~rank if known.kind == t.K_UPPER else rank), _digest(*nodes)
+        case t.K_DIFFERS:
+            numeric = known.type is not None and known.type.kind in NUMBERS
+            return _rank(known.constant, known.type), 0 if numeric else _digest(*nodes)
+        case t.K_MEMBER:
+            return -len(known.constant), _digest(*nodes)
+        case t.K_ABSENT:
+            return len(known.constant), _digest(*nodes)
+        case _:
+            return len(repr(nodes)), _digest(*nodes)
+
+
+def extent(known: Description) -> tuple[int, int, int]:
+    """Between which numbers an element is true, and what it follows from: LOW, HIGH, FORM."""
+    numeric = known.type is not None and known.type.kind in NUMBERS
+    everything = (INT64_MIN, INT64_MAX)
+    match known.kind:
+        case t.K_PRESENT:
+            return *everything, t.F_INTERVAL
+        case t.K_EXAMINE if numeric:
+            return ordinal(known.constant), ordinal(known.constant), t.F_NEVER
+        case t.K_DIFFERS if numeric:
+            return *everything, t.F_POINT
+        case t.K_UPPER | t.K_LOWER if numeric:
+            low, high = _bound(known)
+            return low, high, t.F_INTERVAL
+        case t.K_RANGE if numeric:
+            return _bound(known.constant[0])[0], _bound(known.constant[1])[1], t.F_INTERVAL
+        case t.K_MEMBER if numeric:
+            places = [ordinal(value) for value in known.constant]
+            return min(places), max(places), t.F_ASK
+        case t.K_NULL:
+            return *everything, t.F_NULL
+        case t.K_OTHER | t.K_EXAMINE:
+            return *everything, t.F_NEVER
+        case _:
+            return *everything, t.F_ASK
+
+
+def _bound(known: Description) -> tuple[int, int]:
+    """The interval of a bound. NaN, above every number, satisfies lower bounds only."""
+    place = ordinal(known.constant)
+    if known.op in {"<", "<="}:
+        low, high = INT64_MIN, place - (known.op == "<")
+    else:
+        low, high = place + (known.op == ">"), INT64_MAX
+    # Nothing is below the least number: an empty interval lies within every other.
+    return (low, high) if low <= high else (INT64_MAX, INT64_MIN)

@@ -1,0 +1,131 @@
+"""Matching by a tree of tests (TREE: Aguilera et al., Gryphon, PODC 1999)."""
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from tamis.engines.base import Options
+from tamis.engines.conjunctive import ConjunctiveEngine
+from tamis.engines.tree.elements import Elements
+from tamis.engines.tree.equality import EqualityTree
+from tamis.engines.tree.event import EventState
+from tamis.engines.tree.factoring import Factoring
+from tamis.engines.tree.groups import GroupStore
+from tamis.engines.tree.growing import GrowingTree
+from tamis.engines.tree.options import TreeOptions
+from tamis.engines.tree.outline import Outline, Outliner
+from tamis.errors import CapacityError
+from tamis.events import Row
+from tamis.kernels.tree import NONE
+from tamis.kernels.tree_groups import GENERAL, HOME, YOUNG, only_equalities
+from tamis.predicates.comparisons import Ids
+from tamis.semantics import Semantics
+
+
+class TreeEngine(ConjunctiveEngine):
+    """A general tree (appendix A), and one for conjunctions of equalities (appendix B)."""
+
+    name = "tree"
+    options_class: ClassVar[type[Options]] = TreeOptions
+
+    def __init__(self, semantics: Semantics, options: TreeOptions) -> None:
+        super().__init__(semantics, options)
+        attributes = len(semantics.schema)
+        self._limit = options.max_nodes
+        self._equalities_apart = options.equality_tree
+        self._elements = Elements(self.predicates)
+        self._groups = GroupStore(self._elements)
+        self.general = GrowingTree(
+            self._elements, self._groups, implied_edges=options.implied_edges
+        )
+        factoring = Factoring(options, semantics.schema, self._elements)
+        self.equality = EqualityTree(options, factoring, self._elements, self._groups, attributes)
+        self._event = EventState(self.predicates, self._elements)
+        self._expected = 0  # nodes of the general tree that the last event visited
+
+    # --- hooks
+
+    def insert(self, slot: int, predicates: Ids) -> None:
+        sequence = self._elements.sequence(predicates)
+        if sequence is None:  # never true, and in no tree
+            return
+        group = self._groups.find(sequence)
+        if group == NONE:
+            equalities = self._equalities_apart and only_equalities(sequence, self._elements.rows)
+            group = self._groups.add(sequence, YOUNG if equalities else GENERAL)
+            try:
+                if equalities:
+                    self.equality.plant(group, sequence, self.general.nodes)
+                else:
+                    self.general.plant(group, sequence, self._limit - self.equality.nodes)
+            except CapacityError:
+                self._groups.drop(group)
+                self._elements.collect()
+                raise
+        elif self._groups.is_empty(group):
+            self.equality.revive(group)
+        self._groups.join(slot, group)
+
+    def delete(self, slot: int, predicates: Ids) -> None:  # noqa: ARG002 - the slot knows its group
+        if not self._groups.holds(slot):
+            return
+        group = self._groups.leave(slot)
+        if group == NONE:
+            return
+        if self._groups.rows[group, HOME] == GENERAL:
+            self.general.uproot(group)
+            self._groups.drop(group)
+        else:
+            self.equality.uproot(group)
+        self._elements.collect()
+
+    def complete(self, satisfied: Ids) -> Ids:
+        self._event.read_satisfied(satisfied)
+        return self._search()
+
+    def complete_rows(self, rows: Sequence[Row]) -> Iterator[Ids]:
+        """Tests look at the event's values; few need the satisfied predicates of the index."""
+        for row in rows:
+            self._event.read(row)
+            yield self._search()
+
+    def _search(self) -> Ids:
+        event = self._event
+        event.make_room(self._groups.slots)
+        self.equality.search(event)
+        if self.general.nodes:
+            decided = event.decide(self._expected)
+            before = event.visited
+            event.run(lambda arrays: self.general.search(arrays, decided=decided))
+            self._expected = event.visited - before
+        return event.take()
+
+    # --- for measurements
+
+    @property
+    def visited(self) -> int:
+        """How many nodes all searches visited since `reset_visited`; compare `theorem_bound`."""
+        return self._event.visited
+
+    def reset_visited(self) -> None:
+        """Count visited nodes from 0 again."""
+        self._event.reset_visited()
+
+    def settle(self) -> None:
+        """Annotate now what waits to be annotated, so that measurements do not see it happen."""
+        self.equality.settle()
+
+    def outline(self) -> dict[str, Outline]:
+        """The trees as the paper draws them: general, young (or only) and annotated."""
+        outliner = Outliner(self._semantics.schema, self._elements, self._groups)
+        static = self.equality.static
+        return {
+            "general": outliner.growing(self.general),
+            "equality": outliner.growing(self.equality.growing),
+            "annotated": {} if static is None else outliner.static(static),
+        }
+
+    def statistics(self) -> dict[str, int]:
+        sizes = self.equality.statistics()
+        sizes["nodes"] += self.general.nodes
+        sizes["edges"] += self.general.edges
+        return super().statistics() | {"leaves": len(self._groups)} | sizes

@@ -1,0 +1,101 @@
+"""The distinct conjunctions that an engine holds, and who holds them."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tamis.engines.tree.arrays import Array, grown
+from tamis.engines.tree.elements import Elements
+from tamis.kernels import tree_groups as k
+from tamis.kernels.tree import NONE
+
+
+class GroupStore:
+    """Sequences of elements under small numbers; equal ones are one. See `kernels.tree_groups`."""
+
+    def __init__(self, elements: Elements) -> None:
+        self._elements = elements
+        state = np.zeros(5, np.int64)
+        state[k.G_FREE] = NONE
+        self.arrays: k.Groups = (
+            np.zeros((64, k.GROUP_COLUMNS), np.int64),
+            np.zeros(256, np.int32),
+            np.full(256, NONE, np.int32),
+            np.full((64, 3), NONE, np.int32),
+            state,
+            np.full(64, NONE, np.int32),
+        )
+
+    def __len__(self) -> int:
+        return int(self.arrays[4][k.G_LIVE])
+
+    @property
+    def rows(self) -> Array:
+        return self.arrays[0]
+
+    @property
+    def slots(self) -> int:
+        """The length of vectors over slots."""
+        return len(self.arrays[3])
+
+    def sequence(self, group: int) -> Array:
+        """The elements of a group; valid until groups are added."""
+        start, length = self.rows[group, k.START], self.rows[group, k.LENGTH]
+        return self.arrays[1][start : start + length]
+
+    def find(self, sequence: Array) -> int:
+        return k.find(self.arrays, sequence)
+
+    def add(self, sequence: Array, home: int) -> int:
+        """A new group, which has no slots yet."""
+        self._make_room(len(sequence))
+        return k.add(self.arrays, self._elements.arrays, sequence, home)
+
+    def drop(self, group: int) -> None:
+        """Forget a group that has no slots and is in no tree."""
+        k.drop(self.arrays, self._elements.arrays, group)
+        if not len(self):
+            state = self.arrays[4]
+            state[k.G_POOL] = state[k.G_WASTE] = 0
+
+    def is_empty(self, group: int) -> bool:
+        """Whether nobody holds a group."""
+        return bool(self.arrays[5][group] == NONE)
+
+    def join(self, slot: int, group: int) -> None:
+        """A slot holds a group's conjunction."""
+        rows, pool, table, slots, state, first = self.arrays
+        if slot >= len(slots):
+            self.arrays = (rows, pool, table, grown(slots, slot + 1, NONE), state, first)
+        k.join(self.arrays, slot, group)
+
+    def leave(self, slot: int) -> int:
+        """A slot holds nothing any more; its group if that has no other slot, else NONE."""
+        return k.leave(self.arrays, slot)
+
+    def slots_of(self, group: int) -> Iterator[int]:
+        """The slots that hold a group."""
+        slots, first = self.arrays[3], int(self.arrays[5][group])
+        slot = first >> 1 if first >= 0 else NONE
+        while slot >= 0:
+            yield slot
+            slot = int(slots[slot, k.FOLLOWING])
+
+    def holds(self, slot: int) -> bool:
+        """Whether a slot holds a group; one that is never true is in none."""
+        slots = self.arrays[3]
+        return slot < len(slots) and bool(slots[slot, k.GROUP] >= 0)
+
+    def _make_room(self, length: int) -> None:
+        rows, pool, table, slots, state, first = self.arrays
+        if state[k.G_LIVE] >= len(rows):
+            rows, first = grown(rows, len(rows) + 1), grown(first, len(rows) + 1, NONE)
+        if state[k.G_POOL] + length > len(pool):
+            needed = int(state[k.G_POOL] - state[k.G_WASTE]) + length
+            larger = np.zeros(max(2 * needed, len(pool)), np.int32)
+            k.compact((rows, pool, table, slots, state, first), larger)
+            pool = larger
+        if 2 * (state[k.G_LIVE] + 1) > len(table):
+            table = np.full(2 * len(table), NONE, np.int32)
+            k.rebuild_table((rows, pool, table, slots, state, first))
+        self.arrays = (rows, pool, table, slots, state, first)

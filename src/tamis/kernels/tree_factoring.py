@@ -1,0 +1,178 @@
+"""Factoring the equality tree by index attributes (TREE, section 5).
+
+The legend is that of `tree`. members[*] are the groups to plant. The values of an index attribute
+that occur in them are classes 1, 2, ...; all others, and a missing one, are class 0.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from tamis.kernels.jit import jit
+from tamis.kernels.tree import (
+    ATTRIBUTE,
+    CHILD,
+    Elements,
+    Tree,
+    lacks_room,
+    plant,
+    plant_levels,
+)
+from tamis.kernels.tree_groups import G_USED, HOME, LENGTH, OLD, START, YOUNG, Groups
+
+Array = np.ndarray[Any, Any]
+Factors = tuple[Array, Array]  # index[*, 3], classes[e]
+
+Plan = tuple[Array, Array, Array, Array]
+
+# Without their tests of index attributes, different conjunctions may be the same, and share a leaf.
+# CHILD of such a leaf is a row of links[*, 2]: a group and the next row, or 0. The row 0 says how
+# many rows are used.
+L_GROUP, L_NEXT = range(2)
+
+I_ATTRIBUTE, I_CLASSES, I_STRIDE = range(3)  # columns of index
+
+
+@jit
+def equality_members(groups: Groups) -> Array:
+    """The groups of the equality tree that have slots."""
+    rows, _, _, _, state, first = groups
+    found = np.empty(state[G_USED], np.int64)
+    count = 0
+    for g in range(state[G_USED]):
+        if rows[g, HOME] in (YOUNG, OLD) and first[g] >= 0:
+            found[count] = g
+            count += 1
+    return found[:count].copy()
+
+
+@jit
+def empty_groups(groups: Groups) -> Array:
+    """The groups of the static tree that have no slots."""
+    rows, _, _, _, state, first = groups
+    found = np.empty(state[G_USED], np.int64)
+    count = 0
+    for g in range(state[G_USED]):
+        if rows[g, HOME] == OLD and first[g] < 0:
+            found[count] = g
+            count += 1
+    return found[:count].copy()
+
+
+@jit
+def classify(
+    groups: Groups, elements: Array, members: Array, classes: Array, counts: Array
+) -> None:
+    """classes[e] the class of a value, counts[a, 2] how often an attribute is tested, its classes.
+
+    Both must be zero.
+    """
+    rows, pool, _, _, _, _ = groups
+    for i in range(members.size):
+        g = members[i]
+        for k in range(rows[g, START], rows[g, START] + rows[g, LENGTH]):
+            e = pool[k]
+            a = elements[e, ATTRIBUTE]
+            counts[a, 0] += 1
+            if classes[e] == 0:
+                counts[a, 1] += 1
+                classes[e] = counts[a, 1]
+
+
+@jit
+def copies(groups: Groups, elements: Array, members: Array, radix: Array) -> tuple[float, float]:
+    """How often members are planted, and the most nodes that they need.
+
+    radix[a] is how many classes an index attribute has, 0 for other attributes. A member that does
+    not test an index attribute is planted once for each of its classes.
+    """
+    rows, pool, _, _, _, _ = groups
+    everywhere = 1.0
+    for a in range(radix.size):
+        if radix[a]:
+            everywhere *= radix[a]
+    total, nodes = 0.0, 0.0
+    for i in range(members.size):
+        g = members[i]
+        times = everywhere
+        for k in range(rows[g, START], rows[g, START] + rows[g, LENGTH]):
+            a = elements[pool[k], ATTRIBUTE]
+            if radix[a]:
+                times /= radix[a]
+        total += times
+        nodes += times * (rows[g, LENGTH] + 1)
+    return total, nodes
+
+
+@jit
+def plant_all(
+    tree: Tree, elements: Elements, groups: Groups, members: Array, plan: Plan, start: int
+) -> int:  # fmt: skip
+    """Plant members from `start` on, each below all roots that it is consistent with.
+
+    A plan is ``(index[*, 3], classes[e], links[*, 2], levels[*])``. The levels are the attributes
+    of a tree without collapsed chains; there are none for a tree with them. Returns how many
+    members are done: not all if room is lacking.
+    """
+    index, classes, links, levels = plan
+    rows, pool, _, _, _, _ = groups
+    free = np.empty((index.shape[0], 2), np.int64)  # index attributes it does not test, and a class
+    for i in range(start, members.size):
+        g = members[i]
+        sequence = pool[rows[g, START] : rows[g, START] + rows[g, LENGTH]]
+        rest = np.empty(sequence.size, np.int32)
+        root, size, unset, copies_ = 0, 0, 0, 1
+        for k in range(index.shape[0]):
+            wanted = _class_of(elements[0], sequence, classes, index[k, I_ATTRIBUTE])
+            if wanted:
+                root += wanted * index[k, I_STRIDE]
+            else:
+                free[unset, 0], free[unset, 1] = k, 0
+                unset += 1
+                copies_ *= index[k, I_CLASSES]
+        for k in range(sequence.size):
+            if not _is_index(index, elements[0][sequence[k], ATTRIBUTE]):
+                rest[size] = sequence[k]
+                size += 1
+        if lacks_room(tree, copies_ * (max(size, levels.size) + 1)):
+            return i
+        while True:
+            if levels.size:
+                leaf = plant_levels(tree, elements, rest[:size], root, levels)
+            else:
+                leaf = plant(tree, elements, rest[:size], root, False)
+            links[0, L_GROUP] += 1
+            new = links[0, L_GROUP]
+            links[new, L_GROUP] = g
+            links[new, L_NEXT] = max(tree[0][leaf, CHILD], 0)
+            tree[0][leaf, CHILD] = new
+            k = 0
+            while k < unset:  # the next combination of classes
+                j = free[k, 0]
+                free[k, 1] += 1
+                root += index[j, I_STRIDE]
+                if free[k, 1] < index[j, I_CLASSES]:
+                    break
+                root -= index[j, I_CLASSES] * index[j, I_STRIDE]
+                free[k, 1] = 0
+                k += 1
+            if k == unset:
+                break
+    return members.size
+
+
+@jit
+def _class_of(rows: Array, sequence: Array, classes: Array, attribute: int) -> int:
+    """The class of the value for which a sequence tests an attribute, 0 if it does not."""
+    for k in range(sequence.size):
+        if rows[sequence[k], ATTRIBUTE] == attribute:
+            return int(classes[sequence[k]])
+    return 0
+
+
+@jit
+def _is_index(index: Array, attribute: int) -> bool:
+    found = False
+    for k in range(index.shape[0]):
+        found |= index[k, I_ATTRIBUTE] == attribute
+    return found

@@ -1,0 +1,283 @@
+"""Distinct conjunctions of the matching tree: equal ones share a leaf (TREE, footnote 1).
+
+A *group* is one distinct conjunction, a sequence of elements in the fixed order, with the slots
+that hold it. *Groups* are ``(rows[g, 7], pool[*], table[*], slots[c, 3], state[5], first[g])``: the
+sequences lie in the pool, the table finds a group by its sequence. The legend is that of `tree`.
+
+A search reads nothing but `first`: the first slot of a group and whether there are more, as
+``2 * slot + more``, or NONE.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from tamis.kernels.jit import jit
+from tamis.kernels.tree import (
+    ATTRIBUTE,
+    CHILD,
+    CHILDREN,
+    K_EXAMINE,
+    K_LOWER,
+    K_UPPER,
+    KIND,
+    NONE,
+    USES,
+    Elements,
+    drop_use,
+    element_order,
+    mix,
+)
+
+Array = np.ndarray[Any, Any]
+Groups = tuple[Array, Array, Array, Array, Array, Array]
+
+# Columns of rows. LEAF_OF is the leaf of a group in a tree that grows; NEXT and BEFORE string the
+# groups of one leaf together (those that mean the same, where implied edges are followed); HOME
+# tells the tree. NEXT of a free group is the next free one.
+START, LENGTH, HASH, LEAF_OF, NEXT, BEFORE, HOME = range(7)
+GROUP_COLUMNS = 7
+
+# Homes of groups. Those without slots stay in the old tree until it is made anew.
+FREED, GENERAL, YOUNG, OLD = range(4)
+
+GROUP, FOLLOWING, PRECEDING = range(3)  # columns of slots
+
+# Places of the state: groups ever used, the first free one, groups in use, and how much of the pool
+# is taken and how much of that is waste.
+G_USED, G_FREE, G_LIVE, G_POOL, G_WASTE = range(5)
+
+MOST_TRANSLATED = 256  # predicates of a conjunction that `translate` brings into order
+
+# What `translate` answers instead of a length.
+UNKNOWN, IMPOSSIBLE, COMPOSED = -1, -2, -3
+
+
+# --- from predicates to sequences
+
+
+@jit
+def _arrange(sequence: Array, size: int, rows: Array) -> None:
+    """Bring elements into the fixed order."""
+    for i in range(1, size):
+        e = sequence[i]
+        k = i - 1
+        while k >= 0 and element_order(rows, sequence[k], e) > 0:
+            sequence[k + 1] = sequence[k]
+            k -= 1
+        sequence[k + 1] = e
+
+
+@jit
+def translate(predicates: Array, of_predicate: Array, rows: Array, sequence: Array) -> int:
+    """The sequence of a conjunction; its length, negative if the slow way must be gone.
+
+    predicates[*], of_predicate[p] the element of a predicate or NONE.
+    """
+    if predicates.size > MOST_TRANSLATED:
+        return COMPOSED
+    for k in range(predicates.size):
+        p = predicates[k]
+        if p >= of_predicate.size or of_predicate[p] < 0:
+            return UNKNOWN
+        sequence[k] = of_predicate[p]
+    _arrange(sequence, predicates.size, rows)
+    for k in range(1, predicates.size):
+        a, b = sequence[k - 1], sequence[k]
+        if rows[a, ATTRIBUTE] == rows[b, ATTRIBUTE]:
+            if rows[a, KIND] == K_EXAMINE and rows[b, KIND] == K_EXAMINE:
+                return IMPOSSIBLE
+            if rows[a, KIND] in (K_UPPER, K_LOWER) and rows[b, KIND] in (K_UPPER, K_LOWER):
+                return COMPOSED
+    return predicates.size
+
+
+@jit
+def only_equalities(sequence: Array, rows: Array) -> bool:
+    """Whether the equality tree can hold a conjunction."""
+    found = True
+    for k in range(sequence.size):
+        found &= rows[sequence[k], KIND] == K_EXAMINE
+    return found
+
+
+# --- groups
+
+
+@jit
+def _hash(sequence: Array) -> int:
+    h = sequence.size
+    for k in range(sequence.size):
+        h = mix(h, sequence[k])
+    return h
+
+
+@jit
+def find(groups: Groups, sequence: Array) -> int:
+    """The group of a sequence, or NONE."""
+    rows, pool, table, _, _, _ = groups
+    h = _hash(sequence)
+    mask = table.size - 1
+    i = h & mask
+    while table[i] >= 0:
+        g = table[i]
+        if rows[g, HASH] == h and rows[g, LENGTH] == sequence.size:
+            start = rows[g, START]
+            k = 0
+            while k < sequence.size and pool[start + k] == sequence[k]:
+                k += 1
+            if k == sequence.size:
+                return int(g)
+        i = (i + 1) & mask
+    return NONE
+
+
+@jit
+def add(groups: Groups, elements: Elements, sequence: Array, home: int) -> int:
+    """A new group without slots, for which there is room."""
+    rows, pool, table, _, state, first = groups
+    g = state[G_FREE]
+    if g >= 0:
+        state[G_FREE] = rows[g, NEXT]
+    else:
+        g = state[G_USED]
+        state[G_USED] += 1
+    state[G_LIVE] += 1
+    rows[g, START] = state[G_POOL]
+    rows[g, LENGTH] = sequence.size
+    rows[g, HASH] = _hash(sequence)
+    rows[g, LEAF_OF] = rows[g, NEXT] = rows[g, BEFORE] = first[g] = NONE
+    rows[g, HOME] = home
+    for k in range(sequence.size):
+        pool[state[G_POOL] + k] = sequence[k]
+        elements[0][sequence[k], USES] += 1
+    state[G_POOL] += sequence.size
+    _enter(table, rows[g, HASH], g)
+    return int(g)
+
+
+@jit
+def _enter(table: Array, h: int, g: int) -> None:
+    mask = table.size - 1
+    i = h & mask
+    while table[i] >= 0:
+        i = (i + 1) & mask
+    table[i] = g
+
+
+@jit
+def drop(groups: Groups, elements: Elements, g: int) -> None:
+    """A group goes, and its elements have one use less."""
+    rows, pool, table, _, state, _ = groups
+    mask = table.size - 1
+    hole = rows[g, HASH] & mask
+    while table[hole] != g:
+        hole = (hole + 1) & mask
+    i = hole
+    while True:
+        i = (i + 1) & mask
+        if table[i] < 0:
+            break
+        if ((i - rows[table[i], HASH]) & mask) >= ((i - hole) & mask):
+            table[hole] = table[i]
+            hole = i
+    table[hole] = NONE
+    for k in range(rows[g, START], rows[g, START] + rows[g, LENGTH]):
+        drop_use(elements, pool[k])
+    state[G_WASTE] += rows[g, LENGTH]
+    rows[g, HOME] = FREED
+    rows[g, NEXT] = state[G_FREE]
+    state[G_FREE] = g
+    state[G_LIVE] -= 1
+
+
+@jit
+def rebuild_table(groups: Groups) -> None:
+    """Enter all groups into the table, which is empty."""
+    rows, _, table, _, state, _ = groups
+    for g in range(state[G_USED]):
+        if rows[g, HOME] != FREED:
+            _enter(table, rows[g, HASH], g)
+
+
+@jit
+def compact(groups: Groups, pool: Array) -> None:
+    """Move the sequences into another pool, without waste."""
+    rows, old, _, _, state, _ = groups
+    used = 0
+    for g in range(state[G_USED]):
+        if rows[g, HOME] != FREED:
+            start = rows[g, START]
+            rows[g, START] = used
+            for k in range(rows[g, LENGTH]):
+                pool[used] = old[start + k]
+                used += 1
+    state[G_POOL] = used
+    state[G_WASTE] = 0
+
+
+# --- slots of groups
+
+
+@jit
+def join(groups: Groups, slot: int, g: int) -> None:
+    """A slot holds the conjunction of a group."""
+    slots, first = groups[3], groups[5]
+    behind = first[g] >> 1 if first[g] >= 0 else NONE
+    slots[slot, GROUP] = g
+    slots[slot, FOLLOWING] = behind
+    slots[slot, PRECEDING] = NONE
+    if behind >= 0:
+        slots[behind, PRECEDING] = slot
+    first[g] = 2 * slot + (behind >= 0)
+
+
+@jit
+def leave(groups: Groups, slot: int) -> int:
+    """The slot goes; its group if that has no other, else NONE."""
+    slots, first = groups[3], groups[5]
+    g = slots[slot, GROUP]
+    before, behind = slots[slot, PRECEDING], slots[slot, FOLLOWING]
+    slots[slot, GROUP] = NONE
+    if behind >= 0:
+        slots[behind, PRECEDING] = before
+    if before >= 0:
+        slots[before, FOLLOWING] = behind
+    head = first[g] >> 1 if before >= 0 else behind
+    if head < 0:
+        first[g] = NONE
+        return int(g)
+    first[g] = 2 * head + (slots[head, FOLLOWING] >= 0)
+    return NONE
+
+
+# --- groups of leaves
+
+
+@jit
+def hang(groups: Groups, nodes: Array, leaf: int, g: int) -> None:
+    """A group belongs to a leaf of a tree that grows."""
+    rows = groups[0]
+    first = nodes[leaf, CHILD]
+    rows[g, LEAF_OF] = leaf
+    rows[g, NEXT] = first
+    rows[g, BEFORE] = NONE
+    if first >= 0:
+        rows[first, BEFORE] = g
+    nodes[leaf, CHILD] = g
+    nodes[leaf, CHILDREN] += 1
+
+
+@jit
+def unhang(groups: Groups, nodes: Array, g: int) -> int:
+    """A group leaves its leaf; the leaf if it has no other, else NONE."""
+    rows = groups[0]
+    leaf, before, behind = rows[g, LEAF_OF], rows[g, BEFORE], rows[g, NEXT]
+    if behind >= 0:
+        rows[behind, BEFORE] = before
+    if before >= 0:
+        rows[before, NEXT] = behind
+    else:
+        nodes[leaf, CHILD] = behind
+    nodes[leaf, CHILDREN] -= 1
+    return NONE if nodes[leaf, CHILD] >= 0 else int(leaf)

@@ -1,0 +1,375 @@
+"""The matching tree that keeps its shape, with its successors (TREE, section 5).
+
+The legend is that of `tree`. A *static tree* is ``(nodes[n, 8], successors[*], roots[r], order[l],
+index[*, 3], classes[e], held[*])``: level l examines the attribute order[l]. The children of a node
+lie side by side, the *-child first, in the order of their labels, so that looking for a result
+reads the node that it leads to.
+
+A path is a list of segments, one a level: a value or ``*``. A node is *entered* behind the last
+segment that is not part of a collapsed chain: ENTRY segments are behind it, and it examines the
+attribute of LEVEL >= ENTRY. If the path ends in values, its successors are the paths in which one
+or more of these are ``*`` instead. Taking the stars from left to right reaches every such path in
+one way only; where a path does not exist, those that are reached through it take its place. So a
+node has the *nearest existing* ones as successors, all of the same length, and a search that goes
+on from successor to successor meets every node that it must visit exactly once: no node needs to be
+marked as visited.
+
+A successor that is met in the middle of a collapsed chain (its own ENTRY is smaller) has no
+successors of its own there. So successors are kept as ``2 * node + own``.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from tamis.kernels import tree as t
+from tamis.kernels.jit import jit
+from tamis.kernels.tree import NONE, Tree
+from tamis.kernels.tree_factoring import I_ATTRIBUTE, I_STRIDE, L_GROUP, L_NEXT
+from tamis.kernels.tree_groups import Groups
+from tamis.kernels.tree_search import FOUND, VISITED, Event, report
+
+Array = np.ndarray[Any, Any]
+Static = tuple[Array, Array, Array, Array, Array, Array, Array]
+
+Frozen = tuple[Array, Array, Array]  # nodes, roots, held
+
+# Columns of nodes: the children are BLOCK ... BLOCK + COUNT - 1, the successors lie at
+# SUCCESSORS ... END - 1. LEVEL of a leaf is the number of levels; its groups are
+# held[BLOCK] ... held[STAR - 1], and COUNT is -1.
+LABEL, LEVEL, BLOCK, COUNT, STAR, ENTRY, SUCCESSORS, END = range(8)
+STATIC_COLUMNS = 8
+# In the finished tree ENTRY is GATE: the label of the first child, so that its record need not be
+# read to see that it is not wanted, and whether LEVEL > ENTRY, as 2 * label + chained.
+GATE = ENTRY
+
+NO_SPACE = -1  # what `annotate` and `refine` answer if the successors do not fit
+
+FEW = 8  # children that are looked at one after the other
+MANY = 64  # children beyond which refining does not compare sets of labels
+
+
+@jit
+def find_child(nodes: Array, v: int, label: int, skipped: int) -> int:
+    """The child of a node by a value, or NONE, if it is none of the first ones."""
+    low = nodes[v, BLOCK] + skipped
+    count = nodes[v, COUNT] - skipped
+    if count <= FEW:
+        for c in range(low, low + count):
+            if nodes[c, LABEL] == label:
+                return c
+        return NONE
+    high = low + count
+    while low < high:
+        middle = (low + high) // 2
+        if nodes[middle, LABEL] < label:
+            low = middle + 1
+        else:
+            high = middle
+    end = nodes[v, BLOCK] + nodes[v, COUNT]
+    return low if low < end and nodes[low, LABEL] == label else NONE
+
+
+# --- from a tree that grows
+
+
+@jit
+def _children(growing: Array, used: int) -> tuple[Array, Array]:
+    """start[n + 1] and keys: the children of v by values are keys[start[v]] ... in their order.
+
+    A key is label and node in one number that sorts by label.
+    """
+    start = np.zeros(used + 1, np.int64)
+    for v in range(used):
+        if growing[v, t.LABEL] != t.STAR_EDGE:
+            start[growing[v, t.PARENT] + 1] += 1
+    for v in range(used):
+        start[v + 1] += start[v]
+    keys = np.empty(start[used], np.int64)
+    place = start.copy()
+    for v in range(used):
+        if growing[v, t.LABEL] != t.STAR_EDGE:
+            parent = growing[v, t.PARENT]
+            keys[place[parent]] = (np.int64(growing[v, t.LABEL]) << 32) | v
+            place[parent] += 1
+    for v in range(used):
+        keys[start[v] : start[v + 1]].sort()
+    return start, keys
+
+
+@jit
+def _write(nodes: Array, v: int, label: int, entry: int) -> None:
+    """Begin a node; what follows fills in the rest."""
+    nodes[v, LABEL] = label
+    nodes[v, ENTRY] = entry
+    nodes[v, STAR] = NONE
+    nodes[v, COUNT] = -1
+    nodes[v, SUCCESSORS] = nodes[v, END] = 0
+
+
+@jit
+def _write_leaf(links: Array, first: int, nodes: Array, v: int, held: Array, used: int) -> int:
+    """Write the groups of a leaf; how much of `held` is used now."""
+    nodes[v, BLOCK] = used
+    link = first
+    while link:
+        held[used] = links[link, L_GROUP]
+        used += 1
+        link = links[link, L_NEXT]
+    nodes[v, STAR] = used
+    return used
+
+
+@jit
+def freeze(tree: Tree, links: Array, order: Array, parents: Array, frozen: Frozen) -> None:
+    """Write a tree that `plant_all` made into nodes[n, 8], roots[r] and held[*], and parents[n].
+
+    order[l] are the attributes of the tree. Parents come before children.
+    """
+    nodes, roots, held = frozen
+    growing, _, old_roots, state = tree
+    used = state[t.USED]
+    start, keys = _children(growing, used)
+    level_of = np.zeros(order.max() + 1 if order.size else 1, np.int64)
+    for level in range(order.size):
+        level_of[order[level]] = level
+    stack = np.empty((used + 1, 2), np.int64)  # the old and the new id of nodes to write
+    new = holding = 0
+    for r in range(old_roots.size):
+        roots[r] = NONE
+        if old_roots[r] < 0:
+            continue
+        roots[r] = new
+        _write(nodes, new, NONE, 0)
+        parents[new] = NONE
+        stack[0, 0], stack[0, 1] = old_roots[r], new
+        new += 1
+        top = 1
+        while top:
+            top -= 1
+            old, v = stack[top, 0], stack[top, 1]
+            if growing[old, t.TEST] == t.LEAF:
+                nodes[v, LEVEL] = order.size
+                holding = _write_leaf(links, growing[old, t.CHILD], nodes, v, held, holding)
+                continue
+            level = level_of[growing[old, t.TEST]]
+            nodes[v, LEVEL] = level
+            if growing[old, t.STAR] >= 0:
+                nodes[v, STAR] = new
+                _write(nodes, new, NONE, level + 1)
+                parents[new] = v
+                stack[top, 0], stack[top, 1] = growing[old, t.STAR], new
+                top += 1
+                new += 1
+            block = keys[start[old] : start[old + 1]]
+            nodes[v, BLOCK], nodes[v, COUNT] = new, block.size
+            for k in range(block.size - 1, -1, -1):  # the first child is written next
+                c = new + k
+                _write(nodes, c, block[k] >> 32, level + 1)
+                parents[c] = v
+                stack[top, 0], stack[top, 1] = block[k] & 0xFFFFFFFF, c
+                top += 1
+            new += block.size
+
+
+# --- successors
+
+
+@jit
+def by_entry(nodes: Array, levels: int) -> Array:
+    """The nodes in the order of their entries."""
+    count = nodes.shape[0]
+    start = np.zeros(levels + 2, np.int64)
+    for v in range(count):
+        start[nodes[v, ENTRY] + 1] += 1
+    for level in range(levels + 1):
+        start[level + 1] += start[level]
+    order = np.empty(count, np.int64)
+    for v in range(count):
+        order[start[nodes[v, ENTRY]]] = v
+        start[nodes[v, ENTRY]] += 1
+    return order
+
+
+@jit
+def annotate(nodes: Array, parents: Array, order: Array, pool: Array, stack: Array) -> int:
+    """Find the successors of all nodes; how many there are, or `NO_SPACE`.
+
+    order[n] the nodes by their entries, pool[*] for the successors, stack[*] scratch.
+
+    The successors of the child c of N by a value v are found where a search would find them: it
+    would take v at the successors of N, at theirs where there is no v, and come to the *-edge of N
+    last.
+    """
+    used = 0
+    for k in range(order.size):
+        c = order[k]
+        parent = parents[c]
+        nodes[c, SUCCESSORS] = nodes[c, END] = used
+        if parent < 0 or nodes[c, LABEL] < 0:
+            continue
+        level = nodes[parent, LEVEL]
+        top = 0
+        if nodes[parent, ENTRY] == level:
+            top = _push(nodes, pool, parent, stack, top)
+        while top > 0:
+            top -= 1
+            m, own = stack[top] >> 1, stack[top] & 1
+            if used + 1 >= pool.size:
+                return NO_SPACE
+            if nodes[m, LEVEL] > level:  # within a chain, or a leaf
+                pool[used] = 2 * m
+                used += 1
+            else:
+                w = find_child(nodes, m, nodes[c, LABEL], 0)
+                if w < 0:
+                    w = nodes[m, STAR]
+                else:
+                    own = 0  # its successors are those of the child now
+                if w >= 0:
+                    pool[used] = 2 * w + 1
+                    used += 1
+            if own:
+                top = _push(nodes, pool, m, stack, top)
+        if top < 0 or used + 1 >= pool.size:
+            return NO_SPACE
+        if nodes[parent, STAR] >= 0:
+            pool[used] = 2 * nodes[parent, STAR] + 1
+            used += 1
+        nodes[c, END] = used
+    return used
+
+
+@jit
+def _push(nodes: Array, pool: Array, v: int, stack: Array, top: int) -> int:
+    """Put the successors of a node on the stack; the new top, or -1 if they do not fit."""
+    start, end = nodes[v, SUCCESSORS], nodes[v, END]
+    if top + end - start > stack.size:
+        return -1
+    for k in range(end - 1, start - 1, -1):
+        stack[top] = pool[k]
+        top += 1
+    return top
+
+
+@jit
+def _within(nodes: Array, m: int, v: int) -> bool:
+    """Whether every value for which m has a child is one for which v has a child."""
+    if nodes[m, COUNT] > MANY or nodes[v, COUNT] > MANY:
+        return False
+    at, end = nodes[v, BLOCK], nodes[v, BLOCK] + nodes[v, COUNT]
+    for c in range(nodes[m, BLOCK], nodes[m, BLOCK] + nodes[m, COUNT]):
+        while at < end and nodes[at, LABEL] < nodes[c, LABEL]:
+            at += 1
+        if at == end or nodes[at, LABEL] != nodes[c, LABEL]:
+            return False
+    return True
+
+
+@jit
+def refine(nodes: Array, old: Array, pool: Array, stack: Array, ends: Array) -> int:
+    """Write the refined successors into another pool; how many there are, or `NO_SPACE`.
+
+    A search asks a node for its successors when it has no child for the event's value. A successor
+    that examines the same attribute and has no child for any other value is blocked, too, and those
+    reached from it take its place. ends[n, 2] receives where the successors of each node lie.
+    """
+    used = 0
+    for v in range(nodes.shape[0]):
+        ends[v, 0] = used
+        level = nodes[v, LEVEL]
+        top = _push(nodes, old, v, stack, 0)
+        while top > 0:
+            top -= 1
+            m, own = stack[top] >> 1, stack[top] & 1
+            blocked = (
+                nodes[v, ENTRY] == level == nodes[m, LEVEL]
+                and nodes[v, COUNT] >= 0
+                and _within(nodes, m, v)
+            )
+            kept = stack[top]
+            if blocked:
+                kept = 2 * nodes[m, STAR] + 1 if nodes[m, STAR] >= 0 else NONE
+                if own:
+                    top = _push(nodes, old, m, stack, top)
+            if kept >= 0:
+                if used == pool.size:
+                    return NO_SPACE
+                pool[used] = kept
+                used += 1
+        if top < 0:
+            return NO_SPACE
+        ends[v, 1] = used
+    return used
+
+
+@jit
+def finish(nodes: Array) -> None:
+    """Turn ENTRY into GATE."""
+    for v in range(nodes.shape[0]):
+        first = nodes[nodes[v, BLOCK], LABEL] if nodes[v, COUNT] > 0 else NONE
+        nodes[v, GATE] = 2 * first + (nodes[v, LEVEL] > nodes[v, ENTRY])
+
+
+# --- matching
+
+
+@jit
+def _subtree(static: Static, codes: Array) -> int:
+    """The root of the subtree of an event's values of the index attributes."""
+    _, _, roots, _, index, classes, _ = static
+    place = 0
+    for k in range(index.shape[0]):
+        e = codes[index[k, I_ATTRIBUTE]]
+        if 0 <= e < classes.size:
+            place += classes[e] * index[k, I_STRIDE]
+    return int(roots[place])
+
+
+@jit
+def search_static(static: Static, annotated: bool, groups: Groups, event: Event) -> bool:
+    """Visit what an event reaches; False if the stack was too short.
+
+    Results are followed until there is none or a leaf is reached, then the successors; without
+    annotations, the *-edges.
+    """
+    nodes, successors, _, order, _, _, held = static
+    codes, _, _, _, _, stack, _, tally = event
+    before = tally[FOUND]
+    visited = top = 0
+    v = _subtree(static, codes)
+    own = 1
+    while v >= 0 or top:
+        if v < 0:
+            top -= 1
+            v, own = stack[top] >> 1, stack[top] & 1
+        visited += 1
+        level, gate = nodes[v, LEVEL], nodes[v, GATE]
+        child, star = NONE, NONE
+        if level == order.size:
+            for k in range(nodes[v, BLOCK], nodes[v, STAR]):
+                report(groups, event, held[k])
+        else:
+            star = nodes[v, STAR]
+            code = codes[order[level]]
+            if code >= 0:
+                if gate >> 1 == code:
+                    child = nodes[v, BLOCK]
+                elif nodes[v, COUNT] > 1:
+                    child = find_child(nodes, v, code, 1)
+        if annotated:
+            if own and (child < 0 or gate & 1):
+                top = _push(nodes, successors, v, stack, top)
+        elif child >= 0 and star >= 0:
+            if top < stack.size:
+                stack[top] = 2 * star
+                top += 1
+            else:
+                top = -1
+        if top < 0:
+            tally[FOUND] = before
+            return False
+        v = child if child >= 0 else star
+        own = 1
+    tally[VISITED] += visited
+    return True
