@@ -1,6 +1,7 @@
 """The package of diagrams, against plain evaluation, dd, and what "reduced" means."""
 
 import itertools
+import random
 
 import numpy as np
 import pytest
@@ -38,38 +39,45 @@ MOST = 8  # variables
 ENOUGH = 100_000  # nodes
 
 
+def chances():
+    """Random generators, each of its own seed.
+
+    Recursive strategies of hypothesis make mostly constants, and the same ones again and again.
+    """
+    return st.integers(0, 2**64).map(random.Random)
+
+
 def programs(variables):
     """Programs in postfix order over variables 0, 1, ..., each leaving one function."""
-    byte = st.integers(0, 255)
-    few, many = st.lists(byte, min_size=1, max_size=6), st.lists(byte, min_size=14, max_size=40)
-    return st.one_of(many, many, few).map(lambda tokens: decode(tokens, variables))
+    return chances().map(lambda chance: program_of(chance, variables))
 
 
-def decode(tokens, variables):
-    """Bytes as steps: half of them variables, and operators where there are operands."""
-    program, depth = [], 0
-    for token in tokens:
-        kind, number = token % 16, token // 16
-        if kind == 15 and depth:
-            program += [DO_NOT] if number else [DO_FALSE, DO_OR]
-        elif kind == 14:
-            program.append(DO_TRUE if number == 0 else number % variables)
-            depth += 1
-        elif kind >= 8 and depth > 1:
-            program.append(DO_AND if kind % 2 else DO_OR)
-            depth -= 1
-        else:
-            program.append(number % variables)
-            depth += 1
-    return program + [DO_AND if n % 2 else DO_OR for n in range(depth - 1)]
+def program_of(chance, variables, leaves=None):
+    """A random tree."""
+    leaves = chance.choice((1, 2, 4, 8, 12, 16, 24)) if leaves is None else leaves
+    if leaves > 1:
+        left = chance.randrange(1, leaves)
+        parts = [program_of(chance, variables, part) for part in (left, leaves - left)]
+        program = [*parts[0], *parts[1], chance.choice([DO_AND, DO_OR])]
+    elif chance.random() < 0.04:
+        program = [chance.choice([DO_TRUE, DO_FALSE])]
+    elif chance.random() < 0.3:  # exactly one of two
+        v, w = chance.choices(range(variables), k=2)
+        program = [v, w, DO_NOT, DO_AND, v, DO_NOT, w, DO_AND, DO_OR]
+    else:
+        program = [chance.randrange(variables)]
+    return [*program, DO_NOT] if chance.random() < 0.2 else program
 
 
-@st.composite
-def settings_of_programs(draw, count=1, variables=MOST):
-    """Levels of up to `variables` variables, and programs over them."""
-    levels = [7 * place - 20 for place in draw(st.permutations(range(variables)))]
-    size = draw(st.integers(3, variables) | st.integers(1, variables))
-    return levels[:size], [draw(programs(size)) for _ in range(count)]
+def cases(count=1):
+    """The levels of up to eight variables, and programs over them."""
+
+    def case(chance):
+        size = chance.choice((1, 2, 3, 5, 7, MOST, MOST))
+        levels = chance.sample(range(-20, 20), size)
+        return levels, [program_of(chance, size) for _ in range(count)]
+
+    return chances().map(case)
 
 
 def array(program):
@@ -152,7 +160,8 @@ def check_shape(diagram):
 # --- functions
 
 
-@given(settings_of_programs())
+@given(cases())
+@settings(max_examples=200)
 def test_a_function_is_that_of_its_program(case):
     levels, (program,) = case
     diagram = diagram_of(levels)
@@ -181,7 +190,8 @@ def with_dd(program, levels):
     return manager, stack[0]
 
 
-@given(settings_of_programs())
+@given(cases())
+@settings(max_examples=200)
 def test_as_in_dd(case):
     """dd has one node for a function and its negation, and one for false and true."""
     levels, (program,) = case
@@ -197,7 +207,8 @@ def test_as_in_dd(case):
     assert {f"v{v}" for v in diagram.support(f)} == manager.support(oracle)
 
 
-@given(settings_of_programs(count=4))
+@given(cases(count=4))
+@settings(max_examples=200)
 def test_equal_functions_are_one_node_and_all_nodes_are_shared(case):
     levels, some = case
     diagram = diagram_of(levels)
@@ -209,7 +220,8 @@ def test_equal_functions_are_one_node_and_all_nodes_are_shared(case):
     assert len(diagram.reachable(nodes)) == reduced(shared)
 
 
-@given(settings_of_programs(count=2))
+@given(cases(count=2))
+@settings(max_examples=200)
 def test_operations(case):
     levels, some = case
     diagram = diagram_of(levels)
@@ -226,7 +238,8 @@ def test_operations(case):
     check_shape(diagram)
 
 
-@given(settings_of_programs())
+@given(cases())
+@settings(max_examples=200)
 def test_paths_lead_to_true_and_no_two_meet(case):
     levels, (program,) = case
     diagram = diagram_of(levels)
@@ -242,7 +255,8 @@ def test_paths_lead_to_true_and_no_two_meet(case):
 # --- restriction
 
 
-@given(settings_of_programs(count=2))
+@given(cases(count=2))
+@settings(max_examples=200)
 def test_restricted_functions_are_right_where_anybody_cares(case):
     levels, (program, condition) = case
     diagram = diagram_of(levels)
@@ -261,7 +275,8 @@ def test_restricted_functions_are_right_where_anybody_cares(case):
     check_shape(diagram)
 
 
-@given(settings_of_programs(count=4))
+@given(cases(count=4))
+@settings(max_examples=200)
 def test_restriction_by_facts_never_makes_a_function_larger(case):
     levels, (program, *conditions) = case
     diagram = diagram_of(levels)
@@ -294,6 +309,21 @@ def test_facts_that_nothing_fulfils_are_left_alone():
     assert diagram.restrict_by(f, array([])) == f
 
 
+def test_a_function_that_is_too_large_to_be_counted():
+    """It is restricted only to one that is not."""
+    diagram = diagram_of(list(range(MOST)))
+    diagram._scratch = np.zeros(4, np.int64)
+    parity = FALSE
+    for variable in range(MOST):
+        parity = diagram.apply(XOR, parity, diagram.variable(variable))
+    assert diagram.restrict_by(parity, array([0])) == parity
+    check_shape(diagram)
+    none = [step for v in range(MOST) for step in (v, DO_NOT)] + [DO_AND] * (MOST - 1)
+    assert diagram.restrict_by(parity, array(none)) == FALSE
+    assert diagram.restrict_by(parity, array([0, *none])) == FALSE
+    check_shape(diagram)
+
+
 def test_restriction_needs_something_to_care_about():
     diagram = diagram_of([0])
     with pytest.raises(ValueError, match="nothing is left"):
@@ -317,29 +347,38 @@ def test_a_small_function_on_the_way_through_large_ones():
 # --- evaluation of all nodes
 
 
-@given(settings_of_programs(count=3), st.data())
+@given(cases(count=3), st.data())
+@settings(max_examples=200)
 def test_one_pass_evaluates_every_node(case, data):
-    levels, some = case
+    """Those that a collection has sorted by variable, and those that came later."""
+    levels, (*early, late) = case
     diagram = diagram_of(levels)
-    nodes = [diagram.build(array(program)) for program in some]
+    roots = np.array([diagram.build(array(program)) for program in early], np.int32)
+    if data.draw(st.booleans()):
+        diagram.collect(roots)
+        check_shape(diagram)
+    nodes = [*roots.tolist(), diagram.build(array(late))]
     size = len(levels)
     truth = data.draw(st.lists(st.integers(0, UNDEFINED), min_size=size, max_size=size))
     two = np.array([value == 1 for value in truth], np.uint8)
     value = np.zeros(diagram.nodes + 2, np.uint8)
-    evaluate(two, diagram.store, value)
+    evaluate(two, diagram.stretches, diagram.store, value)
     for node in range(diagram.nodes + 2):
         assert value[node] == diagram.holds(node, two.__getitem__)
-    evaluate_three(np.array(truth, np.uint8), diagram.store, value)
+    evaluate_three(np.array(truth, np.uint8), diagram.stretches, diagram.store, value)
     undefined = {v for v, x in enumerate(truth) if x == UNDEFINED}
     for node in nodes:
-        wanted = diagram.holds(node, two.__getitem__)
-        assert value[node] == (UNDEFINED if diagram.support(node) & undefined else wanted)
+        assert bool(value[node] & UNDEFINED) == bool(diagram.support(node) & undefined)
+        assert (value[node] == 1) <= diagram.holds(node, two.__getitem__)
+        if not diagram.support(node) & undefined:
+            assert value[node] == diagram.holds(node, two.__getitem__)
 
 
 # --- limits
 
 
-@given(settings_of_programs(count=2), st.integers(0, 12))
+@given(cases(count=2), st.integers(0, 12))
+@settings(max_examples=200)
 def test_a_function_over_its_limit_leaves_everything_usable(case, limit):
     levels, (first, second) = case
     diagram = diagram_of(levels)
@@ -358,7 +397,8 @@ def test_a_function_over_its_limit_leaves_everything_usable(case, limit):
     check_shape(diagram)
 
 
-@given(settings_of_programs(count=3), st.integers(0, 16))
+@given(cases(count=3), st.integers(0, 16))
+@settings(max_examples=200)
 def test_a_full_diagram_goes_on_after_a_collection(case, max_nodes):
     levels, some = case
     diagram = diagram_of(levels, max_nodes + 2)

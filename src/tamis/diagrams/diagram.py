@@ -27,6 +27,7 @@ from tamis.kernels.diagrams import (
     TRUE,
     XOR,
     Store,
+    Stretches,
 )  # fmt: skip
 from tamis.predicates.ids import IdPool
 
@@ -56,6 +57,7 @@ class Diagram:
         self._store = _store(1024, 16)
         self._store.sizes[LIMIT] = max_nodes
         self.live = 0  # nodes after the last collection
+        self.stretches = Stretches(np.empty(0, np.int64), np.array([2], np.int64))
 
     @property
     def nodes(self) -> int:
@@ -222,28 +224,24 @@ class Diagram:
     def collect(self, roots: Array) -> None:
         """Forget every function but roots[*], which are renumbered in place."""
         store = self._store
-        store.unique.fill(0)
-        store.keys.fill(-1)
-        kernel.compact(roots, np.zeros(int(store.sizes[NODES]), np.int32), store)
+        variables = np.argsort(store.level[: self.variables], kind="stable")[::-1].copy()
+        ranks = np.empty(len(variables), np.int64)
+        ranks[variables] = np.arange(len(variables))
+        places = np.zeros(int(store.sizes[NODES]), np.int32)
+        live = kernel.mark(roots, places, store)
+        size = len(store.label)
+        while size > 8 * (live + 256):
+            size //= 2
+        new = _store(size, len(store.level))
+        new.level[:] = store.level
+        starts = np.empty(len(variables) + 1, np.int64)
+        kernel.compact(roots, places, ranks, starts, store, new)
+        self._store = new
+        self.stretches = Stretches(variables, starts)
         self.live = self.nodes
         for variable in self._retired:
             self._variables.give_back(variable)
         self._retired.clear()
-        if len(store.label) > 8 * (self.nodes + 256):
-            self._shrink()
-
-    def _shrink(self) -> None:
-        size = 1024
-        while size < 2 * (self.nodes + 2):
-            size *= 2
-        used = int(self._store.sizes[NODES])
-        small = _store(size, len(self._store.level))
-        for mine, theirs in zip(small[:3], self._store[:3], strict=True):
-            mine[:used] = theirs[:used]
-        small.level[:] = self._store.level
-        small.sizes[:] = self._store.sizes
-        kernel.rehash(small)
-        self._store = small
 
 
 def _store(size: int, variables: int) -> Store:

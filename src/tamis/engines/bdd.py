@@ -100,16 +100,16 @@ class BddEngine(DiagramEngine):
 
     def true_slots(self, satisfied: Ids, row: Row) -> Ids:
         self._keep_house()
-        truth, store = self._truth, self.diagram.store
+        truth, diagram = self._truth, self.diagram
         truth[:] = 0
         truth[satisfied] = 1
         if self._semantics.name == "strict":
             variables, starts, attributes = self._attributes()
             missing = np.array([value is None for value in row], np.uint8)
             undefined_variables(variables, starts, attributes, missing, truth)
-            evaluate_three(truth, store, self._value)
+            evaluate_three(truth, diagram.stretches, diagram.store, self._value)
         else:
-            evaluate(truth, store, self._value)
+            evaluate(truth, diagram.stretches, diagram.store, self._value)
         found = np.empty(self.slots.size + 1, np.int32)
         return found[: true_slots(self._value, self._roots[: self.slots.size], found)]
 

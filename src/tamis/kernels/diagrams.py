@@ -2,6 +2,7 @@
 
 Node 0 is false, node 1 is true. Every other node has a variable and two children with smaller
 numbers, so numbers are a topological order and one pass over the arrays evaluates every node once.
+A collection puts the nodes of one variable side by side, as the paper numbers them.
 Variables are ordered by their levels, smallest on top. Reduced: no node has equal children, no two
 nodes are equal; the unique table sees to it.
 
@@ -319,63 +320,104 @@ def rehash(s: Store) -> None:
 
 
 @jit
-def compact(roots: Array, places: Array, s: Store) -> None:
-    """Drop the nodes that no root needs; the others keep their order and close up.
-
-    roots[*] are renumbered. places[node] must be zero and becomes the new number. Both tables must
-    be emptied by the caller; the unique one is filled again.
-    """
-    size = s.sizes[NODES]
+def mark(roots: Array, places: Array, s: Store) -> int:
+    """Set places[node], which must be zero, to 1 for the nodes that roots[*] need; how many."""
     for root in roots:
         places[root] = 1
-    for node in range(size - 1, 1, -1):
+    count = 0
+    for node in range(s.sizes[NODES] - 1, 1, -1):
         if places[node]:
+            count += 1
             places[s.low[node]] = places[s.high[node]] = 1
-    places[FALSE], places[TRUE] = FALSE, TRUE
-    new = 2
-    for node in range(2, size):
+    return count
+
+
+@jit
+def compact(roots: Array, places: Array, ranks: Array, starts: Array, s: Store, new: Store) -> None:
+    """Copy the nodes that are marked to a new store, those of one variable side by side.
+
+    ranks[variable] is 0 for the lowest level; starts[rank + 1] is written. Children are below their
+    parents, so they come before them. roots[*] are renumbered; places[node] becomes the new number.
+    """
+    for rank in range(starts.size):
+        starts[rank] = 0
+    for node in range(2, s.sizes[NODES]):
+        starts[ranks[s.label[node]] + 1] += places[node]
+    starts[0] = 2
+    for rank in range(1, starts.size):
+        starts[rank] += starts[rank - 1]
+    for node in range(2, s.sizes[NODES]):
         if places[node]:
-            s.label[new] = s.label[node]
-            s.low[new], s.high[new] = places[s.low[node]], places[s.high[node]]
-            places[node] = new
-            new += 1
+            rank = ranks[s.label[node]]
+            places[node] = starts[rank]
+            starts[rank] += 1
+    for rank in range(starts.size - 1, 0, -1):
+        starts[rank] = starts[rank - 1]
+    starts[0] = 2
+    places[FALSE], places[TRUE] = FALSE, TRUE
+    for node in range(2, s.sizes[NODES]):
+        if places[node]:
+            here = places[node]
+            new.label[here] = s.label[node]
+            new.low[here], new.high[here] = places[s.low[node]], places[s.high[node]]
     for k in range(roots.size):
         roots[k] = places[roots[k]]
-    s.sizes[NODES] = new
-    rehash(s)
+    new.sizes[NODES] = starts[starts.size - 1]
+    rehash(new)
 
 
 # --- evaluation
 
 
+class Stretches(NamedTuple):
+    """Nodes of one variable side by side, as `compact` puts them; later nodes follow behind."""
+
+    variables: Array  # int64[rank]
+    starts: Array  # int64[rank + 1]
+
+
 @jit
-def evaluate(truth: Array, s: Store, value: Array) -> None:
+def evaluate(truth: Array, stretches: Stretches, s: Store, value: Array) -> None:
     """EvalBDD (Fig. 3): value[node] for all nodes; truth[variable] is 0 or 1."""
     value[FALSE], value[TRUE] = 0, 1
-    for node in range(2, s.sizes[NODES]):
-        # Chosen without a branch, which would be guessed wrong half of the time.
-        low, high = s.low[node], s.high[node]
-        value[node] = value[low + truth[s.label[node]] * (high - low)]
+    starts = stretches.starts
+    for k in range(stretches.variables.size):
+        child = s.high if truth[stretches.variables[k]] else s.low
+        for node in range(starts[k], starts[k + 1]):
+            value[node] = value[child[node]]
+    for node in range(starts[starts.size - 1], s.sizes[NODES]):
+        value[node] = value[s.high[node] if truth[s.label[node]] else s.low[node]]
 
 
 @jit
-def evaluate_three(truth: Array, s: Store, value: Array) -> None:
+def evaluate_three(truth: Array, stretches: Stretches, s: Store, value: Array) -> None:
     """MVEvalBDD (Fig. 5): truth and value may also be UNDEFINED, and then the node is.
 
     The children of a node whose variable is undefined are not looked at; a node with an undefined
     child is undefined.
     """
     value[FALSE], value[TRUE] = 0, 1
-    for node in range(2, s.sizes[NODES]):
+    starts = stretches.starts
+    for k in range(stretches.variables.size):
+        asked = truth[stretches.variables[k]]
+        if asked == UNDEFINED:
+            for node in range(starts[k], starts[k + 1]):
+                value[node] = UNDEFINED
+        else:
+            for node in range(starts[k], starts[k + 1]):
+                value[node] = _three(asked, value[s.low[node]], value[s.high[node]])
+    for node in range(starts[starts.size - 1], s.sizes[NODES]):
         asked = truth[s.label[node]]
         if asked == UNDEFINED:
             value[node] = UNDEFINED
         else:
-            low, high = value[s.low[node]], value[s.high[node]]
-            if max(low, high) == UNDEFINED:
-                value[node] = UNDEFINED
-            else:
-                value[node] = high if asked else low
+            value[node] = _three(asked, value[s.low[node]], value[s.high[node]])
+
+
+@jit
+def _three(asked: int, low: int, high: int) -> int:
+    # Values are 0, 1 and 2 for undefined, which the second bit tells.
+    return (high if asked else low) & 1 | (low | high) & UNDEFINED
 
 
 @jit
