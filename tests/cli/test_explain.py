@@ -1,4 +1,6 @@
 import json
+import re
+from xml.etree import ElementTree as ET  # our own text, or a failing test
 
 import pytest
 
@@ -163,3 +165,117 @@ def test_the_answer_for_machines_with_an_event(capsys, semantics):
 )
 def test_failures(capsys, arguments, message):
     assert message in fail(capsys, *arguments)
+
+
+# --- the graph
+
+
+def texts(svg):
+    """What is written in a picture, the legend left out."""
+    root = ET.fromstring(svg)  # noqa: S314 - our own text
+    return [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")][:-2]
+
+
+def test_a_graph(capsys, tmp_path):
+    path = tmp_path / "diagram.svg"
+    text = run(capsys, "price < 10 AND company = 'IBM'", "--graph", str(path))
+    assert text.splitlines()[-1] == f"graph        {path}   (2 nodes)"
+    assert texts(path.read_text(encoding="utf-8")) == [
+        "price < 10 AND company = 'IBM'", "price < 10.0", "company = 'IBM'", "0", "1",
+    ]  # fmt: skip
+    assert [p.name for p in tmp_path.iterdir()] == ["diagram.svg"]
+
+
+def test_a_graph_on_the_standard_output(capsys):
+    svg = run(capsys, "price < 10 AND s = 'é'", "--graph", "-")
+    assert svg.startswith("<svg ")
+    assert svg.endswith("</svg>\n")
+    assert "s = 'é'" in texts(svg)
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        (["--semantics", "sql"], ["price < 5.0", "price >= 5.0", "0", "1"]),
+        (["--semantics", "strict"], ["1"]),
+        (["--semantics", "total"], ["1"]),
+        (["--semantics", "default", "--defaults", '{"price": 0}'], ["1"]),
+        (
+            ["--semantics", "default", "--defaults", '{"price": null}'],
+            ["price < 5.0", "price >= 5.0", "0", "1"],
+        ),
+    ],
+)
+def test_a_graph_is_restricted_by_what_is_known_of_its_predicates(capsys, options, shown):
+    """As far as the semantics allows: where a price may be missing, neither may be true."""
+    svg = run(capsys, "price < 5 OR price >= 5", "--graph", "-", *options)
+    assert sorted(texts(svg)[1:]) == sorted(shown)
+    strict = "if the event has price: " if options[1] == "strict" else ""
+    assert f"<title>{strict}price &lt; 5 OR price &gt;= 5</title>" in svg
+
+
+def test_a_graph_uses_the_domains_of_the_schema(capsys):
+    arguments = ["level < 2 AND level = 1", "--schema", SCHEMA, "--graph", "-"]
+    assert len(re.findall('class="node"', run(capsys, *arguments))) == 1
+
+
+def test_a_graph_with_an_event_and_for_machines(capsys, tmp_path):
+    path = tmp_path / "DIAGRAM.SVG"
+    arguments = ["price < 10", "--event", '{"price": 5}', "--graph", str(path)]
+    text = run(capsys, *arguments)
+    assert f"graph        {path}   (1 node)\n\n'the filter' matches" in text
+    before = path.read_bytes()
+    answer = json.loads(run(capsys, *arguments, "--json"))
+    assert answer["graph"] == {"file": str(path), "nodes": 1}
+    assert answer["why"]["matched"] is True
+    assert path.read_bytes() == before  # written again, the same
+
+
+def test_a_graph_goes_where_a_link_points_to(capsys, tmp_path):
+    (tmp_path / "there").mkdir()
+    link, target = tmp_path / "link.svg", tmp_path / "there" / "real.svg"
+    link.symlink_to(target)
+    run(capsys, "price < 10", "--graph", str(link))
+    assert link.is_symlink()
+    assert target.read_text(encoding="utf-8").startswith("<svg ")
+
+
+def test_graphs_that_cannot_be_written(capsys, tmp_path):
+    (tmp_path / "folder.svg").mkdir()
+    nowhere = tmp_path / "nowhere" / "x.svg"
+    for path, message in [
+        (str(nowhere), f"{nowhere} cannot be written: No such file or directory"),
+        (str(tmp_path / "folder.svg"), "folder.svg cannot be written: Is a directory"),
+        (f"{tmp_path}/{'x' * 300}.svg", "cannot be written: File name too long"),
+        (f"{tmp_path}/a\0b.svg", "cannot be written: "),
+        (str(tmp_path / "x.png"), "a graph is SVG; name a file that ends in .svg"),
+        ("", "a graph is SVG; name a file that ends in .svg"),
+    ]:
+        assert message in fail(capsys, "price < 10", "--graph", path)
+    assert [p.name for p in tmp_path.iterdir()] == ["folder.svg"]
+    assert list((tmp_path / "folder.svg").iterdir()) == []
+
+
+def test_a_graph_and_an_answer_for_machines_do_not_share_the_output(capsys):
+    message = fail(capsys, "price < 10", "--graph", "-", "--json")
+    assert "--graph - and --json both print" in message
+
+
+def test_a_filter_that_is_wrong_leaves_the_old_graph(capsys, tmp_path):
+    path = tmp_path / "diagram.svg"
+    path.write_text("old", encoding="utf-8")
+    fail(capsys, "price <", "--graph", str(path))
+    fail(capsys, "price < 10", "--event", "{", "--graph", str(path))
+    assert path.read_text(encoding="utf-8") == "old"
+
+
+def test_a_graph_that_nobody_could_read(capsys, tmp_path):
+    path = tmp_path / "diagram.svg"
+    many = " AND ".join(f"a{n} = {n}" for n in range(200))
+    message = fail(capsys, many, "--graph", str(path))
+    assert "at most 200 nodes and labels, this diagram has 201" in message
+    exponential = " OR ".join(f"(a{n} = 1 AND b{n} = 1)" for n in range(30))
+    schema = ",".join(f"{letter}{n}:int" for letter in "ab" for n in range(30))
+    message = fail(capsys, exponential, "--schema", schema, "--graph", str(path))
+    assert "more than 200,000 nodes" in message
+    assert not path.exists()

@@ -238,20 +238,6 @@ def test_operations(case):
     check_shape(diagram)
 
 
-@given(cases())
-@settings(max_examples=200)
-def test_paths_lead_to_true_and_no_two_meet(case):
-    levels, (program,) = case
-    diagram = diagram_of(levels)
-    f = diagram.build(array(program))
-    paths = list(diagram.paths(f))
-    for assignment in assignments(len(levels)):
-        taken = [path for path in paths if all(assignment[v] == x for v, x in path.items())]
-        assert len(taken) == diagram.holds(f, assignment.__getitem__)
-    for path in paths:
-        assert list(path) == sorted(path, key=diagram.level)
-
-
 # --- restriction
 
 

@@ -48,6 +48,9 @@ class Picture:
             if group.get("class")
         }
 
+        paths = [path.get("d") for path in self.root.iter(f"{SVG}path")]
+        self.stretches = [line for path in paths for line in re.findall(r"\S+ \S+ V\S+", path)]
+
     def all_boxes(self):
         return [box for some in self.boxes.values() for box in some]
 
@@ -83,6 +86,7 @@ def check(picture):
         assert 0 < box[1] < box[3] < picture.height
     for a, b in itertools.combinations(boxes, 2):
         assert a[2] < b[0] or b[2] < a[0] or a[3] < b[1] or b[3] < a[1]
+    assert len(set(picture.stretches)) == len(picture.stretches)  # shared lines are drawn once
     for lines in picture.paths.values():
         for line in lines:
             assert all(before[1] <= after[1] for before, after in itertools.pairwise(line))

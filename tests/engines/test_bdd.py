@@ -333,8 +333,8 @@ def test_strict_semantics_with_partial_events(restriction):
 def test_strict_semantics_as_predicates_come_and_go():
     """Which attributes a variable asks about must follow its new owner."""
     engine = engine_of(semantics="strict")
-    for turn in range(6):
-        name, other = ("i", "j") if turn % 2 else ("j", "i")
+    for turn in range(9):
+        name, other = "ijk"[turn % 3], "jki"[turn % 3]
         add(engine, turn, f"{name} = {turn}")
         row = {"i": None, "j": None, "k": None, "s": None} | {name: turn}
         assert engine.match(tuple(row.values())).tolist() == [turn]

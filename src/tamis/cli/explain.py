@@ -2,15 +2,21 @@
 
 import argparse
 import json
+import tempfile
+from pathlib import Path
 from typing import Any
 
 from tamis.cli.options import add_json, add_schema, add_semantics, read_defaults, read_schema
+from tamis.errors import FileError, OptionError, counted
 from tamis.guessing import schema_of_filter
 from tamis.language import ast
-from tamis.language.expression import parse
+from tamis.language.expression import Expression, parse
 from tamis.language.normalize import normalize
 from tamis.language.printer import print_tree
 from tamis.matcher import Matcher
+from tamis.semantics import Semantics
+
+STANDARD_OUTPUT = "-"
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -18,10 +24,16 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "explain",
         help="what a filter says, and why an event matches it or not",
         description="Read a filter and show what it says; with --event, why that event matches "
-        "it or not, atom by atom.",
+        "it or not, atom by atom; with --graph, its decision diagram as a picture.",
     )
     parser.add_argument("filter", metavar="FILTER", help="the filter, in quotes")
     parser.add_argument("--event", metavar="EVENT", help="an event, as JSON or XML")
+    parser.add_argument(
+        "--graph",
+        metavar="FILE.svg",
+        help="draw the decision diagram of the filter, as the engine bdd holds it: solid edges "
+        "where a predicate is true, dashed ones where it is not (-: print only the SVG)",
+    )
     add_schema(parser, "guessed from the filter")
     add_semantics(parser)
     add_json(parser)
@@ -29,7 +41,8 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print the explanation."""
+    """Print the explanation; draw the diagram."""
+    _check_graph(options)
     schema = (
         read_schema(options.schema)
         if options.schema is not None
@@ -41,6 +54,13 @@ def run(options: argparse.Namespace) -> None:
     form = normalize(expression.tree, matcher.meaning.logic)
     used = [a for a in schema.attributes if a.path in expression.attributes]
     why = matcher.why("the filter", options.event) if options.event is not None else None
+    nodes = 0
+    if options.graph is not None:
+        picture, nodes = _picture(expression, matcher.meaning)
+        if options.graph == STANDARD_OUTPUT:
+            print(picture, end="")
+            return
+        _write(Path(options.graph), picture)
     if options.json:
         answer: dict[str, Any] = {
             "filter": str(expression),
@@ -51,6 +71,8 @@ def run(options: argparse.Namespace) -> None:
         }
         if why is not None:
             answer["why"] = why.to_dict()
+        if options.graph is not None:
+            answer["graph"] = {"file": options.graph, "nodes": nodes}
         _say(json.dumps(answer, ensure_ascii=False, default=str))
         return
     guessed = "" if options.schema is not None else "   (guessed; say better with --schema)"
@@ -61,6 +83,8 @@ def run(options: argparse.Namespace) -> None:
     _say(f"predicates   {len(_predicates(form))}")
     for predicate in _predicates(form):
         _say(f"  {predicate}")
+    if options.graph is not None:
+        _say(f"graph        {options.graph}   ({counted(nodes, 'node')})")
     if why is not None:
         _say("")
         _say(str(why))
@@ -76,6 +100,45 @@ def _predicates(form: ast.Node) -> list[str]:
         elif not isinstance(node, ast.Literal):
             found[print_tree(node, suffixes=False)] = None
     return list(found)
+
+
+def _check_graph(options: argparse.Namespace) -> None:
+    if options.graph == STANDARD_OUTPUT:
+        if options.json:
+            raise OptionError("--graph - and --json both print; name a file for the graph")
+    elif options.graph is not None and Path(options.graph).suffix.lower() != ".svg":
+        raise OptionError(f"--graph {options.graph}: a graph is SVG; name a file that ends in .svg")
+
+
+def _picture(expression: Expression, meaning: Semantics) -> tuple[str, int]:
+    """The diagram of a filter as SVG, and how many nodes it has."""
+    from tamis.diagrams.drawing import draw
+    from tamis.engines.bdd import BddEngine, BddOptions
+
+    engine = BddEngine(meaning, BddOptions())
+    form = engine.prepare(expression)
+    engine.add(0, form)
+    root = engine.root(form)
+    label = str(expression)
+    if form.attributes:  # strict: the diagram is not all that is asked
+        present = ", ".join(meaning.schema.attributes[n].name for n in form.attributes)
+        label = f"if the event has {present}: {label}"
+    names = {variable: print_tree(node, suffixes=False) for node, variable in engine.variables()}
+    picture = draw(engine.diagram, {label: root}, names.__getitem__)
+    return picture, len(engine.diagram.reachable([root]))
+
+
+def _write(path: Path, text: str) -> None:
+    """Write beside the file and move it there at the end, so that no half is seen."""
+    try:
+        target = path.resolve()  # through a link, which stays
+        with tempfile.TemporaryDirectory(prefix=".tamis-", dir=target.parent) as folder:
+            new = Path(folder) / target.name
+            new.write_text(text, encoding="utf-8")
+            new.replace(target)
+    except (OSError, RuntimeError, ValueError) as error:  # the latter two: loops of links, NUL
+        reason = getattr(error, "strerror", None) or error
+        raise FileError(f"{path} cannot be written: {reason}") from None
 
 
 def _say(text: str) -> None:

@@ -4,7 +4,7 @@ Functions are nodes. They stay valid until `collect`, which keeps those that it 
 renumbers them. Variables have a level, given when they are made; smaller levels are on top.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -209,15 +209,6 @@ class Diagram:
         while f > TRUE:
             f = self.children(f)[truth(self.label(f))]
         return f == TRUE
-
-    def paths(self, f: int) -> Iterator[dict[int, bool]]:
-        """The assignments of variables that lead to true, each with the variables it asks."""
-        if f == TRUE:
-            yield {}
-        elif f > TRUE:
-            for value, child in zip((False, True), self.children(f), strict=True):
-                for rest in self.paths(child):
-                    yield {self.label(f): value, **rest}
 
     # --- keeping house
 

@@ -31,6 +31,7 @@ ORDERS = ("attribute", "frequency", "random")
 RESTRICTIONS = ("query", "iterative", "none")
 
 FIRST_REORDER = 1_000  # filters, then at every doubling
+FACT_NODES = 20_000  # of all facts of a filter together; beyond, they are used one by one
 MOST_GARBAGE = 100_000  # nodes beside those that were in use at the last collection, and as many
 
 
@@ -130,10 +131,14 @@ class BddEngine(DiagramEngine):
             return self.diagram.build(self.program(form), FILTER_NODES, care)
         if not facts:
             return root
-        pieces = single_clauses if self.restriction == "iterative" else whole_function
+        if self.restriction == "query":
+            try:
+                return self.diagram.restrict_by(root, whole_function(facts), FACT_NODES)
+            except CapacityError:  # the facts together are large, not the filter
+                pass
         try:
-            return self.diagram.restrict_by(root, pieces(facts), FILTER_NODES)
-        except FunctionTooLarge:  # the facts, not the filter
+            return self.diagram.restrict_by(root, single_clauses(facts), FILTER_NODES)
+        except CapacityError:
             return root
 
     def collect(self) -> None:

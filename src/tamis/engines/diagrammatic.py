@@ -143,8 +143,9 @@ class DiagramEngine(ABC):
 
     def remove(self, handle: int) -> None:
         slot = self._slot_of.pop(handle)
+        self._let_go(slot, self.forms[slot])
         self.delete(slot)
-        self._let_go(slot, self.forms.pop(slot))
+        del self.forms[slot]
 
     def match(self, row: Row) -> Handles:
         satisfied = self.variable_of[self.predicates.satisfied(row)]

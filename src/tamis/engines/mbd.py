@@ -104,7 +104,9 @@ class MbdEngine(DiagramEngine):
         """
         history = (form.predicates for form in islice(forms.values(), HISTORY))
         order = attribute_order(history, self._semantics.schema.positions)
-        rank = [order.index(position) for position in range(len(order))]
+        rank = [0] * len(order)
+        for place, position in enumerate(order):
+            rank[position] = place
         if rank == self.rank:
             return
         before = self.diagram, self.groups, self.rank, self.variable_of
