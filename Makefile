@@ -41,6 +41,8 @@ types: $(READY) ## check types, strictly
 bench: $(READY) ## measure what docs/performance.md reports
 	$(BIN)/python benchmarks/parsing.py
 	$(BIN)/python benchmarks/matching.py
+	$(BIN)/python benchmarks/tree.py
+	$(BIN)/python benchmarks/restriction.py
 
 lock: $(READY) ## resolve the newest versions into requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --all-extras --group dev \

@@ -120,24 +120,45 @@ def as_table(events: Any) -> pa.Table | None:
 
 def table_rows(table: pa.Table, schema: Schema, *, refuse_unknown: bool) -> list[tuple[Any, ...]]:
     """The rows of a table, in the order of the schema."""
+    found = checked_columns(table, schema, refuse_unknown=refuse_unknown)
+    pairs = zip(found, schema.attributes, strict=True)
+    columns = [column_values(column, attribute, table.num_rows) for column, attribute in pairs]
+    return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
+
+
+def checked_columns(
+    table: pa.Table, schema: Schema, *, refuse_unknown: bool
+) -> list[pa.ChunkedArray | None]:
+    """The columns of all attributes in the types of tamis and in their domains, None if lacking."""
     if len(set(table.column_names)) < len(table.column_names):
         twice = next(n for n in table.column_names if table.column_names.count(n) > 1)
         raise EventError(f"the events have two columns named {twice!r}")
     if refuse_unknown:
         _refuse_unknown(table, schema)
-    columns = [column_values(table, attribute) for attribute in schema.attributes]
-    return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
+    return [_checked(table, attribute) for attribute in schema.attributes]
 
 
-def column_values(table: pa.Table, attribute: Attribute) -> list[Any]:
-    """The values of one attribute, None where missing."""
+def _checked(table: pa.Table, attribute: Attribute) -> pa.ChunkedArray | None:
     column = find_column(table, attribute)
     if column is None:
-        return [None] * table.num_rows
+        return None
     if attribute.type.kind is Kind.TIMESTAMP:
         column = column.cast(pa.int64())
     if attribute.domain is not None:
         _check_domain(column, attribute)
+    return column
+
+
+def plain_type(attribute: Attribute) -> pa.DataType:
+    """The Arrow type of a checked column: a timestamp is a number of microseconds."""
+    kind = attribute.type.kind
+    return pa.int64() if kind is Kind.TIMESTAMP else _ARROW[kind]
+
+
+def column_values(column: pa.ChunkedArray | None, attribute: Attribute, size: int) -> list[Any]:
+    """The values of one attribute, None where missing."""
+    if column is None:
+        return [None] * size
     try:
         values: list[Any] = column.to_pylist()
     except UnicodeDecodeError as error:

@@ -1,13 +1,13 @@
 """The library's front door: subscriptions in, events in, matches out."""
 
 import gc
-import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tamis.engines import make_engine
+from tamis.engines.base import BatchEngine
 from tamis.errors import (
     BulkError,
     EventError,
@@ -28,6 +28,9 @@ from tamis.types import INT64_MAX, INT64_MIN
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from tamis.predicates.batches import Batch
+    from tamis.results import IdColumn
 
 Id = str | int
 T = TypeVar("T")
@@ -74,6 +77,7 @@ class Matcher:
         self._handles: dict[Id, int] = {}
         self._ids: dict[int, Id] = {}
         self._next_handle = 0
+        self._column: IdColumn | None = None  # the ids in a form for tables
 
     @property
     def engine(self) -> str:
@@ -126,6 +130,7 @@ class Matcher:
         handle = self._handles.pop(subscription)
         self._engine.remove(handle)
         del self._ids[handle], self._expressions[subscription]
+        self._column = None
 
     def get(self, subscription: Id, default: T | None = None) -> Expression | T | None:
         """The filter of a subscription, or `default`."""
@@ -170,7 +175,17 @@ class Matcher:
 
         Within an event, subscriptions come oldest first.
         """
-        return self.match_rows(self._rows(events), output)
+        choose("output", output, OUTPUTS)
+        from tamis.columns import as_table
+
+        table = as_table(events)
+        if table is None or not isinstance(self._engine, BatchEngine):
+            return self.match_rows(self._rows(events, table), output)
+        from tamis.predicates.batches import batch_of_table
+
+        refuse = self.reader.refuse_unknown
+        batch = batch_of_table(table, self.meaning, refuse_unknown=refuse)
+        return self._match_columns(self._engine, batch, None, output, range(batch.size))
 
     def match_rows(
         self, rows: Sequence[Row], output: str = "pairs", numbers: Sequence[int] | None = None
@@ -179,24 +194,16 @@ class Matcher:
 
         `numbers` are the numbers of the events, for callers that left some out.
         """
-        import pyarrow as pa
-
         choose("output", output, OUTPUTS)
-        matches = [found.tolist() for found in self._engine.match_many(rows)]
-        if numbers is None:
-            numbers = range(len(rows))
-        counts = [len(found) for found in matches]
-        events = pa.array(numbers, pa.int64())
-        if output == "counts":
-            return pa.table({"event": events, "count": pa.array(counts, pa.int64())})
-        ids = self._ids
-        found = pa.array([ids[h] for one in matches for h in one], self._id_type())
-        if output == "lists":
-            ends = pa.array(itertools.accumulate(counts, initial=0), pa.int64())
-            lists = pa.LargeListArray.from_arrays(ends, found)
-            return pa.table({"event": events, "subscriptions": lists})
-        repeated = [n for n, count in zip(numbers, counts, strict=True) for _ in range(count)]
-        return pa.table({"event": pa.array(repeated, pa.int64()), "subscription": found})
+        numbers = range(len(rows)) if numbers is None else numbers
+        if isinstance(self._engine, BatchEngine):
+            from tamis.predicates.batches import batch_of_rows
+
+            batch = batch_of_rows(rows, self.schema)
+            return self._match_columns(self._engine, batch, rows, output, numbers)
+        from tamis.results import matches_of
+
+        return matches_of(self._engine.match_many(rows), numbers).table(output, self._id_column())
 
     def why(self, subscription: Id, event: Mapping[str, Any] | str | bytes) -> Explanation:
         """Why an event does or does not match a subscription, atom by atom."""
@@ -206,10 +213,31 @@ class Matcher:
 
     # --- inside
 
-    def _rows(self, events: Any) -> list[Row]:
-        from tamis.columns import as_table, table_rows
+    def _match_columns(
+        self, engine: BatchEngine, batch: "Batch", rows: Sequence[Row] | None, output: str,
+        numbers: Sequence[int],
+    ) -> "pa.Table":  # fmt: skip
+        import numpy as np
 
-        table = as_table(events)
+        from tamis.results import Matches
+
+        if output == "counts":
+            matches = Matches(engine.count_batch(batch, rows), np.empty(0, np.int64), numbers)
+        else:
+            matches = Matches(*engine.match_batch(batch, rows), numbers)
+        return matches.table(output, self._id_column())
+
+    def _id_column(self) -> "IdColumn":
+        """The ids by handle; made anew when subscriptions have changed."""
+        if self._column is None:
+            from tamis.results import IdColumn
+
+            self._column = IdColumn(self._ids)
+        return self._column
+
+    def _rows(self, events: Any, table: Any) -> list[Row]:
+        from tamis.columns import table_rows
+
         if table is not None:
             refuse = self.reader.refuse_unknown
             read: Iterable[Row] = table_rows(table, self.schema, refuse_unknown=refuse)
@@ -251,6 +279,7 @@ class Matcher:
             self._next_handle += 1
             self._handles[subscription] = handle
             self._ids[handle] = subscription
+            self._column = None
         self._expressions[subscription] = expression
 
     def _put_all(self, ready: list[tuple[Id, Expression, Any]]) -> None:
@@ -279,11 +308,6 @@ class Matcher:
 
     def _kind_of_ids(self) -> type | None:
         return type(next(iter(self._expressions))) if self._expressions else None
-
-    def _id_type(self) -> "pa.DataType":
-        import pyarrow as pa
-
-        return pa.int64() if self._kind_of_ids() is int else pa.string()
 
 
 def checked_id(subscription: Any, kind: type | None) -> Id:

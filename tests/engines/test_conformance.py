@@ -63,9 +63,11 @@ def test_answers(engine, semantics, texts, some_rows):
     for handle, (expression, ready) in enumerate(prepared(tested, texts)):
         tested.add(handle, ready)
         oracle.add(handle, expression)
-    for row in [*some_rows, *delicate_rows()[:8]]:
-        asked = meaning.prepare(total(row) if semantics == "total" else row)
-        assert tested.match(asked).tolist() == oracle.match(asked).tolist()
+    all_rows = [*some_rows, *delicate_rows()[:8]]
+    asked = [meaning.prepare(total(row) if semantics == "total" else row) for row in all_rows]
+    expected = [oracle.match(row).tolist() for row in asked]
+    assert [tested.match(row).tolist() for row in asked] == expected
+    assert [found.tolist() for found in tested.match_many(asked)] == expected
 
 
 FINITE = Schema({"level": "int(1, 5)", "side": "enum('sell', 'buy')", "n": "int(-3, 3)"})
@@ -91,10 +93,14 @@ def test_finite_domains(engine, texts):
         expression = parse(text, FINITE)
         tested.add(handle, tested.prepare(expression))
         oracle.add(handle, expression)
-    for level in (None, 1, 2, 3, 4, 5):
-        for side in (None, "buy", "sell"):
-            row = (level, side, None if level is None else level - 3)
-            assert tested.match(row).tolist() == oracle.match(row).tolist()
+    asked = [
+        (level, side, None if level is None else level - 3)
+        for level in (None, 1, 2, 3, 4, 5)
+        for side in (None, "buy", "sell")
+    ]
+    expected = [oracle.match(row).tolist() for row in asked]
+    assert [tested.match(row).tolist() for row in asked] == expected
+    assert [found.tolist() for found in tested.match_many(asked)] == expected
 
 
 def life_of(engine_name, semantics_name):

@@ -12,6 +12,7 @@ from tamis.semantics import Semantics
 # Where each engine lives; it is imported when it is first asked for, because numba is heavy.
 ENGINES = {
     "naive": ("tamis.engines.naive", "NaiveEngine"),
+    "sliced": ("tamis.engines.sliced", "SlicedEngine"),
     "counting-list": ("tamis.engines.counting", "ListCounting"),
     "counting-bits": ("tamis.engines.counting", "BitCounting"),
     "counting-bytes": ("tamis.engines.counting", "ByteCounting"),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from tamis.events import Row
 from tamis.language.expression import Expression
@@ -10,6 +10,7 @@ from tamis.semantics import Semantics
 
 if TYPE_CHECKING:  # numba is heavy
     from tamis.kernels.handles import Handles
+    from tamis.predicates.batches import Batch
 
 
 @dataclass(frozen=True)
@@ -53,3 +54,22 @@ class Engine(Protocol):
 
     def statistics(self) -> dict[str, int]:
         """Sizes, for explanations and measurements; all of them 0 when nothing is held."""
+
+
+@runtime_checkable
+class BatchEngine(Protocol):
+    """An engine that takes many events at once, in columns.
+
+    Implementers: `sliced.SlicedEngine`.
+    """
+
+    def match_batch(
+        self, batch: "Batch", rows: Sequence[Row] | None = None
+    ) -> "tuple[Handles, Handles]":
+        """counts[event], and the handles of all events one behind the other, ascending in each.
+
+        `rows` are the same events as rows, if they are at hand.
+        """
+
+    def count_batch(self, batch: "Batch", rows: Sequence[Row] | None = None) -> "Handles":
+        """counts[event], without any list of matches."""

@@ -11,20 +11,25 @@ vectors over predicates have no holes (COUNT, section 3). Predicates are kept by
 * what has several attributes one by one.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from tamis.events import Row
+from tamis.kernels.comparisons import Lists
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.evaluate import compile_tree
+from tamis.names import Path
 from tamis.predicates.comparisons import Comparisons, Ids
 from tamis.predicates.ids import IdPool
 from tamis.predicates.keys import Keys
 from tamis.predicates.strings import OrderedStrings
 from tamis.schema import Schema
+
+Array = np.ndarray[Any, Any]
 
 MOST_VALUES = 10_000  # distinct values of one attribute whose tests are remembered
 
@@ -45,6 +50,9 @@ class PredicateIndex:
         self._attributes = [AttributeIndex(n, schema) for n in range(len(schema))]
         self._busy: set[int] = set()  # attributes with predicates other than keyed comparisons
         self._others: dict[int, Callable[[Row], Any]] = {}
+        self._equalities: Counter[Path] = Counter()  # distinct constants, by attribute
+        self.version = 0  # grows when predicates other than keyed comparisons change
+        self.changes = 0  # grows when any predicate comes or goes
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -61,6 +69,7 @@ class PredicateIndex:
             self._uses[known] += 1
             return known
         new = self._pool.take()
+        self._note(predicate, 1)
         self.ids[predicate], self._nodes[new], self._uses[new] = new, predicate, 1
         position = self._position(predicate)
         if position is None:
@@ -84,6 +93,7 @@ class PredicateIndex:
         if self._uses[predicate_id]:
             return
         predicate = self._nodes.pop(predicate_id)
+        self._note(predicate, -1)
         del self._uses[predicate_id], self.ids[predicate]
         self._pool.give_back(predicate_id)
         position = self._position(predicate)
@@ -95,7 +105,7 @@ class PredicateIndex:
             case ast.Compare(op, _, ast.Literal(constant, _)) if self._keys.has(
                 position
             ) and _is_plain(predicate):
-                self._comparisons.remove(position, op, constant)
+                self._comparisons.remove(position, op, constant, predicate_id)
                 home.compared.remove(predicate_id)
             case _:
                 home.remove(predicate, predicate_id)
@@ -148,6 +158,59 @@ class PredicateIndex:
         for line, row in zip(answer, rows, strict=True):
             line[:] = self.truth(row)
         return answer
+
+    # --- for engines that take many events at once
+
+    @property
+    def listed(self) -> Iterable[int]:
+        """The attributes with predicates that `comparison_lists` does not hold."""
+        return self._busy
+
+    @property
+    def has_others(self) -> bool:
+        """Whether there are predicates of several attributes."""
+        return bool(self._others)
+
+    def comparison_lists(self) -> Lists:
+        """The keyed comparisons, all of them in order; only without tables."""
+        return self._comparisons.in_order()
+
+    def comparison_arrays(self) -> tuple[Array, Array]:
+        """segments[predicate], -1 where it is no keyed comparison, and keys[predicate]."""
+        size = self.size
+        segments = np.full(size, -1, np.int32)
+        keys = np.zeros(size, np.int64)
+        known = min(size, len(self._comparisons.segments))
+        segments[:known] = self._comparisons.segments[:known]
+        keys[:known] = self._comparisons.keys[:known]
+        return segments, keys
+
+    def keys_of(self, row: Row) -> tuple[Array, Array]:
+        """keys[attribute] and present[attribute] of an event."""
+        return self._keys.row(row)
+
+    def listed_ids(self, position: int, value: Any) -> Ids:
+        """The true predicates of a value, None for a missing one, but for keyed comparisons."""
+        found = list(self._attributes[position].satisfied(value))
+        return np.concatenate(found) if found else np.empty(0, np.int32)
+
+    def other_ids(self, row: Row) -> Ids:
+        """The true predicates of several attributes."""
+        return np.array([i for i, test in self._others.items() if test(row) is True], np.int32)
+
+    def equality_constants(self) -> Mapping[Path, int]:
+        """With how many constants each attribute is compared for equality."""
+        return self._equalities
+
+    def _note(self, predicate: Node, sign: int) -> None:
+        self.changes += 1
+        match predicate:
+            case ast.Compare(op, ast.Attribute(path, _), ast.Literal()):
+                if op == "=":
+                    self._equalities[path] += sign
+                self.version += not self._keys.has(self.schema.positions[path])
+            case _:
+                self.version += 1
 
     def _position(self, predicate: Node) -> int | None:
         """The attribute at home with which a predicate is kept, None if it has several."""

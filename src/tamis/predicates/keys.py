@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tamis.events import Row
-from tamis.schema import Enumeration, Schema
+from tamis.schema import Attribute, Enumeration, Schema
 from tamis.types import INT64_MAX, Kind
 
 Array = np.ndarray[Any, Any]
@@ -25,6 +25,22 @@ def double_keys(values: Array) -> Array:
     keys: Array = bits ^ ((bits >> 63) & _ALL_BUT_SIGN)
     keys[np.isnan(values)] = INT64_MAX
     return keys
+
+
+def key_values(attribute: Attribute, keys: Array) -> list[Any]:
+    """The values of keys of an attribute, which are those of `Keys`."""
+    kind = attribute.type.kind
+    if isinstance(attribute.domain, Enumeration):
+        ordered = sorted(attribute.domain.values)
+        return [ordered[key] for key in keys.tolist()]
+    if kind is Kind.DOUBLE:
+        values = (keys ^ ((keys >> 63) & _ALL_BUT_SIGN)).view(np.float64)
+        doubles: list[Any] = np.where(keys == INT64_MAX, np.nan, values).tolist()
+        return doubles
+    if kind is Kind.BOOL:
+        return [bool(key) for key in keys.tolist()]
+    found: list[Any] = keys.tolist()
+    return found
 
 
 class Keys:

@@ -1,0 +1,103 @@
+"""From bits to lists: the subscriptions of each event, in ascending order of their slots."""
+
+from typing import Any
+
+import numpy as np
+
+from tamis.kernels.bits import count_ones, first_one
+from tamis.kernels.jit import jit
+from tamis.kernels.slices import WORDS
+
+Array = np.ndarray[Any, Any]
+
+
+@jit
+def count_listed(words: Array, bits: Array, size: int, counts: Array) -> None:
+    """Add to counts[event] what the listed words say."""
+    for k in range(size):
+        left = bits[k]
+        base = np.int64(words[k]) * 64
+        while left != 0:
+            counts[base + first_one(left)] += 1
+            left &= left - np.uint64(1)
+
+
+@jit
+def write_listed(
+    slots: Array, words: Array, bits: Array, size: int, places: Array, found: Array
+) -> None:
+    """Write the slots of the listed words to found[*], each event at its places[event]."""
+    for k in range(size):
+        left = bits[k]
+        base = np.int64(words[k]) * 64
+        while left != 0:
+            e = base + first_one(left)
+            found[places[e]] = slots[k]
+            places[e] += 1
+            left &= left - np.uint64(1)
+
+
+@jit
+def sort_unless_rising(found: Array, starts: Array) -> None:
+    """Bring found[starts[e]:starts[e + 1]] into ascending order where it is not."""
+    for e in range(starts.size - 1):
+        for k in range(starts[e] + 1, starts[e + 1]):
+            if found[k - 1] > found[k]:
+                found[starts[e] : starts[e + 1]].sort()
+                break
+
+
+@jit
+def transpose(block: Array) -> None:
+    """Turn a square of 64 words of 64 bits around its diagonal."""
+    width = 32
+    mask = np.uint64(0x00000000FFFFFFFF)
+    while width:
+        shift = np.uint64(width)
+        k = 0
+        while k < 64:
+            swap = ((block[k] >> shift) ^ block[k + width]) & mask
+            block[k + width] ^= swap
+            block[k] ^= swap << shift
+            k = (k + width + 1) & ~width
+        width >>= 1
+        mask ^= mask << np.uint64(width) if width else np.uint64(0)
+
+
+@jit
+def count_matrix(matrix: Array, counts: Array) -> None:
+    """Add to counts[event] the bits of matrix[slot, word]."""
+    block = np.empty(64, np.uint64)
+    for start in range(0, matrix.shape[0], 64):
+        for w in range(WORDS):
+            _load(matrix, start, w, block)
+            transpose(block)
+            for b in range(64):
+                counts[w * 64 + b] += count_ones(block[b])
+
+
+@jit
+def write_matrix(matrix: Array, places: Array, found: Array) -> None:
+    """Write the slots of matrix[slot, word] to found[*], each event at its places[event]."""
+    block = np.empty(64, np.uint64)
+    for start in range(0, matrix.shape[0], 64):
+        for w in range(WORDS):
+            _load(matrix, start, w, block)
+            transpose(block)
+            for b in range(64):
+                left = block[b]
+                place = places[w * 64 + b]
+                while left != 0:
+                    found[place] = start + first_one(left)
+                    place += 1
+                    left &= left - np.uint64(1)
+                places[w * 64 + b] = place
+
+
+@jit
+def _load(matrix: Array, start: int, word: int, block: Array) -> None:
+    size = min(64, matrix.shape[0] - start)
+    for k in range(size):
+        block[k] = matrix[start + k, word]
+    for k in range(size, 64):
+        block[k] = 0

@@ -1,0 +1,403 @@
+"""Subscriptions as programs over truth rows: conjunctions by registers, formulas by small stacks.
+
+Subscriptions are grouped by shape, so that no branch depends on a single one. The members of a
+conjunction are ordered by how selective they are; subscriptions of one shape with the same first
+member form a cluster, which is left out where that row is empty.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tamis.kernels.comparisons import first_at_least, holds
+from tamis.kernels.jit import jit
+from tamis.kernels.slices import EMPTY, WORDS, Axes, Touched, find_row
+
+Array = np.ndarray[Any, Any]
+
+UNKNOWN = -1
+PUSH, AND_LEAF, OR_LEAF, AND_TOP, OR_TOP = 0, 1, 2, 3, 4
+CHUNK = 256  # results that are gathered before they are consumed: 16 kB
+PLANES = 10  # of bits that are counted
+SOME = 32  # subscriptions of one formula that are computed together
+
+
+class Programs(NamedTuple):
+    """The programs of many subscriptions; `sub` numbers them in the order of evaluation."""
+
+    subs: Array  # int64[shape + 1]: its first sub
+    refs_at: Array  # int64[shape]: where its references start
+    refs: Array  # int32[*]: predicates, those of one sub side by side
+    ops_at: Array  # int64[shape + 1]
+    ops: Array  # int8[*]: leaves take the references in order
+    formulas: int  # the first shape that is no conjunction
+    cluster_shapes: Array  # int32[cluster]
+    cluster_subs: Array  # int64[cluster + 1]: its first sub
+    plain: Array  # int32[*]: the clusters that are always looked at
+    access: Array  # int32[*]: predicates that lead to the other clusters, ascending
+    access_at: Array  # int64[* + 1]: where their clusters start
+    access_clusters: Array  # int32[*]
+    slots: Array  # int32[sub]
+
+
+class Comparisons(NamedTuple):
+    """What the keyed comparisons are, to be looked up when they are first needed."""
+
+    segments: Array  # int32[predicate]: its attribute and operator, -1 for another predicate
+    keys: Array  # int64[predicate]
+
+
+class Block(NamedTuple):
+    """The truth of a block of events, and scratch to compute with it."""
+
+    rows: Array  # uint64[row, word]
+    row_of: Array  # int32[predicate]; UNKNOWN for a comparison that nobody needed yet
+    axes: Axes
+    touched: Touched
+    alive: Array  # uint8[slot]: 0 for a subscription that is gone; empty if all are there
+    stack: Array  # uint64[depth, SOME, word]
+
+
+class Results(NamedTuple):
+    """Where results go: to counts, to a matrix of bits, or to lists of words that are not 0."""
+
+    counts: Array  # int64[event]; empty if nobody counts
+    matrix: Array  # uint64[slot, word]; empty if the results are listed
+    slots: Array  # int32[*]: of the listed words
+    words: Array  # int8[*]
+    bits: Array  # uint64[*]
+    size: Array  # int64[1]: how many are listed, or rows counted in the planes
+    planes: Array  # uint64[PLANES, word]: sums of bits
+    local: Array  # uint64[CHUNK + SOME, word]: scratch
+    live: Array  # int64[CHUNK + SOME]: the subs of the scratch
+
+
+@jit
+def run(programs: Programs, comparisons: Comparisons, block: Block, out: Results) -> None:
+    """Evaluate all subscriptions of a block."""
+    filled = 0
+    for cluster in programs.plain:
+        filled = _cluster(cluster, programs, comparisons, block, filled, out)
+    for t in range(block.touched.size[0]):
+        first, behind = clusters_of(block.touched.ids[t], programs)
+        for k in range(first, behind):
+            cluster = programs.access_clusters[k]
+            filled = _cluster(cluster, programs, comparisons, block, filled, out)
+    for shape in range(programs.formulas, programs.refs_at.size):
+        filled = _formulas(shape, programs, comparisons, block, filled, out)
+    _consume(programs, filled, out, block.alive)
+    if out.counts.size:
+        pour(out)
+
+
+@jit
+def clusters_of(predicate: int, programs: Programs) -> tuple[int, int]:
+    """The stretch of `access_clusters` to which a predicate leads."""
+    size = programs.access.size
+    place = first_at_least(programs.access, 0, size, predicate)
+    if place == size or programs.access[place] != predicate:
+        return 0, 0
+    return programs.access_at[place], programs.access_at[place + 1]
+
+
+@jit
+def work_of(programs: Programs, touched: Touched) -> int:
+    """How many references the conjunctions of a block have at most."""
+    total = 0
+    for cluster in programs.plain:
+        total += programs.cluster_subs[cluster + 1] - programs.cluster_subs[cluster]
+    for t in range(touched.size[0]):
+        first, behind = clusters_of(touched.ids[t], programs)
+        for k in range(first, behind):
+            cluster = programs.access_clusters[k]
+            total += programs.cluster_subs[cluster + 1] - programs.cluster_subs[cluster]
+    return 2 * total
+
+
+@jit
+def _row_of(predicate: int, comparisons: Comparisons, block: Block) -> int:
+    row = block.row_of[predicate]
+    if row == UNKNOWN:
+        row = find_row(comparisons.segments[predicate], comparisons.keys[predicate], block.axes)
+        block.row_of[predicate] = row
+    return int(row)
+
+
+@jit
+def _cluster(
+    cluster: int, programs: Programs, comparisons: Comparisons, block: Block, filled: int,
+    out: Results,
+) -> int:  # fmt: skip
+    shape = programs.cluster_shapes[cluster]
+    width = programs.ops_at[shape + 1] - programs.ops_at[shape]
+    base = programs.refs_at[shape] - programs.subs[shape] * width
+    rows, refs, local, live = block.rows, programs.refs, out.local, out.live
+    start, end = programs.cluster_subs[cluster], programs.cluster_subs[cluster + 1]
+    row = _row_of(refs[base + start * width], comparisons, block)
+    if row == EMPTY:
+        return filled
+    b0, b1, b2, b3 = rows[row, 0], rows[row, 1], rows[row, 2], rows[row, 3]
+    b4, b5, b6, b7 = rows[row, 4], rows[row, 5], rows[row, 6], rows[row, 7]
+    if b0 | b1 | b2 | b3 | b4 | b5 | b6 | b7 == 0:
+        return filled
+    for sub in range(start, end):
+        at = base + sub * width
+        a0, a1, a2, a3, a4, a5, a6, a7 = b0, b1, b2, b3, b4, b5, b6, b7
+        for k in range(at + 1, at + width):
+            row = _row_of(refs[k], comparisons, block)
+            a0 &= rows[row, 0]
+            a1 &= rows[row, 1]
+            a2 &= rows[row, 2]
+            a3 &= rows[row, 3]
+            a4 &= rows[row, 4]
+            a5 &= rows[row, 5]
+            a6 &= rows[row, 6]
+            a7 &= rows[row, 7]
+        live[filled] = sub
+        local[filled, 0], local[filled, 1], local[filled, 2], local[filled, 3] = a0, a1, a2, a3
+        local[filled, 4], local[filled, 5], local[filled, 6], local[filled, 7] = a4, a5, a6, a7
+        filled += (a0 | a1 | a2 | a3 | a4 | a5 | a6 | a7) != 0
+        if filled == CHUNK:
+            _consume(programs, filled, out, block.alive)
+            filled = 0
+    return filled
+
+
+@jit
+def _formulas(
+    shape: int, programs: Programs, comparisons: Comparisons, block: Block, filled: int,
+    out: Results,
+) -> int:  # fmt: skip
+    first, last = programs.subs[shape], programs.subs[shape + 1]
+    begin, end = programs.ops_at[shape], programs.ops_at[shape + 1]
+    stack, local, live = block.stack, out.local, out.live
+    width = 0
+    for k in range(begin, end):
+        width += programs.ops[k] <= OR_LEAF
+    for start in range(first, last, SOME):
+        count = min(SOME, last - start)
+        at = programs.refs_at[shape] + (start - first) * width
+        top = -1
+        for k in range(begin, end):
+            op = programs.ops[k]
+            if op <= OR_LEAF:
+                top += op == PUSH
+                refs = programs.refs[at : at + count * width : width]
+                _leaf(op, top, refs, comparisons, block)
+                at += 1
+            else:
+                top -= 1
+                _combine(op, stack[top], stack[top + 1], count)
+        for s in range(count):
+            live[filled] = start + s
+            some = np.uint64(0)
+            for w in range(WORDS):
+                local[filled, w] = stack[0, s, w]
+                some |= stack[0, s, w]
+            filled += some != 0
+        if filled >= CHUNK:
+            _consume(programs, filled, out, block.alive)
+            filled = 0
+    return filled
+
+
+@jit
+def _leaf(op: int, top: int, refs: Array, comparisons: Comparisons, block: Block) -> None:
+    """Push the rows of predicates, or combine them with the top of the stack."""
+    rows, values = block.rows, block.stack[top]
+    if op == PUSH:
+        for s in range(refs.size):
+            row = _row_of(refs[s], comparisons, block)
+            for w in range(WORDS):
+                values[s, w] = rows[row, w]
+    elif op == AND_LEAF:
+        for s in range(refs.size):
+            row = _row_of(refs[s], comparisons, block)
+            for w in range(WORDS):
+                values[s, w] &= rows[row, w]
+    else:
+        for s in range(refs.size):
+            row = _row_of(refs[s], comparisons, block)
+            for w in range(WORDS):
+                values[s, w] |= rows[row, w]
+
+
+@jit
+def _combine(op: int, values: Array, others: Array, count: int) -> None:
+    for s in range(count):
+        for w in range(WORDS):
+            if op == AND_TOP:
+                values[s, w] &= others[s, w]
+            else:
+                values[s, w] |= others[s, w]
+
+
+@jit
+def _consume(programs: Programs, filled: int, out: Results, alive: Array) -> None:
+    """Hand over the results local[:filled] of the subs live[:filled]."""
+    slots, local, live = programs.slots, out.local, out.live
+    if alive.size:
+        kept = 0
+        for k in range(filled):
+            if alive[slots[live[k]]]:
+                live[kept] = live[k]
+                for w in range(WORDS):
+                    local[kept, w] = local[k, w]
+                kept += 1
+        filled = kept
+    if out.counts.size:
+        _count(filled, out)
+    elif out.matrix.size:
+        for k in range(filled):
+            slot = slots[live[k]]
+            for w in range(WORDS):
+                out.matrix[slot, w] = local[k, w]
+    else:
+        size = out.size[0]
+        for k in range(filled):
+            for w in range(WORDS):
+                out.slots[size], out.words[size] = slots[live[k]], w
+                out.bits[size] = local[k, w]
+                size += local[k, w] != 0
+        out.size[0] = size
+
+
+@jit
+def _count(filled: int, out: Results) -> None:
+    """Add the bits of local[:filled] to the counts of their events.
+
+    Bits are added up in planes: bit e of plane p stands for 2**p at event e. Eight rows at a time
+    become one carry to plane 3; the planes are poured into the counts before they overflow.
+    """
+    local, planes = out.local, out.planes
+    while filled % 8:
+        for w in range(WORDS):
+            local[filled, w] = 0
+        filled += 1
+    for k in range(0, filled, 8):
+        for w in range(WORDS):
+            ones, carry_a = _add(planes[0, w], local[k, w], local[k + 1, w])
+            ones, carry_b = _add(ones, local[k + 2, w], local[k + 3, w])
+            twos, fours_a = _add(planes[1, w], carry_a, carry_b)
+            ones, carry_a = _add(ones, local[k + 4, w], local[k + 5, w])
+            ones, carry_b = _add(ones, local[k + 6, w], local[k + 7, w])
+            twos, fours_b = _add(twos, carry_a, carry_b)
+            fours, carry = _add(planes[2, w], fours_a, fours_b)
+            planes[0, w], planes[1, w], planes[2, w] = ones, twos, fours
+            for p in range(3, PLANES):
+                rest = planes[p, w] & carry
+                planes[p, w] ^= carry
+                carry = rest
+        out.size[0] += 8
+        if out.size[0] > 2**PLANES - 16:
+            pour(out)
+
+
+@jit
+def _add(a: int, b: int, c: int) -> tuple[int, int]:
+    """The sum and the carry of three words, bit by bit."""
+    either = a ^ b
+    return either ^ c, (a & b) | (either & c)
+
+
+@jit
+def pour(out: Results) -> None:
+    """Pour the planes into the counts."""
+    for p in range(PLANES):
+        for w in range(WORDS):
+            word = out.planes[p, w]
+            for b in range(64):
+                out.counts[w * 64 + b] += np.int64((word >> np.uint64(b)) & np.uint64(1)) << p
+            out.planes[p, w] = 0
+    out.size[0] = 0
+
+
+class Event(NamedTuple):
+    """The truth of one event."""
+
+    keys: Array  # int64[attribute]
+    present: Array  # uint8[attribute]
+    truth: Array  # int8[predicate]; UNKNOWN for a comparison that nobody needed yet
+    touched: Touched  # equalities and listed predicates that are true
+
+
+@jit
+def run_one(
+    programs: Programs, comparisons: Comparisons, event: Event, alive: Array, stack: Array,
+    found: Array,
+) -> int:  # fmt: skip
+    """Write the slots that are true for one event to found[*]; how many."""
+    count = 0
+    for cluster in programs.plain:
+        count = _one_cluster(cluster, programs, comparisons, event, found, count)
+    for t in range(event.touched.size[0]):
+        first, behind = clusters_of(event.touched.ids[t], programs)
+        for k in range(first, behind):
+            cluster = programs.access_clusters[k]
+            count = _one_cluster(cluster, programs, comparisons, event, found, count)
+    for shape in range(programs.formulas, programs.refs_at.size):
+        count = _one_formulas(shape, programs, comparisons, event, stack, found, count)
+    if alive.size:
+        kept = 0
+        for k in range(count):
+            found[kept] = found[k]
+            kept += alive[found[k]]
+        count = kept
+    return count
+
+
+@jit
+def _truth_of(predicate: int, comparisons: Comparisons, event: Event) -> int:
+    truth = event.truth[predicate]
+    if truth == UNKNOWN:
+        segment = comparisons.segments[predicate]
+        a = segment // 6
+        truth = event.present[a] and holds(segment % 6, event.keys[a], comparisons.keys[predicate])
+        event.truth[predicate] = truth
+    return int(truth)
+
+
+@jit
+def _one_cluster(
+    cluster: int, programs: Programs, comparisons: Comparisons, event: Event, found: Array,
+    count: int,
+) -> int:  # fmt: skip
+    shape = programs.cluster_shapes[cluster]
+    width = programs.ops_at[shape + 1] - programs.ops_at[shape]
+    base = programs.refs_at[shape] - programs.subs[shape] * width
+    start, refs = programs.cluster_subs[cluster], programs.refs
+    if _truth_of(refs[base + start * width], comparisons, event) == 0:
+        return count
+    for sub in range(start, programs.cluster_subs[cluster + 1]):
+        at = base + sub * width
+        true = 1
+        for k in range(at + 1, at + width):
+            true &= _truth_of(refs[k], comparisons, event)
+        found[count] = programs.slots[sub]
+        count += true
+    return count
+
+
+@jit
+def _one_formulas(
+    shape: int, programs: Programs, comparisons: Comparisons, event: Event, stack: Array,
+    found: Array, count: int,
+) -> int:  # fmt: skip
+    at, ops = programs.refs_at[shape], programs.ops
+    for sub in range(programs.subs[shape], programs.subs[shape + 1]):
+        top = -1
+        for k in range(programs.ops_at[shape], programs.ops_at[shape + 1]):
+            if ops[k] > OR_LEAF:
+                top -= 1
+                value, is_and = stack[top + 1], ops[k] == AND_TOP
+            else:
+                value = _truth_of(programs.refs[at], comparisons, event)
+                is_and = ops[k] == AND_LEAF
+                at += 1
+                if ops[k] == PUSH:
+                    top += 1
+                    stack[top] = 0  # and then "or"
+            stack[top] = stack[top] & value if is_and else stack[top] | value
+        found[count] = programs.slots[sub]
+        count += stack[0]
+    return count

@@ -1,0 +1,112 @@
+"""Many events in columns: for each attribute keys, or codes of distinct strings.
+
+Nothing here loops over rows or values in Python.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.columns import checked_columns, plain_type
+from tamis.errors import EventError
+from tamis.events import Row
+from tamis.predicates.keys import double_keys, key_values
+from tamis.schema import Attribute, Enumeration, Schema
+from tamis.semantics import Semantics
+from tamis.types import Kind
+
+Array = np.ndarray[Any, Any]
+
+
+class Column(NamedTuple):
+    """One attribute of all events."""
+
+    present: Array  # uint8[event]
+    keys: Array  # int64[event]: keys of the values, or codes of free strings; 0 where missing
+    distinct: pa.Array | None  # the strings of the codes, for a free string
+
+
+class Batch(NamedTuple):
+    """Events that a semantics has prepared."""
+
+    size: int
+    columns: tuple[Column, ...]
+
+
+def batch_of_table(table: pa.Table, semantics: Semantics, *, refuse_unknown: bool) -> Batch:
+    """The events of a table; errors name the row."""
+    schema = semantics.schema
+    columns = checked_columns(table, schema, refuse_unknown=refuse_unknown)
+    if semantics.name == "total":
+        _refuse_missing(columns, semantics)
+    made = []
+    for position, attribute in enumerate(schema.attributes):
+        values = columns[position]
+        if values is None:
+            values = pa.chunked_array([pa.nulls(table.num_rows, plain_type(attribute))])
+        if semantics.name == "default" and semantics.defaults[position] is not None:
+            default = pa.scalar(semantics.defaults[position], plain_type(attribute))
+            values = pc.fill_null(values, default)
+        made.append(_column(values, attribute))
+    return Batch(table.num_rows, tuple(made))
+
+
+def batch_of_rows(rows: Sequence[Row], schema: Schema) -> Batch:
+    """The events of rows that `Semantics.prepare` has prepared."""
+    columns = [
+        _column(pa.chunked_array([pa.array([row[n] for row in rows], plain_type(a))]), a)
+        for n, a in enumerate(schema.attributes)
+    ]
+    return Batch(len(rows), tuple(columns))
+
+
+def row_of_batch(batch: Batch, event: int, schema: Schema) -> Row:
+    """One event as a row."""
+    values: list[Any] = []
+    for column, attribute in zip(batch.columns, schema.attributes, strict=True):
+        if not column.present[event]:
+            values.append(None)
+        elif column.distinct is not None:
+            values.append(column.distinct[int(column.keys[event])].as_py())
+        else:
+            values += key_values(attribute, column.keys[event : event + 1])
+    return tuple(values)
+
+
+def _refuse_missing(columns: list[pa.ChunkedArray | None], semantics: Semantics) -> None:
+    """As `Semantics.prepare` does, for the first event that misses an attribute."""
+    gaps = [
+        0 if column is None else pc.index(pc.is_null(column), value=True).as_py()
+        for column in columns
+    ]
+    first = min((gap for gap in gaps if gap >= 0), default=-1)
+    if first < 0 or any(column is not None and first >= len(column) for column in columns):
+        return
+    row = tuple(
+        None if column is None or not column[first].is_valid else True for column in columns
+    )
+    try:
+        semantics.prepare(row)
+    except EventError as error:
+        raise error.at(first) from None
+
+
+def _column(values: pa.ChunkedArray, attribute: Attribute) -> Column:
+    whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    present = np.asarray(whole.is_valid()).astype(np.uint8)
+    kind = attribute.type.kind
+    if kind is Kind.STRING and not isinstance(attribute.domain, Enumeration):
+        encoded = whole.dictionary_encode()
+        codes = np.asarray(pc.fill_null(encoded.indices, 0)).astype(np.int64)
+        return Column(present, codes, encoded.dictionary)
+    if isinstance(attribute.domain, Enumeration):
+        places = pc.index_in(whole, value_set=pa.array(sorted(attribute.domain.values), whole.type))
+        return Column(present, np.asarray(pc.fill_null(places, 0)).astype(np.int64), None)
+    if kind is Kind.DOUBLE:
+        return Column(present, double_keys(np.array(pc.fill_null(whole, 0.0))), None)
+    if kind is Kind.BOOL:
+        return Column(present, np.asarray(pc.fill_null(whole, False)).astype(np.int64), None)
+    return Column(present, np.asarray(pc.fill_null(whole, 0)).astype(np.int64), None)
