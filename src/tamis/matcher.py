@@ -201,9 +201,14 @@ class Matcher:
 
             batch = batch_of_rows(rows, self.schema)
             return self._match_columns(self._engine, batch, rows, output, numbers)
-        from tamis.results import matches_of
+        from tamis.results import pieces_of, table_of, table_of_counts
 
-        return matches_of(self._engine.match_many(rows), numbers).table(output, self._id_column())
+        found = list(self._engine.match_many(rows))
+        if output == "counts":
+            import numpy as np
+
+            return table_of_counts(np.array([len(one) for one in found], np.int64), numbers)
+        return table_of(pieces_of(found), numbers, output, self._id_column())
 
     def why(self, subscription: Id, event: Mapping[str, Any] | str | bytes) -> Explanation:
         """Why an event does or does not match a subscription, atom by atom."""
@@ -217,15 +222,12 @@ class Matcher:
         self, engine: BatchEngine, batch: "Batch", rows: Sequence[Row] | None, output: str,
         numbers: Sequence[int],
     ) -> "pa.Table":  # fmt: skip
-        import numpy as np
-
-        from tamis.results import Matches
+        from tamis.results import table_of, table_of_counts
 
         if output == "counts":
-            matches = Matches(engine.count_batch(batch, rows), np.empty(0, np.int64), numbers)
-        else:
-            matches = Matches(*engine.match_batch(batch, rows), numbers)
-        return matches.table(output, self._id_column())
+            return table_of_counts(engine.count_batch(batch, rows), numbers)
+        pieces = engine.match_batch(batch, rows)
+        return table_of(pieces, numbers, output, self._id_column())
 
     def _id_column(self) -> "IdColumn":
         """The ids by handle; made anew when subscriptions have changed."""

@@ -1,7 +1,7 @@
 """Matches as Arrow tables."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,33 +23,42 @@ class IdColumn:
         codes = handles if self._is_dense else np.searchsorted(self._handles, handles)
         if self._ids.type == pa.int64():
             return self._ids.take(pa.array(codes))
-        return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), self._ids)
+        codes = codes.astype(np.int32, copy=False)
+        return pa.DictionaryArray.from_arrays(pa.array(codes), self._ids)
+
+    def none(self) -> pa.Array:
+        """No ids, of the right type."""
+        return self.take(np.empty(0, np.int64))
 
 
-def matches_of(lists: Iterable[Array], numbers: Sequence[int]) -> "Matches":
-    """The matches of events that were matched one by one."""
-    found = list(lists)
-    counts = np.array([len(one) for one in found], np.int64)
-    handles = np.concatenate(found) if found else np.empty(0, np.int64)
-    return Matches(counts, handles, numbers)
+Piece = tuple[Array, Array]  # counts[event], and the handles of its events one behind the other
 
 
-class Matches(NamedTuple):
-    """How many subscriptions each event matches, and which."""
+def pieces_of(lists: Iterable[Array]) -> Iterator[Piece]:
+    """Events that were matched one by one."""
+    for found in lists:
+        yield np.array([len(found)], np.int64), found
 
-    counts: Array  # int64[event]
-    handles: Array  # int64[*]: those of all events, one behind the other
-    numbers: Sequence[int]  # of the events
 
-    def table(self, output: str, ids: IdColumn) -> pa.Table:
-        """A table of pairs, lists or counts."""
-        events = pa.array(self.numbers, pa.int64())
-        if output == "counts":
-            return pa.table({"event": events, "count": pa.array(self.counts)})
-        found = ids.take(self.handles)
-        if output == "lists":
-            ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.counts)])
-            lists = pa.LargeListArray.from_arrays(pa.array(ends), found)
-            return pa.table({"event": events, "subscriptions": lists})
-        repeated = np.repeat(np.asarray(self.numbers, np.int64), self.counts)
-        return pa.table({"event": pa.array(repeated), "subscription": found})
+def table_of(
+    pieces: Iterable[Piece], numbers: Sequence[int], output: str, ids: IdColumn
+) -> pa.Table:
+    """A table of pairs or lists."""
+    counts: list[Array] = [np.empty(0, np.int64)]
+    found: list[pa.Array] = [ids.none()]
+    for count, handles in pieces:
+        counts.append(count)
+        found.append(ids.take(handles))
+    total = np.concatenate(counts)
+    if output == "pairs":
+        repeated = np.repeat(np.asarray(numbers, np.int64), total)
+        matched = pa.chunked_array(found)
+        return pa.table({"event": pa.array(repeated), "subscription": matched})
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(total)])
+    lists = pa.LargeListArray.from_arrays(pa.array(ends), pa.concat_arrays(found))
+    return pa.table({"event": pa.array(numbers, pa.int64()), "subscriptions": lists})
+
+
+def table_of_counts(counts: Array, numbers: Sequence[int]) -> pa.Table:
+    """A table of counts."""
+    return pa.table({"event": pa.array(numbers, pa.int64()), "count": pa.array(counts)})

@@ -65,10 +65,10 @@ class BatchEngine(Protocol):
 
     def match_batch(
         self, batch: "Batch", rows: Sequence[Row] | None = None
-    ) -> "tuple[Handles, Handles]":
-        """counts[event], and the handles of all events one behind the other, ascending in each.
+    ) -> "Iterator[tuple[Handles, Handles]]":
+        """Piece by piece counts[event], and the handles of the events one behind the other.
 
-        `rows` are the same events as rows, if they are at hand.
+        Handles are ascending in each event. `rows` are the same events as rows, if at hand.
         """
 
     def count_batch(self, batch: "Batch", rows: Sequence[Row] | None = None) -> "Handles":

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.kernels.bits import count_ones, first_one
+from tamis.kernels.bits import first_one
 from tamis.kernels.jit import jit
 from tamis.kernels.slices import WORDS
 
@@ -24,15 +24,16 @@ def count_listed(words: Array, bits: Array, size: int, counts: Array) -> None:
 
 @jit
 def write_listed(
-    slots: Array, words: Array, bits: Array, size: int, places: Array, found: Array
+    slots: Array, words: Array, bits: Array, names: Array, places: Array, found: Array
 ) -> None:
-    """Write the slots of the listed words to found[*], each event at its places[event]."""
+    """Write names[slot] for the listed words to found[*], each event at its places[event]."""
+    size = slots.size
     for k in range(size):
         left = bits[k]
         base = np.int64(words[k]) * 64
         while left != 0:
             e = base + first_one(left)
-            found[places[e]] = slots[k]
+            found[places[e]] = names[slots[k]]
             places[e] += 1
             left &= left - np.uint64(1)
 
@@ -65,20 +66,8 @@ def transpose(block: Array) -> None:
 
 
 @jit
-def count_matrix(matrix: Array, counts: Array) -> None:
-    """Add to counts[event] the bits of matrix[slot, word]."""
-    block = np.empty(64, np.uint64)
-    for start in range(0, matrix.shape[0], 64):
-        for w in range(WORDS):
-            _load(matrix, start, w, block)
-            transpose(block)
-            for b in range(64):
-                counts[w * 64 + b] += count_ones(block[b])
-
-
-@jit
-def write_matrix(matrix: Array, places: Array, found: Array) -> None:
-    """Write the slots of matrix[slot, word] to found[*], each event at its places[event]."""
+def write_matrix(matrix: Array, names: Array, places: Array, found: Array) -> None:
+    """Write names[slot] for matrix[slot, word] to found[*], each event at its places[event]."""
     block = np.empty(64, np.uint64)
     for start in range(0, matrix.shape[0], 64):
         for w in range(WORDS):
@@ -88,7 +77,7 @@ def write_matrix(matrix: Array, places: Array, found: Array) -> None:
                 left = block[b]
                 place = places[w * 64 + b]
                 while left != 0:
-                    found[place] = start + first_one(left)
+                    found[place] = names[start + first_one(left)]
                     place += 1
                     left &= left - np.uint64(1)
                 places[w * 64 + b] = place

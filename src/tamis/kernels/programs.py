@@ -59,14 +59,14 @@ class Block(NamedTuple):
 
 
 class Results(NamedTuple):
-    """Where results go: to counts, to a matrix of bits, or to lists of words that are not 0."""
+    """Where results go: to counts, to a matrix of bits, to lists of words that are not 0."""
 
     counts: Array  # int64[event]; empty if nobody counts
-    matrix: Array  # uint64[slot, word]; empty if the results are listed
-    slots: Array  # int32[*]: of the listed words
+    matrix: Array  # uint64[slot, word]; empty if nobody wants it
+    slots: Array  # int32[*]: of the listed words; empty if nobody wants lists
     words: Array  # int8[*]
     bits: Array  # uint64[*]
-    size: Array  # int64[1]: how many are listed, or rows counted in the planes
+    size: Array  # int64[2]: how many are listed, how many rows are in the planes
     planes: Array  # uint64[PLANES, word]: sums of bits
     local: Array  # uint64[CHUNK + SOME, word]: scratch
     live: Array  # int64[CHUNK + SOME]: the subs of the scratch
@@ -115,15 +115,6 @@ def work_of(programs: Programs, touched: Touched) -> int:
 
 
 @jit
-def _row_of(predicate: int, comparisons: Comparisons, block: Block) -> int:
-    row = block.row_of[predicate]
-    if row == UNKNOWN:
-        row = find_row(comparisons.segments[predicate], comparisons.keys[predicate], block.axes)
-        block.row_of[predicate] = row
-    return int(row)
-
-
-@jit
 def _cluster(
     cluster: int, programs: Programs, comparisons: Comparisons, block: Block, filled: int,
     out: Results,
@@ -132,8 +123,13 @@ def _cluster(
     width = programs.ops_at[shape + 1] - programs.ops_at[shape]
     base = programs.refs_at[shape] - programs.subs[shape] * width
     rows, refs, local, live = block.rows, programs.refs, out.local, out.live
+    row_of, axes = block.row_of, block.axes
+    segments, keys = comparisons.segments, comparisons.keys
     start, end = programs.cluster_subs[cluster], programs.cluster_subs[cluster + 1]
-    row = _row_of(refs[base + start * width], comparisons, block)
+    row = row_of[refs[base + start * width]]
+    if row == UNKNOWN:
+        predicate = refs[base + start * width]
+        row = row_of[predicate] = find_row(segments[predicate], keys[predicate], axes)
     if row == EMPTY:
         return filled
     b0, b1, b2, b3 = rows[row, 0], rows[row, 1], rows[row, 2], rows[row, 3]
@@ -144,18 +140,22 @@ def _cluster(
         at = base + sub * width
         a0, a1, a2, a3, a4, a5, a6, a7 = b0, b1, b2, b3, b4, b5, b6, b7
         for k in range(at + 1, at + width):
-            row = _row_of(refs[k], comparisons, block)
-            a0 &= rows[row, 0]
-            a1 &= rows[row, 1]
-            a2 &= rows[row, 2]
-            a3 &= rows[row, 3]
-            a4 &= rows[row, 4]
-            a5 &= rows[row, 5]
-            a6 &= rows[row, 6]
-            a7 &= rows[row, 7]
+            row = row_of[refs[k]]
+            if row == UNKNOWN:
+                row = row_of[refs[k]] = find_row(segments[refs[k]], keys[refs[k]], axes)
+            words = rows[row]
+            a0 &= words[0]
+            a1 &= words[1]
+            a2 &= words[2]
+            a3 &= words[3]
+            a4 &= words[4]
+            a5 &= words[5]
+            a6 &= words[6]
+            a7 &= words[7]
         live[filled] = sub
-        local[filled, 0], local[filled, 1], local[filled, 2], local[filled, 3] = a0, a1, a2, a3
-        local[filled, 4], local[filled, 5], local[filled, 6], local[filled, 7] = a4, a5, a6, a7
+        words = local[filled]
+        words[0], words[1], words[2], words[3] = a0, a1, a2, a3
+        words[4], words[5], words[6], words[7] = a4, a5, a6, a7
         filled += (a0 | a1 | a2 | a3 | a4 | a5 | a6 | a7) != 0
         if filled == CHUNK:
             _consume(programs, filled, out, block.alive)
@@ -171,19 +171,24 @@ def _formulas(
     first, last = programs.subs[shape], programs.subs[shape + 1]
     begin, end = programs.ops_at[shape], programs.ops_at[shape + 1]
     stack, local, live = block.stack, out.local, out.live
+    rows, row_of = block.rows, block.row_of
     width = 0
     for k in range(begin, end):
         width += programs.ops[k] <= OR_LEAF
     for start in range(first, last, SOME):
         count = min(SOME, last - start)
         at = programs.refs_at[shape] + (start - first) * width
+        for k in range(at, at + count * width):
+            predicate = programs.refs[k]
+            if row_of[predicate] == UNKNOWN:
+                segment, key = comparisons.segments[predicate], comparisons.keys[predicate]
+                row_of[predicate] = find_row(segment, key, block.axes)
         top = -1
         for k in range(begin, end):
             op = programs.ops[k]
             if op <= OR_LEAF:
                 top += op == PUSH
-                refs = programs.refs[at : at + count * width : width]
-                _leaf(op, top, refs, comparisons, block)
+                _leaf(op, programs.refs[at:], width, count, row_of, rows, stack[top])
                 at += 1
             else:
                 top -= 1
@@ -202,22 +207,19 @@ def _formulas(
 
 
 @jit
-def _leaf(op: int, top: int, refs: Array, comparisons: Comparisons, block: Block) -> None:
-    """Push the rows of predicates, or combine them with the top of the stack."""
-    rows, values = block.rows, block.stack[top]
-    if op == PUSH:
-        for s in range(refs.size):
-            row = _row_of(refs[s], comparisons, block)
+def _leaf(
+    op: int, refs: Array, width: int, count: int, row_of: Array, rows: Array, values: Array
+) -> None:
+    """Put the rows of predicates in values[*], or combine them with what is there."""
+    for s in range(count):
+        row = row_of[refs[s * width]]
+        if op == PUSH:
             for w in range(WORDS):
                 values[s, w] = rows[row, w]
-    elif op == AND_LEAF:
-        for s in range(refs.size):
-            row = _row_of(refs[s], comparisons, block)
+        elif op == AND_LEAF:
             for w in range(WORDS):
                 values[s, w] &= rows[row, w]
-    else:
-        for s in range(refs.size):
-            row = _row_of(refs[s], comparisons, block)
+        else:
             for w in range(WORDS):
                 values[s, w] |= rows[row, w]
 
@@ -247,12 +249,12 @@ def _consume(programs: Programs, filled: int, out: Results, alive: Array) -> Non
         filled = kept
     if out.counts.size:
         _count(filled, out)
-    elif out.matrix.size:
+    if out.matrix.size:
         for k in range(filled):
             slot = slots[live[k]]
             for w in range(WORDS):
                 out.matrix[slot, w] = local[k, w]
-    else:
+    elif out.slots.size:
         size = out.size[0]
         for k in range(filled):
             for w in range(WORDS):
@@ -288,8 +290,8 @@ def _count(filled: int, out: Results) -> None:
                 rest = planes[p, w] & carry
                 planes[p, w] ^= carry
                 carry = rest
-        out.size[0] += 8
-        if out.size[0] > 2**PLANES - 16:
+        out.size[1] += 8
+        if out.size[1] > 2**PLANES - 16:
             pour(out)
 
 
@@ -309,7 +311,7 @@ def pour(out: Results) -> None:
             for b in range(64):
                 out.counts[w * 64 + b] += np.int64((word >> np.uint64(b)) & np.uint64(1)) << p
             out.planes[p, w] = 0
-    out.size[0] = 0
+    out.size[1] = 0
 
 
 class Event(NamedTuple):
@@ -347,14 +349,10 @@ def run_one(
 
 
 @jit
-def _truth_of(predicate: int, comparisons: Comparisons, event: Event) -> int:
-    truth = event.truth[predicate]
-    if truth == UNKNOWN:
-        segment = comparisons.segments[predicate]
-        a = segment // 6
-        truth = event.present[a] and holds(segment % 6, event.keys[a], comparisons.keys[predicate])
-        event.truth[predicate] = truth
-    return int(truth)
+def _truth(segment: int, constant: int, keys: Array, present: Array) -> int:
+    """Whether a comparison is true of an event."""
+    a = segment // 6
+    return int(present[a] and holds(segment % 6, keys[a], constant))
 
 
 @jit
@@ -366,13 +364,22 @@ def _one_cluster(
     width = programs.ops_at[shape + 1] - programs.ops_at[shape]
     base = programs.refs_at[shape] - programs.subs[shape] * width
     start, refs = programs.cluster_subs[cluster], programs.refs
-    if _truth_of(refs[base + start * width], comparisons, event) == 0:
+    truth, keys, present = event.truth, event.keys, event.present
+    segments, constants = comparisons.segments, comparisons.keys
+    first = refs[base + start * width]
+    if truth[first] == UNKNOWN:
+        truth[first] = _truth(segments[first], constants[first], keys, present)
+    if truth[first] == 0:
         return count
     for sub in range(start, programs.cluster_subs[cluster + 1]):
         at = base + sub * width
         true = 1
         for k in range(at + 1, at + width):
-            true &= _truth_of(refs[k], comparisons, event)
+            value = truth[refs[k]]
+            if value == UNKNOWN:
+                value = _truth(segments[refs[k]], constants[refs[k]], keys, present)
+                truth[refs[k]] = value
+            true &= value
         found[count] = programs.slots[sub]
         count += true
     return count
@@ -384,6 +391,7 @@ def _one_formulas(
     found: Array, count: int,
 ) -> int:  # fmt: skip
     at, ops = programs.refs_at[shape], programs.ops
+    truth, refs = event.truth, programs.refs
     for sub in range(programs.subs[shape], programs.subs[shape + 1]):
         top = -1
         for k in range(programs.ops_at[shape], programs.ops_at[shape + 1]):
@@ -391,7 +399,10 @@ def _one_formulas(
                 top -= 1
                 value, is_and = stack[top + 1], ops[k] == AND_TOP
             else:
-                value = _truth_of(programs.refs[at], comparisons, event)
+                value = truth[refs[at]]
+                if value == UNKNOWN:
+                    segment, key = comparisons.segments[refs[at]], comparisons.keys[refs[at]]
+                    value = truth[refs[at]] = _truth(segment, key, event.keys, event.present)
                 is_and = ops[k] == AND_LEAF
                 at += 1
                 if ops[k] == PUSH:

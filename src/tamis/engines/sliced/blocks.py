@@ -10,7 +10,6 @@ from tamis.events import Row
 from tamis.kernels.comparisons import EQUAL
 from tamis.kernels.emission import (
     count_listed,
-    count_matrix,
     sort_unless_rising,
     write_listed,
     write_matrix,
@@ -72,21 +71,14 @@ class Blocks:
 
     def match(
         self, batch: Batch, segments: Sequence[Segment], always: Array, rows: Sequence[Row] | None
-    ) -> tuple[Array, Array]:
-        """counts[event], and the handles of all events one behind the other."""
-        counts: list[Array] = []
-        handles: list[Array] = []
+    ) -> Iterator[tuple[Array, Array]]:
+        """For each block counts[event], and the handles of its events one behind the other."""
         for size, block in self._blocks(batch, segments, rows):
             parts = [self._segment(segment, block, size) for segment in segments]
             if len(always):
                 every = np.full(size, len(always), np.int64)
                 parts.append((every, np.tile(always, size)))
-            count, found = _merged(parts, size)
-            counts.append(count)
-            handles.append(found)
-        if not counts:
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        return np.concatenate(counts), np.concatenate(handles)
+            yield _merged(parts, size)
 
     def count(self, batch: Batch, segments: Sequence[Segment], rows: Sequence[Row] | None) -> Array:
         """counts[event] alone."""
@@ -178,23 +170,22 @@ class Blocks:
         counts = np.zeros(EVENTS, np.int64)
         if segment.is_dense:
             matrix = np.zeros((len(segment.handles), WORDS), np.uint64)
-            self._run(segment, block, self._results(matrix=matrix))
-            count_matrix(matrix, counts)
+            self._run(segment, block, self._results(counts=counts, matrix=matrix))
             places = _starts(counts)
-            found = np.empty(int(places[-1]), np.int32)
-            write_matrix(matrix, places[:-1].copy(), found)
-            return counts[:size], segment.handles[found]
-        most = WORDS * len(segment.handles) + 1
-        out = self._results(most=most)
+            found = np.empty(int(places[-1]), segment.handles.dtype)
+            write_matrix(matrix, segment.handles, places[:-1].copy(), found)
+            return counts[:size], found
+        out = self._results(most=WORDS * len(segment.handles) + 1)
         self._run(segment, block, out)
         listed = int(out.size[0])
         segment.is_dense = listed > DENSE * len(segment.handles)
-        count_listed(out.words, out.bits, listed, counts)
+        slots, words, bits = out.slots[:listed], out.words[:listed], out.bits[:listed]
+        count_listed(words, bits, listed, counts)
         places = _starts(counts)
-        found = np.empty(int(places[-1]), np.int32)
-        write_listed(out.slots, out.words, out.bits, listed, places[:-1].copy(), found)
+        found = np.empty(int(places[-1]), segment.handles.dtype)
+        write_listed(slots, words, bits, segment.handles, places[:-1].copy(), found)
         sort_unless_rising(found, places)
-        return counts[:size], segment.handles[found]
+        return counts[:size], found
 
     def _run(self, segment: Segment, block: Block, out: Results) -> None:
         stack = np.empty((segment.depth + 1, SOME, WORDS), np.uint64)
@@ -210,7 +201,7 @@ class Blocks:
             slots=np.empty(most, np.int32),
             words=np.empty(most, np.int8),
             bits=np.empty(most, np.uint64),
-            size=np.zeros(1, np.int64),
+            size=np.zeros(2, np.int64),
             planes=np.zeros((PLANES, WORDS), np.uint64),
             local=self._local,
             live=self._live,

@@ -68,19 +68,19 @@ class SlicedEngine:
         return self._joined(self._blocks.match_one(row, self.segments))
 
     def match_many(self, rows: Sequence[Row]) -> Iterator[Handles]:
-        counts, handles = self.match_batch(batch_of_rows(rows, self._semantics.schema), rows)
-        ends = np.cumsum(counts)
-        for count, end in zip(counts.tolist(), ends.tolist(), strict=True):
-            yield handles[end - count : end]
+        for counts, found in self.match_batch(batch_of_rows(rows, self._semantics.schema), rows):
+            handles = found.astype(np.int64)
+            ends = np.cumsum(counts)
+            for count, end in zip(counts.tolist(), ends.tolist(), strict=True):
+                yield handles[end - count : end]
 
-    def match_batch(self, batch: Batch, rows: Sequence[Row] | None = None) -> tuple[Array, Array]:
-        """counts[event], and the handles of all events one behind the other, ascending in each."""
+    def match_batch(
+        self, batch: Batch, rows: Sequence[Row] | None = None
+    ) -> Iterator[tuple[Array, Array]]:
         self._settle()
-        always = self._joined([])
-        return self._blocks.match(batch, self.segments, always, rows)
+        return self._blocks.match(batch, self.segments, self._joined([]), rows)
 
     def count_batch(self, batch: Batch, rows: Sequence[Row] | None = None) -> Array:
-        """counts[event], without any list of matches."""
         self._settle()
         return self._blocks.count(batch, self.segments, rows) + sum(self._always.values())
 
@@ -125,5 +125,5 @@ class SlicedEngine:
         if always:
             found = [*found, np.array(always, np.int64)]
         if len(found) == 1:
-            return found[0]
-        return np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
+            return found[0].astype(np.int64)
+        return np.sort(np.concatenate(found)).astype(np.int64) if found else np.empty(0, np.int64)

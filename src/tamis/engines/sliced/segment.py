@@ -39,7 +39,10 @@ class Segment:
 
     def __init__(self, items: Sequence[Item], selectivity: Callable[[Array], Array]) -> None:
         items = sorted(items)
-        self.handles: Array = np.array([item.handle for item in items], np.int64)
+        largest = items[-1].handle if items else 0
+        self.handles: Array = np.array(
+            [item.handle for item in items], np.int32 if largest < 2**31 else np.int64
+        )
         self.alive: Array = np.empty(0, np.uint8)  # made when the first one goes
         self.dead = 0
         self.is_dense = False  # whether most subscriptions match some event of a block
