@@ -121,8 +121,7 @@ def as_table(events: Any) -> pa.Table | None:
 def table_rows(table: pa.Table, schema: Schema, *, refuse_unknown: bool) -> list[tuple[Any, ...]]:
     """The rows of a table, in the order of the schema."""
     found = checked_columns(table, schema, refuse_unknown=refuse_unknown)
-    pairs = zip(found, schema.attributes, strict=True)
-    columns = [column_values(column, attribute, table.num_rows) for column, attribute in pairs]
+    columns = [column_values(column, table.num_rows) for column in found]
     return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
 
 
@@ -144,9 +143,24 @@ def _checked(table: pa.Table, attribute: Attribute) -> pa.ChunkedArray | None:
         return None
     if attribute.type.kind is Kind.TIMESTAMP:
         column = column.cast(pa.int64())
+    if attribute.type.kind is Kind.STRING:
+        _check_text(column, attribute)
     if attribute.domain is not None:
         _check_domain(column, attribute)
     return column
+
+
+def _check_text(column: pa.ChunkedArray, attribute: Attribute) -> None:
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        try:
+            column.to_pylist()
+        except UnicodeDecodeError as error:
+            raise EventError(
+                f"column {attribute.name} holds invalid UTF-8: {error.reason}"
+            ) from None
+        raise
 
 
 def plain_type(attribute: Attribute) -> pa.DataType:
@@ -155,14 +169,11 @@ def plain_type(attribute: Attribute) -> pa.DataType:
     return pa.int64() if kind is Kind.TIMESTAMP else _ARROW[kind]
 
 
-def column_values(column: pa.ChunkedArray | None, attribute: Attribute, size: int) -> list[Any]:
+def column_values(column: pa.ChunkedArray | None, size: int) -> list[Any]:
     """The values of one attribute, None where missing."""
     if column is None:
         return [None] * size
-    try:
-        values: list[Any] = column.to_pylist()
-    except UnicodeDecodeError as error:
-        raise EventError(f"column {attribute.name} holds invalid UTF-8: {error.reason}") from None
+    values: list[Any] = column.to_pylist()
     return values
 
 

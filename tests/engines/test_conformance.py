@@ -76,6 +76,7 @@ FINITE_ATOMS = [
     *(f"side {op} 'buy'" for op in ("=", "<>", "<", ">=")),
     *(f"n {op} {c}" for op in ("<", ">=") for c in (-3, 0, 3)),
     "level IN (1, 5)", "NOT level IN (2, 3)", "side IS NULL", "n BETWEEN -1 AND 1",
+    "side LIKE 'other'", "NOT side LIKE 'other'", "side LIKE 'b%'",
 ]  # fmt: skip
 
 
@@ -101,6 +102,18 @@ def test_finite_domains(engine, texts):
     expected = [oracle.match(row).tolist() for row in asked]
     assert [tested.match(row).tolist() for row in asked] == expected
     assert [found.tolist() for found in tested.match_many(asked)] == expected
+
+
+@pytest.mark.parametrize("members", ["1, 1e308 * 10D", "1e308 * 10D - 1e308 * 10D, 2"])
+def test_members_that_cannot_be_written(engine, members):
+    meaning = semantics_of("sql")
+    tested, oracle = make_engine(engine, meaning), make_engine("naive", meaning)
+    for handle, text in enumerate([f"x IN ({members})", f"NOT x IN ({members})"]):
+        expression = parse(text, SCHEMA)
+        tested.add(handle, tested.prepare(expression))
+        oracle.add(handle, expression)
+    for row in delicate_rows():
+        assert tested.match(row).tolist() == oracle.match(row).tolist()
 
 
 def life_of(engine_name, semantics_name):

@@ -211,27 +211,33 @@ def _leaf(
     op: int, refs: Array, width: int, count: int, row_of: Array, rows: Array, values: Array
 ) -> None:
     """Put the rows of predicates in values[*], or combine them with what is there."""
-    for s in range(count):
-        row = row_of[refs[s * width]]
-        if op == PUSH:
+    if op == PUSH:
+        for s in range(count):
+            row, value = rows[row_of[refs[s * width]]], values[s]
             for w in range(WORDS):
-                values[s, w] = rows[row, w]
-        elif op == AND_LEAF:
+                value[w] = row[w]
+    elif op == AND_LEAF:
+        for s in range(count):
+            row, value = rows[row_of[refs[s * width]]], values[s]
             for w in range(WORDS):
-                values[s, w] &= rows[row, w]
-        else:
+                value[w] &= row[w]
+    else:
+        for s in range(count):
+            row, value = rows[row_of[refs[s * width]]], values[s]
             for w in range(WORDS):
-                values[s, w] |= rows[row, w]
+                value[w] |= row[w]
 
 
 @jit
 def _combine(op: int, values: Array, others: Array, count: int) -> None:
     for s in range(count):
-        for w in range(WORDS):
-            if op == AND_TOP:
-                values[s, w] &= others[s, w]
-            else:
-                values[s, w] |= others[s, w]
+        value, other = values[s], others[s]
+        if op == AND_TOP:
+            for w in range(WORDS):
+                value[w] &= other[w]
+        else:
+            for w in range(WORDS):
+                value[w] |= other[w]
 
 
 @jit
@@ -321,6 +327,7 @@ class Event(NamedTuple):
     present: Array  # uint8[attribute]
     truth: Array  # int8[predicate]; UNKNOWN for a comparison that nobody needed yet
     touched: Touched  # equalities and listed predicates that are true
+    complete: bool = False  # nothing is unknown
 
 
 @jit
@@ -343,9 +350,18 @@ def run_one(
         kept = 0
         for k in range(count):
             found[kept] = found[k]
-            kept += alive[found[k]]
+            kept += int(alive[found[k]])
         count = kept
     return count
+
+
+@jit
+def resolve(comparisons: Comparisons, event: Event) -> None:
+    """Find the truth of all comparisons that are unknown."""
+    segments, truth = comparisons.segments, event.truth
+    for k in range(segments.size):
+        if truth[k] == UNKNOWN:
+            truth[k] = _truth(segments[k], comparisons.keys[k], event.keys, event.present)
 
 
 @jit
@@ -371,7 +387,18 @@ def _one_cluster(
         truth[first] = _truth(segments[first], constants[first], keys, present)
     if truth[first] == 0:
         return count
-    for sub in range(start, programs.cluster_subs[cluster + 1]):
+    end = programs.cluster_subs[cluster + 1]
+    if event.complete:
+        at = base + start * width
+        for sub in range(start, end):
+            true = truth[first]
+            for k in range(at + 1, at + width):
+                true &= truth[refs[k]]
+            at += width
+            found[count] = programs.slots[sub]
+            count += int(true)
+        return count
+    for sub in range(start, end):
         at = base + sub * width
         true = 1
         for k in range(at + 1, at + width):
@@ -381,7 +408,7 @@ def _one_cluster(
                 truth[refs[k]] = value
             true &= value
         found[count] = programs.slots[sub]
-        count += true
+        count += int(true)
     return count
 
 
@@ -410,5 +437,5 @@ def _one_formulas(
                     stack[top] = 0  # and then "or"
             stack[top] = stack[top] & value if is_and else stack[top] | value
         found[count] = programs.slots[sub]
-        count += stack[0]
+        count += int(stack[0])
     return count

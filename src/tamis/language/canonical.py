@@ -149,6 +149,16 @@ def _bisect(holds: Callable[[int], bool]) -> int:
 
 
 def _membership(node: ast.In, *, negated: bool) -> Node:
+    infinite = [item for item in node.items if not isinstance(item, ast.Literal)]
+    if infinite:  # constants that cannot be written, compared as they stand
+        known = tuple(item for item in node.items if isinstance(item, ast.Literal))
+        op = "<>" if negated else "="
+        parts: list[Node] = [_comparison(ast.Compare(op, node.operand, i)) for i in infinite]
+        if known:
+            parts.append(_membership(ast.In(node.operand, known), negated=negated))
+        if len(parts) == 1:
+            return parts[0]
+        return ast.And(tuple(parts)) if negated else ast.Or(tuple(parts))
     operand = node.operand.operand if isinstance(node.operand, ast.Cast) else node.operand
     if operand.type in {BOOL, INT}:
         return _discrete_membership(node, operand, negated=negated)

@@ -40,7 +40,7 @@ def batch_of_table(table: pa.Table, semantics: Semantics, *, refuse_unknown: boo
     """The events of a table; errors name the row."""
     schema = semantics.schema
     columns = checked_columns(table, schema, refuse_unknown=refuse_unknown)
-    if semantics.name == "total":
+    if semantics.name == "total" and table.num_rows:
         _refuse_missing(columns, semantics)
     made = []
     for position, attribute in enumerate(schema.attributes):
@@ -83,7 +83,7 @@ def _refuse_missing(columns: list[pa.ChunkedArray | None], semantics: Semantics)
         for column in columns
     ]
     first = min((gap for gap in gaps if gap >= 0), default=-1)
-    if first < 0 or any(column is not None and first >= len(column) for column in columns):
+    if first < 0:
         return
     row = tuple(
         None if column is None or not column[first].is_valid else True for column in columns

@@ -97,6 +97,8 @@ class OrderedLists:
         self._removed = 0  # of those in order
 
     def add(self, segment: int, key: int, predicate: int) -> None:
+        if self._lists.young == len(self._lists.young_ids) > 2 * len(self._places):
+            self._merge()  # most of them are gone again
         young = self._lists.young
         if young == len(self._lists.young_ids):
             self._lists = self._lists._replace(

@@ -77,9 +77,7 @@ class PredicateIndex:
             return new
         home = self._attributes[position]
         match predicate:
-            case ast.Compare(op, _, ast.Literal(constant, _)) if self._keys.has(
-                position
-            ) and _is_plain(predicate):
+            case ast.Compare(op, _, ast.Literal(constant, _)) if self._is_keyed(predicate):
                 self._comparisons.add(position, op, constant, new)
                 home.compared.add(new)
             case _:
@@ -102,9 +100,7 @@ class PredicateIndex:
             return
         home = self._attributes[position]
         match predicate:
-            case ast.Compare(op, _, ast.Literal(constant, _)) if self._keys.has(
-                position
-            ) and _is_plain(predicate):
+            case ast.Compare(op, _, ast.Literal(constant, _)) if self._is_keyed(predicate):
                 self._comparisons.remove(position, op, constant, predicate_id)
                 home.compared.remove(predicate_id)
             case _:
@@ -208,9 +204,18 @@ class PredicateIndex:
             case ast.Compare(op, ast.Attribute(path, _), ast.Literal()):
                 if op == "=":
                     self._equalities[path] += sign
-                self.version += not self._keys.has(self.schema.positions[path])
+                self.version += not self._is_keyed(predicate)
             case _:
                 self.version += 1
+
+    def _is_keyed(self, predicate: Node) -> bool:
+        """Whether a predicate is a comparison of an attribute with a constant that has a key."""
+        match predicate:
+            case ast.Compare(_, ast.Attribute(path, kind), ast.Literal(constant, same)):
+                position = self.schema.positions[path]
+                return kind == same and self._keys.key(position, constant) is not None
+            case _:
+                return False
 
     def _position(self, predicate: Node) -> int | None:
         """The attribute at home with which a predicate is kept, None if it has several."""

@@ -21,7 +21,8 @@ _ALL_BUT_SIGN = np.int64(2**63 - 1)
 
 def double_keys(values: Array) -> Array:
     """The keys of doubles."""
-    bits = (values + 0.0).view(np.int64)
+    with np.errstate(invalid="ignore"):  # a nan may be one that signals
+        bits = (values + 0.0).view(np.int64)
     keys: Array = bits ^ ((bits >> 63) & _ALL_BUT_SIGN)
     keys[np.isnan(values)] = INT64_MAX
     return keys
@@ -65,9 +66,11 @@ class Keys:
         return position in self._whole or position in self._doubles or position in self._places
 
     def key(self, position: int, value: Any) -> int | None:
-        """The key of a value, None for one that has none."""
+        """The key of a value, None for one that has none: a free string, or outside its domain."""
         if position in self._places:
             return self._places[position].get(value)
+        if not self.has(position):
+            return None
         if position in self._doubles:
             return int(double_keys(np.array([value], np.float64))[0])
         return int(value)

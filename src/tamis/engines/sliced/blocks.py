@@ -14,6 +14,7 @@ from tamis.kernels.emission import (
     write_listed,
     write_matrix,
 )
+from tamis.kernels.handles import SPARSE, ascending
 from tamis.kernels.programs import (
     CHUNK,
     PLANES,
@@ -23,6 +24,7 @@ from tamis.kernels.programs import (
     Comparisons,
     Event,
     Results,
+    resolve,
     run,
     run_one,
     work_of,
@@ -65,9 +67,6 @@ class Blocks:
         self._unknown: Array = np.empty(0, np.int32)  # row_of before anything is known
         self._ordered = 0  # comparisons other than equalities
         self._used: Array = _NONE  # attributes with comparisons
-        self._rows: Array = np.zeros((1, WORDS), np.uint64)
-        self._local: Array = np.zeros((CHUNK + SOME, WORDS), np.uint64)
-        self._live: Array = np.zeros(CHUNK + SOME, np.int64)
 
     def match(
         self, batch: Batch, segments: Sequence[Segment], always: Array, rows: Sequence[Row] | None
@@ -103,15 +102,18 @@ class Blocks:
         found.append(equal_predicates(keys, present, lists, self._used))
         ids = np.concatenate(found)
         truth[ids] = 1
-        event = Event(keys, present, truth, Touched(ids, np.array([len(ids)])))
+        complete = self._ordered < sum(map(len, segments))
+        event = Event(keys, present, truth, Touched(ids, np.array([len(ids)])), complete)
+        if complete:
+            resolve(self._comparisons, event)
         return [self._one(segment, event) for segment in segments]
 
     def _one(self, segment: Segment, event: Event) -> Array:
         found = np.empty(len(segment.handles) + 1, np.int32)
         stack = np.empty(segment.depth + 1, np.int8)
         count = run_one(segment.programs, self._comparisons, event, segment.alive, stack, found)
-        handles: Array = segment.handles[np.sort(found[:count])]
-        return handles
+        marks = np.zeros(segment.marks if count * SPARSE > segment.marks else 0, np.uint8)
+        return ascending(found[:count], segment.handles, marks)
 
     # --- truth rows
 
@@ -135,9 +137,8 @@ class Blocks:
         lists, used = self._predicates.comparison_lists(), self._used
         listed = self._classes.of(batch, rows)
         most = 1 + len(used) * MOST_ROWS + self._predicates.size
-        if len(self._rows) < most:
-            self._rows = np.empty((most, WORDS), np.uint64)
-        self._rows[EMPTY] = 0
+        truth = np.empty((most, WORDS), np.uint64)  # of this call: several threads may match
+        truth[EMPTY] = 0
         columns = batch.columns
         shape = len(columns), batch.size
         keys = np.array([column.keys for column in columns], np.int64).reshape(shape)
@@ -151,18 +152,16 @@ class Blocks:
             end = min(start + EVENTS, batch.size)
             row_of = self._unknown.copy()
             touched.size[0] = 0
-            free = comparison_rows(
-                keys[:, start:end], present[:, start:end], used, axes, self._rows
-            )
+            free = comparison_rows(keys[:, start:end], present[:, start:end], used, axes, truth)
             equal_rows(used, lists, axes, row_of, touched)
             for codes, *classes in listed:
                 free = listed_rows(
-                    codes[start:end], (classes[0], classes[1]), self._rows, row_of, free, touched
+                    codes[start:end], (classes[0], classes[1]), truth, row_of, free, touched
                 )
             work = sum(work_of(segment.programs, touched) for segment in segments)
             if work * SEARCH > self._ordered:
                 ordered_rows(used, lists, axes, row_of)
-            yield end - start, Block(self._rows, row_of, axes, touched, _NONE, _NO_STACK)
+            yield end - start, Block(truth, row_of, axes, touched, _NONE, _NO_STACK)
 
     # --- segments
 
@@ -203,8 +202,8 @@ class Blocks:
             bits=np.empty(most, np.uint64),
             size=np.zeros(2, np.int64),
             planes=np.zeros((PLANES, WORDS), np.uint64),
-            local=self._local,
-            live=self._live,
+            local=np.empty((CHUNK + SOME, WORDS), np.uint64),
+            live=np.empty(CHUNK + SOME, np.int64),
         )
 
 

@@ -106,19 +106,23 @@ class SlicedEngine:
         raise KeyError(handle)
 
     def _settle(self) -> None:
-        """Compile what waits; merge segments that are too small or half gone."""
-        last = self.segments[-1] if self.segments else None
-        if not self._young and not (last and last.dead > len(last)):
+        """Compile what waits; merge segments that are too small or half gone.
+
+        What was there stays until the new segment is made.
+        """
+        stale = any(segment.dead > len(segment) for segment in self.segments)
+        if not self._young and not stale:
             return
         items = list(self._young.values())
-        self._young = {}
-        while self.segments and (
-            len(self.segments[-1]) < GROWTH * len(items)
-            or self.segments[-1].dead > len(self.segments[-1])
-        ):
-            items += self.segments.pop().living()
+        kept = [segment for segment in self.segments if segment.dead <= len(segment)]
+        for segment in self.segments:
+            if segment.dead > len(segment):
+                items += segment.living()
+        while kept and len(kept[-1]) < GROWTH * len(items):
+            items += kept.pop().living()
         if items:
-            self.segments.append(Segment(items, self._selectivity.of))
+            kept.append(Segment(items, self._selectivity.of))
+        self.segments, self._young = kept, {}
 
     def _joined(self, found: list[Handles]) -> Handles:
         always = [handle for handle, answer in self._always.items() if answer]

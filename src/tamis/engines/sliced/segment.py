@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tamis.engines.slots import SPREAD
 from tamis.kernels.programs import (
     AND_LEAF,
     AND_TOP,
@@ -43,6 +44,8 @@ class Segment:
         self.handles: Array = np.array(
             [item.handle for item in items], np.int32 if largest < 2**31 else np.int64
         )
+        # How many marks `ascending` needs, 0 where handles are too far apart to mark them all.
+        self.marks = largest + 1 if largest < SPREAD * len(items) else 0
         self.alive: Array = np.empty(0, np.uint8)  # made when the first one goes
         self.dead = 0
         self.is_dense = False  # whether most subscriptions match some event of a block

@@ -36,13 +36,13 @@ class Selectivity:
 def _share(predicate: Node, constants: Mapping[Path, int]) -> float:
     match predicate:
         case ast.Compare("=", ast.Attribute(path, _), ast.Literal()):
-            return EQUALITY / constants.get(path, 1)
+            return EQUALITY / max(1, constants.get(path, 1))
         case ast.Compare("<>", _, ast.Literal()):
             return UNEQUAL
         case ast.Compare(_, _, ast.Literal()):
             return RANGE
         case ast.In(ast.Attribute(path, _), items):
-            return min(SET, len(items) * EQUALITY / constants.get(path, 1))
+            return min(SET, len(items) * EQUALITY / max(1, constants.get(path, 1)))
         case ast.Like() | ast.RLike() | ast.Call():
             return TEST
         case ast.Not():
