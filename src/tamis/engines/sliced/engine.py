@@ -125,7 +125,7 @@ class SlicedEngine:
         self.segments, self._young = kept, {}
 
     def _joined(self, found: list[Handles]) -> Handles:
-        always = [handle for handle, answer in self._always.items() if answer]
+        always = sorted(handle for handle, answer in self._always.items() if answer)
         if always:
             found = [*found, np.array(always, np.int64)]
         if len(found) == 1:

@@ -1,0 +1,127 @@
+"""Matches as tables, against plain lists of ids."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tamis.results import IdColumn, pieces_of, table_of, table_of_counts
+
+WORDS = ["", "a", "é", "日本", "a\nb", "x" * 1000, "0", "NULL"]
+NUMBERS = [0, -1, 2**63 - 1, -(2**63), 7, 2**53 + 1, 10, 11]
+
+
+def handles_of(draw, size):
+    """Ascending handles, with gaps or without."""
+    steps = draw(st.lists(st.sampled_from([1, 1, 1, 2, 1000, 2**33]), min_size=size, max_size=size))
+    return (np.cumsum([0, *steps])[1:] - 1).tolist()
+
+
+@st.composite
+def id_maps(draw):
+    pool = draw(st.sampled_from([WORDS, NUMBERS]))
+    ids = draw(st.lists(st.sampled_from(pool), unique=True, max_size=len(pool)))
+    return dict(zip(handles_of(draw, len(ids)), ids, strict=True))
+
+
+@given(id_maps(), st.data())
+def test_ids_of_handles(ids, data):
+    asked = data.draw(st.lists(st.sampled_from(sorted(ids)), max_size=20)) if ids else []
+    found = IdColumn(ids).take(np.array(asked, np.int64))
+    assert found.to_pylist() == [ids[handle] for handle in asked]
+
+
+def pieces(events, sizes, kind=np.int64):
+    """Events in pieces of some sizes; a piece may be empty."""
+    left = list(events)
+    for size in [*sizes, len(left)]:
+        piece, left = left[:size], left[size:]
+        counts = np.array([len(one) for one in piece], np.int64)
+        yield counts, np.array([handle for one in piece for handle in one], kind)
+
+
+@given(id_maps(), st.data())
+def test_tables(ids, data):
+    lists = st.just([])
+    if ids:
+        lists = st.sets(st.sampled_from(sorted(ids))).map(sorted)
+    events = data.draw(st.lists(lists, max_size=8))
+    first = data.draw(st.sampled_from([0, 5, 2**40]))
+    numbers = range(first, first + len(events))
+    named = [[ids[handle] for handle in one] for one in events]
+    pairs = {
+        "event": [n for n, one in zip(numbers, named, strict=True) for _ in one],
+        "subscription": [name for one in named for name in one],
+    }
+    kind = np.int64 if any(handle >= 2**31 for handle in ids) else np.int32
+    sizes = data.draw(st.lists(st.integers(0, 3), max_size=4))
+    column = IdColumn(ids)
+    for read in (
+        lambda: pieces_of(np.array(one, np.int64) for one in events),
+        lambda: pieces(events, sizes, kind),
+    ):
+        table = table_of(read(), numbers, "lists", column)
+        assert table.to_pydict() == {"event": list(numbers), "subscriptions": named}
+        assert table_of(read(), numbers, "pairs", column).to_pydict() == pairs
+
+
+def kind_of(table, name):
+    """The type of ids, whether they are in lists or codes of a dictionary."""
+    kind = table.schema.field(name).type
+    if pa.types.is_large_list(kind):
+        kind = kind.value_type
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+@pytest.mark.parametrize(
+    ("ids", "kind"),
+    [
+        ({}, pa.string()),
+        ({0: "a", 1: "b"}, pa.string()),
+        ({3: "a", 9: "b"}, pa.string()),
+        ({0: 1, 1: 2}, pa.int64()),
+        ({3: 1, 9: 2}, pa.int64()),
+    ],
+)
+@pytest.mark.parametrize("size", [0, 1, 3])
+def test_the_types_of_the_columns(ids, kind, size):
+    """They do not depend on whether anything matched."""
+    found, column = [np.array(sorted(ids), np.int64)] * size, IdColumn(ids)
+    for output, name in (("pairs", "subscription"), ("lists", "subscriptions")):
+        table = table_of(pieces_of(found), range(size), output, column)
+        assert table.schema.names == ["event", name]
+        assert table.schema.field("event").type == pa.int64()
+        assert kind_of(table, name) == kind
+        assert table.schema == table_of([], [], output, column).schema
+        table.validate(full=True)
+    assert pa.types.is_large_list(table_of([], [], "lists", column).schema.field(1).type)
+
+
+def test_counts():
+    table = table_of_counts(np.array([3, 0, 2]), [7, 8, 2**40])
+    assert table.to_pydict() == {"event": [7, 8, 2**40], "count": [3, 0, 2]}
+    empty = table_of_counts(np.empty(0, np.int64), [])
+    assert empty.schema == table.schema == pa.schema([("event", pa.int64()), ("count", pa.int64())])
+
+
+def test_a_single_handle_with_a_gap_before_it():
+    assert IdColumn({1: "a"}).take(np.array([1, 1])).to_pylist() == ["a", "a"]
+    assert IdColumn({0: "a"}).take(np.array([0, 0])).to_pylist() == ["a", "a"]
+    assert IdColumn({5: 50, 6: 60}).take(np.array([6, 5])).to_pylist() == [60, 50]
+
+
+def test_numbers_of_any_kind():
+    column = IdColumn({0: "a"})
+    for numbers in ([7, 9], (7, 9), np.array([7, 9]), range(7, 11, 2)):
+        found = [(np.array([1, 0]), np.array([0]))]
+        table = table_of(found, numbers, "lists", column)
+        assert table.to_pydict() == {"event": [7, 9], "subscriptions": [["a"], []]}
+        assert table_of(found, numbers, "pairs", column)["event"].to_pylist() == [7]
+
+
+def test_strings_are_not_copied():
+    """A thousand matches of a long id hold it once."""
+    column = IdColumn({0: "x" * 10_000, 1: "y"})
+    found = column.take(np.zeros(1000, np.int64))
+    assert found.nbytes < 50_000
