@@ -3,7 +3,7 @@ r"""Constants as they are written: numbers and strings.
 Numbers follow Spark SQL: ``10`` is a 32-bit integer if it fits and a 64-bit one if not, ``10L`` is
 64 bits wide, ``0.5`` and ``5BD`` are exact decimals, ``5e-1`` and ``0.5D`` are doubles. Strings
 stand in single or double quotes; a quote is doubled or escaped; the escapes are
-``\0 \b \n \r \t \Z \uXXXX \UXXXXXXXX \ooo``; ``\%`` and ``\_`` keep their backslash, for LIKE; any
+``\0 \b \n \r \t \Z \uhhhh \Uhhhhhhhh \ooo``; ``\%`` and ``\_`` keep their backslash, for LIKE; any
 other escaped character stands for itself. ``r'...'`` has no escapes.
 """
 

@@ -1,7 +1,7 @@
 r"""Regular expressions: written for Java, as in Spark SQL, and run by RE2 in linear time.
 
 The two dialects agree on most patterns. Where the same text means something else to RE2, it is
-rewritten here to what Java means (``.``, ``$``, ``\s``, ``\uXXXX``), or refused with the reason if
+rewritten here to what Java means (``.``, ``$``, ``\s``, ``\uhhhh``), or refused with the reason if
 RE2 cannot say it. The differences that remain are listed in ``docs/language.md``.
 """
 

@@ -75,7 +75,7 @@ class Comparisons:
 
     def _key(self, position: int, constant: Any) -> int:
         key = self._keys.key(position, constant)
-        if key is None:  # pragma: no cover - filters are checked against the domain
+        if key is None:  # pragma: no cover - the index brings only those with a key
             raise AssertionError(constant)
         return key
 
