@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.results import IdColumn, pieces_of, table_of, table_of_counts
+from tamis.results import IdColumn, Places, pieces_of, table_of, table_of_counts
 
 WORDS = ["", "a", "é", "日本", "a\nb", "x" * 1000, "0", "NULL"]
 NUMBERS = [0, -1, 2**63 - 1, -(2**63), 7, 2**53 + 1, 10, 11]
@@ -125,3 +125,68 @@ def test_strings_are_not_copied():
     column = IdColumn({0: "x" * 10_000, 1: "y"})
     found = column.take(np.zeros(1000, np.int64))
     assert found.nbytes < 50_000
+
+
+# --- handles and rows
+
+
+@given(
+    st.lists(st.integers(0, 30) | st.integers(0, 2**40), unique=True, max_size=20),
+    st.lists(st.integers(0, 40) | st.integers(0, 2**41), max_size=20),
+    st.booleans(),
+)
+def test_places(handles, others, ascending):
+    handles = sorted(handles) if ascending else handles
+    rows = {handle: row for row, handle in enumerate(handles)}
+    places = Places.of(np.array(handles, np.int64))
+    asked = others + handles
+    found, known = places.rows(np.array(asked, np.int64))
+    known = [True] * len(asked) if known is None else known.tolist()
+    assert known == [handle in rows for handle in asked]
+    assert [row for row, is_known in zip(found.tolist(), known, strict=True) if is_known] == [
+        rows[handle] for handle in asked if handle in rows
+    ]
+    assert places.rows(np.array(handles, np.int64))[1] is None
+    assert places.handles(np.arange(len(handles))).tolist() == handles
+
+
+@pytest.mark.parametrize("first", [0, 5, 2**40])
+def test_places_without_gaps(first):
+    """Handles of 32 bits are asked for too, of which none may be there."""
+    for places in (Places(first, 10), Places.of(np.arange(first, first + 10))):
+        assert places.handles(np.array([0, 9])).tolist() == [first, first + 9]
+        for kind in (np.int32, np.int64):
+            rows, known = places.rows(np.arange(8, dtype=kind))
+            expected = [max(0, first) <= handle < first + 10 for handle in range(8)]
+            assert (known is None) == all(expected)
+            if known is not None:
+                assert known.tolist() == expected
+                assert rows[known].tolist() == [h - first for h in range(8) if expected[h]]
+
+
+@given(id_maps(), st.data())
+def test_subscriptions_that_went_meanwhile_are_left_out(ids, data):
+    """Handles that a column does not know: an engine found them before they went."""
+    gone = st.integers(0, 12).filter(lambda handle: handle not in ids)
+    known = st.sampled_from(sorted(ids)) if ids else gone
+    events = data.draw(st.lists(st.sets(gone | known).map(sorted), max_size=6))
+    left = [[ids[handle] for handle in one if handle in ids] for one in events]
+    column, numbers = IdColumn(ids), range(len(events))
+    table = table_of(pieces(events, [2]), numbers, "lists", column)
+    assert table["subscriptions"].to_pylist() == left
+    table = table_of(pieces(events, [2]), numbers, "pairs", column)
+    assert table["event"].to_pylist() == [n for n in numbers for _ in left[n]]
+    assert table["subscription"].to_pylist() == [name for one in left for name in one]
+    table.validate(full=True)
+    one = [handle for event in events for handle in event]
+    assert column.take(np.array(one, np.int64)).to_pylist() == [ids[h] for h in one if h in ids]
+
+
+def test_a_column_of_an_array():
+    for kind in (pa.string(), pa.large_string()):
+        column = IdColumn(pa.array(["a", "b", "c"], kind))
+        assert column.take(np.array([2, 0])).to_pylist() == ["c", "a"]
+        assert column.none().type.value_type == kind
+    column = IdColumn(pa.array([10, 20, 30]), Places.of(np.array([7, 5, 2**40])))
+    assert column.take(np.array([5, 2**40, 7])).to_pylist() == [20, 30, 10]
+    assert column.none().type == pa.int64()

@@ -5,30 +5,104 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 Array = np.ndarray[Any, Any]
 
+# Rows are looked up in an array over the handles while it has at most this many places a row.
+SPREAD = 8
+
+
+class Places:
+    """Where handles are in a column of something, which has a row for each.
+
+    Handles are distinct and in any order. Without gaps no look-up is needed; with few of them, one
+    in an array over all handles is many times as fast as a search.
+    """
+
+    def __init__(self, first: int, size: int) -> None:
+        """`size` handles from `first` on, in ascending order."""
+        self.size = size
+        self._first = np.int64(first)  # not an int: the handles of an engine may have 32 bits
+        self._handles: Array | None = None
+        self._table: Array | None = None  # rows by handle, -1 for none, and -1 at both ends
+        self._ordered: tuple[Array, Array] | None = None  # handles in ascending order, their rows
+
+    @classmethod
+    def of(cls, handles: Array) -> "Places":
+        """Any handles."""
+        if len(handles) == 0:
+            return cls(0, 0)
+        first, spread = int(handles.min()), int(handles.max()) - int(handles.min()) + 1
+        places = cls(first, len(handles))
+        if spread == len(handles) and bool((handles[1:] > handles[:-1]).all()):
+            return places
+        places._handles = handles
+        if spread <= SPREAD * len(handles):
+            places._table = np.full(spread + 2, -1, np.int32)
+            places._table[handles - (first - 1)] = np.arange(len(handles), dtype=np.int32)
+        else:
+            order = np.argsort(handles)
+            places._ordered = handles[order], order
+        return places
+
+    def handles(self, rows: Array) -> Array:
+        """The handle of each row."""
+        return rows + self._first if self._handles is None else self._handles[rows]
+
+    def rows(self, handles: Array) -> tuple[Array, Array | None]:
+        """The row of each handle, and whether it has one; None if they all have."""
+        if self._ordered is not None:
+            ordered, rows_of = self._ordered
+            places = np.minimum(np.searchsorted(ordered, handles), self.size - 1)
+            known = ordered[places] == handles
+            return rows_of[places], None if known.all() else known
+        if self._table is not None:
+            rows = self._table.take(handles - (self._first - 1), mode="clip")
+            return rows, None if rows.min(initial=0) >= 0 else rows >= 0
+        rows = handles - self._first if self._first else handles
+        if rows.max(initial=-1) < self.size and rows.min(initial=0) >= 0:
+            return rows, None
+        return rows, (rows >= 0) & (rows < self.size)
+
 
 class IdColumn:
-    """The ids of subscriptions, to be looked up by their handles."""
+    """The ids of subscriptions, to be looked up by their handles.
 
-    def __init__(self, ids: Mapping[int, str | int]) -> None:
-        self._handles: Array = np.fromiter(ids, np.int64, len(ids))  # ascending
-        is_whole = bool(ids) and type(next(iter(ids.values()))) is int
-        self._ids = pa.array(ids.values(), pa.int64() if is_whole else pa.string())
-        self._is_dense = len(ids) == 0 or int(self._handles[-1]) == len(ids) - 1
+    It is made of a column of ids and the places of their handles in it, or of a mapping of handles
+    to ids. A handle without an id is left out: its subscription went while it was matched.
+    """
+
+    def __init__(
+        self, ids: Mapping[int, str | int] | pa.Array, places: Places | None = None
+    ) -> None:
+        if isinstance(ids, Mapping):
+            places = Places.of(np.fromiter(ids, np.int64, len(ids)))
+            is_whole = bool(ids) and type(next(iter(ids.values()))) is int
+            ids = pa.array(ids.values(), pa.int64() if is_whole else pa.string())
+        self._ids = ids
+        self._places = Places(0, len(ids)) if places is None else places
 
     def take(self, handles: Array) -> pa.Array:
-        """The ids of handles; strings as codes of a dictionary, so that none is copied."""
-        codes = handles if self._is_dense else np.searchsorted(self._handles, handles)
-        if self._ids.type == pa.int64():
-            return self._ids.take(pa.array(codes))
-        codes = codes.astype(np.int32, copy=False)
-        return pa.DictionaryArray.from_arrays(pa.array(codes), self._ids)
+        """The ids of handles, as codes of a dictionary, so that none is copied."""
+        rows, known = self._places.rows(handles)
+        return self._at(rows if known is None else rows[known])
+
+    def of_piece(self, counts: Array, handles: Array) -> tuple[Array, pa.Array]:
+        """The counts and ids of a piece."""
+        rows, known = self._places.rows(handles)
+        if known is not None:
+            events = np.repeat(np.arange(len(counts)), counts)
+            counts, rows = np.bincount(events[known], minlength=len(counts)), rows[known]
+        return counts, self._at(rows)
 
     def none(self) -> pa.Array:
         """No ids, of the right type."""
-        return self.take(np.empty(0, np.int64))
+        return self._at(np.empty(0, np.int32))
+
+    def _at(self, rows: Array) -> pa.Array:
+        codes = pa.array(rows.astype(np.int32, copy=False))
+        return pa.DictionaryArray.from_arrays(codes, self._ids, safe=False)
 
 
 Piece = tuple[Array, Array]  # counts[event], and the handles of its events one behind the other
@@ -46,17 +120,27 @@ def table_of(
     """A table of pairs or lists."""
     counts: list[Array] = [np.empty(0, np.int64)]
     found: list[pa.Array] = [ids.none()]
-    for count, handles in pieces:
+    for piece in pieces:
+        count, matched = ids.of_piece(*piece)
         counts.append(count)
-        found.append(ids.take(handles))
+        found.append(matched)
     total = np.concatenate(counts)
     if output == "pairs":
-        repeated = np.repeat(np.asarray(numbers, np.int64), total)
-        matched = pa.chunked_array(found)
-        return pa.table({"event": pa.array(repeated), "subscription": matched})
+        events = _repeated(np.asarray(numbers, np.int64), total)
+        return pa.table({"event": events, "subscription": pa.chunked_array(found)})
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(total)])
     lists = pa.LargeListArray.from_arrays(pa.array(ends), pa.concat_arrays(found))
     return pa.table({"event": pa.array(numbers, pa.int64()), "subscriptions": lists})
+
+
+def _repeated(numbers: Array, counts: Array) -> pa.Array:
+    """Each number as often as it counts; Arrow does this twice as fast as numpy."""
+    some = counts > 0
+    if not some.any():
+        return pa.array([], pa.int64())
+    ends = pa.array(np.cumsum(counts[some]))
+    runs = pa.RunEndEncodedArray.from_arrays(ends, pa.array(numbers[some]))
+    return pc.run_end_decode(runs)
 
 
 def table_of_counts(counts: Array, numbers: Sequence[int]) -> pa.Table:
