@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from strategies import DOUBLES, INTS, MOMENTS, SCHEMA, STRINGS, delicate_rows, rows
 from tamis import EventError, Schema
 from tamis.columns import table_rows
-from tamis.predicates.batches import batch_of_rows, batch_of_table, row_of_batch
+from tamis.predicates.batches import batch_of_rows, batch_of_table, rows_of_batch
 from tamis.semantics import NAMES, Semantics
 
 MIXED = Schema(
@@ -44,10 +44,6 @@ def rows_of_table(table, meaning, *, refuse_unknown=False):
     except EventError as error:
         raise error.at(len(found)) from None
     return found
-
-
-def rows_of_batch(batch, schema):
-    return [row_of_batch(batch, event, schema) for event in range(batch.size)]
 
 
 def plain(some):

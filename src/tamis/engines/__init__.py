@@ -11,6 +11,7 @@ from tamis.semantics import Semantics
 
 # Where each engine lives; it is imported when it is first asked for, because numba is heavy.
 ENGINES = {
+    "auto": ("tamis.engines.auto", "AutoEngine"),
     "naive": ("tamis.engines.naive", "NaiveEngine"),
     "sliced": ("tamis.engines.sliced", "SlicedEngine"),
     "counting-list": ("tamis.engines.counting", "ListCounting"),
@@ -23,21 +24,18 @@ ENGINES = {
     "sql-grouped": ("tamis.engines.database", "GroupedEngine"),
 }
 
-# What "auto" takes: the only engine that takes every filter.
-AUTOMATIC = "naive"
-
 
 def make_engine(
     name: str, semantics: Semantics, options: Mapping[str, Any] | None = None
 ) -> Engine:
     """The engine of a name; ``"auto"`` leaves the choice to tamis. `options` are its settings."""
-    choose("engine", name, ["auto", *ENGINES])
-    module, class_name = ENGINES[AUTOMATIC if name == "auto" else name]
+    choose("engine", name, list(ENGINES))
+    module, class_name = ENGINES[name]
     engine_class: type[Engine] = getattr(import_module(module), class_name)
     options = options or {}
     known = [field.name for field in fields(engine_class.options_class)]
     if options and not known:
-        raise OptionError(f"the engine {engine_class.name} has no options")
+        raise OptionError(f"the engine {name} has no options")
     for option in options:
-        choose(f"option of the engine {engine_class.name}", option, known)
+        choose(f"option of the engine {name}", option, known)
     return engine_class(semantics, engine_class.options_class(**options))

@@ -1,6 +1,7 @@
 """What an engine is."""
 
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
@@ -29,7 +30,7 @@ class Engine(Protocol):
     has changed nothing (`CapacityError`: the engine is full).
 
     Implementers: `naive.NaiveEngine`, `conjunctive.ConjunctiveEngine` (counting, tree, database),
-    `diagrammatic.DiagramEngine` (bdd, mbd).
+    `diagrammatic.DiagramEngine` (bdd, mbd), `sliced.SlicedEngine`, `auto.AutoEngine`.
     """
 
     name: str
@@ -56,12 +57,41 @@ class Engine(Protocol):
         """Sizes, for explanations and measurements; all of them 0 when nothing is held."""
 
 
+class Bulk(Protocol):
+    """Many filters that are held all at once, or never.
+
+    Implementers: `sliced.SlicedBulk`, `auto.AutoBulk`.
+    """
+
+    def put(self, handle: int, prepared: Any) -> None:
+        """A prepared filter for a handle; nothing is held yet."""
+
+    def finish(self) -> None:
+        """Do all that takes long; nothing is held yet."""
+
+    def commit(self, replaced: Iterable[int]) -> None:
+        """Hold all, in the place of the filters of the handles that are `replaced`."""
+
+
 @runtime_checkable
 class BatchEngine(Protocol):
-    """An engine that takes many events at once, in columns.
+    """An engine that takes many events at once, in columns, from any number of threads.
 
-    Implementers: `sliced.SlicedEngine`.
+    What matches takes a picture of what is held, and looks at nothing that came or went later:
+    changes and matches do not wait for each other.
+
+    Implementers: `auto.AutoEngine`, `sliced.SlicedEngine`.
     """
+
+    name: str
+    memory: int  # bytes that the matches of one batch may take
+    lock: threading.RLock  # held while anything changes; holding it makes several changes one
+
+    def prepare(self, expression: Expression) -> Any:
+        """As `Engine.prepare`."""
+
+    def bulk(self) -> Bulk:
+        """Begin to add many filters."""
 
     def match_batch(
         self, batch: "Batch", rows: Sequence[Row] | None = None

@@ -1,15 +1,17 @@
 """Ask every filter about every event: slow, short, and the oracle of all other engines."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from tamis.engines.base import Options
 from tamis.events import Row
-from tamis.kernels.handles import Handles
 from tamis.language.expression import Expression
 from tamis.semantics import Semantics
+
+if TYPE_CHECKING:  # numba is heavy, and nothing here needs it
+    from tamis.kernels.handles import Handles
 
 
 class NaiveEngine:
@@ -33,12 +35,27 @@ class NaiveEngine:
         del self._expressions[handle]
         self._conditions.pop(handle, None)
 
-    def match(self, row: Row) -> Handles:
+    def match(self, row: Row) -> "Handles":
         found = sorted(h for h in self._expressions if self._condition(h)(row))
         return np.array(found, np.int64)
 
-    def match_many(self, rows: Sequence[Row]) -> Iterator[Handles]:
+    def match_many(self, rows: Sequence[Row]) -> "Iterator[Handles]":
         return map(self.match, rows)
+
+    def __len__(self) -> int:
+        return len(self._expressions)
+
+    def __contains__(self, handle: int) -> bool:
+        return handle in self._expressions
+
+    def conditions(self) -> list[tuple[int, Callable[[Row], bool]]]:
+        """The filters as functions, by ascending handle."""
+        return [(handle, self._condition(handle)) for handle in sorted(self._expressions)]
+
+    def take_all(self) -> dict[int, Expression]:
+        """All filters, which are gone from here."""
+        taken, self._expressions, self._conditions = self._expressions, {}, {}
+        return taken
 
     def statistics(self) -> dict[str, int]:
         return {"subscriptions": len(self._expressions)}

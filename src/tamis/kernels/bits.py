@@ -5,18 +5,20 @@ from typing import Any
 from numba.core import types
 from numba.extending import intrinsic, overload
 
+from tamis.kernels.jit import Number
+
 EVERY_BIT = 2**64 - 1
 
 
-def count_ones(word: int) -> int:
+def count_ones(word: Number) -> int:
     """How many bits of a word are set."""
     return int(word).bit_count()
 
 
-def first_one(word: int) -> int:
+def first_one(word: Number) -> int:
     """The place of the lowest bit that is set; the word is not 0."""
-    word = int(word)
-    return (word & -word).bit_length() - 1
+    whole = int(word)
+    return (whole & -whole).bit_length() - 1
 
 
 def _instruction(name: str, *more: bool) -> Any:

@@ -4,11 +4,17 @@ from typing import Any
 
 import numpy as np
 
-from tamis.kernels.bits import first_one
+from tamis.kernels.bits import count_ones, first_one
 from tamis.kernels.jit import jit
-from tamis.kernels.slices import WORDS
+from tamis.kernels.lanes import WORDS, put_bits
 
 Array = np.ndarray[Any, Any]
+
+# DIGITS[byte]: the places of its bits that are set, the lowest first, and then 0.
+DIGITS: Array = np.zeros((256, 8), np.uint8)
+for _byte in range(256):
+    _set = [_place for _place in range(8) if _byte >> _place & 1]
+    DIGITS[_byte, : len(_set)] = _set
 
 
 @jit
@@ -66,21 +72,41 @@ def transpose(block: Array) -> None:
 
 
 @jit
-def write_matrix(matrix: Array, names: Array, places: Array, found: Array) -> None:
-    """Write names[slot] for matrix[slot, word] to found[*], each event at its places[event]."""
+def turn(matrix: Array, turned: Array) -> None:
+    """turned[event, slot // 64] = the bits of matrix[slot, word], turned around.
+
+    Writing matches slot by slot would go to 512 places at a time, and wait for memory.
+    """
     block = np.empty(64, np.uint64)
-    for start in range(0, matrix.shape[0], 64):
-        for w in range(WORDS):
+    for w in range(WORDS):
+        for start in range(0, matrix.shape[0], 64):
             _load(matrix, start, w, block)
             transpose(block)
             for b in range(64):
-                left = block[b]
-                place = places[w * 64 + b]
+                turned[w * 64 + b, start >> 6] = block[b]
+
+
+@jit
+def write_turned(turned: Array, first: int, starts: Array, digits: Array, found: Array) -> None:
+    """Write first + slot for each bit of turned[event, *] to found[starts[event]:], event by event.
+
+    Eight slots at a time are written without a branch, and what was not matched is written over;
+    digits is DIGITS.
+    """
+    for e in range(starts.size - 1):
+        place, end = starts[e], starts[e + 1]
+        for n in range(turned.shape[1]):
+            left, base = turned[e, n], first + 64 * n
+            if place + 64 <= end:
+                for k in range(8):
+                    byte = (left >> np.uint64(8 * k)) & np.uint64(255)
+                    put_bits(found, place, byte, digits, base + 8 * k)
+                    place += count_ones(byte)
+            else:
                 while left != 0:
-                    found[place] = names[start + first_one(left)]
+                    found[place] = base + first_one(left)
                     place += 1
                     left &= left - np.uint64(1)
-                places[w * 64 + b] = place
 
 
 @jit

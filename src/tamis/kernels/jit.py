@@ -6,6 +6,7 @@ from typing import Any, TypeVar, cast
 import numba
 
 F = TypeVar("F", bound=Callable[..., Any])
+Number = Any  # a whole number of the machine: an int, or one of numpy's
 
 
 def jit(function: F) -> F:

@@ -63,17 +63,20 @@ def batch_of_rows(rows: Sequence[Row], schema: Schema) -> Batch:
     return Batch(len(rows), tuple(columns))
 
 
-def row_of_batch(batch: Batch, event: int, schema: Schema) -> Row:
-    """One event as a row."""
-    values: list[Any] = []
+def rows_of_batch(batch: Batch, schema: Schema) -> list[Row]:
+    """All events as rows."""
+    columns = []
     for column, attribute in zip(batch.columns, schema.attributes, strict=True):
-        if not column.present[event]:
-            values.append(None)
-        elif column.distinct is not None:
-            values.append(column.distinct[int(column.keys[event])].as_py())
+        if column.distinct is not None:
+            texts = column.distinct.to_pylist() or [None]
+            values = [texts[code] for code in column.keys.tolist()]
         else:
-            values += key_values(attribute, column.keys[event : event + 1])
-    return tuple(values)
+            values = key_values(attribute, column.keys)
+        if not column.present.all():
+            pairs = zip(values, column.present.tolist(), strict=True)
+            values = [value if present else None for value, present in pairs]
+        columns.append(values)
+    return list(zip(*columns, strict=True)) if columns else [()] * batch.size
 
 
 def _refuse_missing(columns: list[pa.ChunkedArray | None], semantics: Semantics) -> None:

@@ -36,13 +36,11 @@ _NUMBER = {op: number for number, op in enumerate(OPERATORS)}
 class Comparisons:
     """The comparisons of all attributes that have keys."""
 
-    def __init__(self, schema: Schema, keys: Keys, *, tables: bool = True) -> None:
+    def __init__(self, schema: Schema, keys: Keys) -> None:
         self._keys = keys
         self._lists = OrderedLists(6 * len(schema))
-        self._tables = FiniteTables([a.domain if tables else None for a in schema.attributes])
+        self._tables = FiniteTables([a.domain for a in schema.attributes])
         self.size = 0
-        self.segments: Array = np.full(64, -1, np.int32)  # predicate -> 6 * attribute + operator
-        self.keys: Array = np.zeros(64, np.int64)  # predicate -> constant
 
     def add(self, position: int, op: str, constant: Any, predicate: int) -> None:
         """Take in a comparison of an attribute."""
@@ -50,15 +48,10 @@ class Comparisons:
         if not self._tables.put(position, _NUMBER[op], key, predicate):
             self._lists.add(6 * position + _NUMBER[op], key, predicate)
         self.size += 1
-        while predicate >= len(self.segments):
-            self.segments = np.concatenate([self.segments, np.full_like(self.segments, -1)])
-            self.keys = np.concatenate([self.keys, np.zeros_like(self.keys)])
-        self.segments[predicate], self.keys[predicate] = 6 * position + _NUMBER[op], key
 
-    def remove(self, position: int, op: str, constant: Any, predicate: int) -> None:
+    def remove(self, position: int, op: str, constant: Any) -> None:
         """Forget a comparison."""
         key = self._key(position, constant)
-        self.segments[predicate] = -1
         if not self._tables.put(position, _NUMBER[op], key, -1):
             self._lists.remove(6 * position + _NUMBER[op], key)
         self.size -= 1
@@ -68,10 +61,6 @@ class Comparisons:
         found = np.empty(self.size + 1, np.int32)
         lists = self._lists.ready()
         return found[: satisfied(keys, present, lists, self._tables.arrays, found)]
-
-    def in_order(self) -> Lists:
-        """All comparisons in order; there must be no tables."""
-        return self._lists.in_order()
 
     def _key(self, position: int, constant: Any) -> int:
         key = self._keys.key(position, constant)
@@ -127,12 +116,6 @@ class OrderedLists:
         lists = self._lists
         size = len(lists.ids)
         if self._removed > size // 2 or lists.young > max(MOST_YOUNG, int(size**0.5)):
-            self._merge()
-        return self._lists
-
-    def in_order(self) -> Lists:
-        """The lists with nothing young among them."""
-        if self._lists.young:
             self._merge()
         return self._lists
 

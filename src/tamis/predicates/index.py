@@ -11,18 +11,15 @@ vectors over predicates have no holes (COUNT, section 3). Predicates are kept by
 * what has several attributes one by one.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from tamis.events import Row
-from tamis.kernels.comparisons import Lists
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.evaluate import compile_tree
-from tamis.names import Path
 from tamis.predicates.comparisons import Comparisons, Ids
 from tamis.predicates.ids import IdPool
 from tamis.predicates.keys import Keys
@@ -39,20 +36,17 @@ TRUE, FALSE, UNDEFINED = 1, 0, -1
 class PredicateIndex:
     """Distinct predicates over one schema, and which of them are true of an event."""
 
-    def __init__(self, schema: Schema, *, tables: bool = True) -> None:
+    def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.ids: dict[Node, int] = {}
         self._uses: dict[int, int] = {}
         self._nodes: dict[int, Node] = {}
         self._pool = IdPool()
         self._keys = Keys(schema)
-        self._comparisons = Comparisons(schema, self._keys, tables=tables)
+        self._comparisons = Comparisons(schema, self._keys)
         self._attributes = [AttributeIndex(n, schema) for n in range(len(schema))]
         self._busy: set[int] = set()  # attributes with predicates other than keyed comparisons
         self._others: dict[int, Callable[[Row], Any]] = {}
-        self._equalities: Counter[Path] = Counter()  # distinct constants, by attribute
-        self.version = 0  # grows when predicates other than keyed comparisons change
-        self.changes = 0  # grows when any predicate comes or goes
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -69,7 +63,6 @@ class PredicateIndex:
             self._uses[known] += 1
             return known
         new = self._pool.take()
-        self._note(predicate, 1)
         self.ids[predicate], self._nodes[new], self._uses[new] = new, predicate, 1
         position = self._position(predicate)
         if position is None:
@@ -91,7 +84,6 @@ class PredicateIndex:
         if self._uses[predicate_id]:
             return
         predicate = self._nodes.pop(predicate_id)
-        self._note(predicate, -1)
         del self._uses[predicate_id], self.ids[predicate]
         self._pool.give_back(predicate_id)
         position = self._position(predicate)
@@ -101,7 +93,7 @@ class PredicateIndex:
         home = self._attributes[position]
         match predicate:
             case ast.Compare(op, _, ast.Literal(constant, _)) if self._is_keyed(predicate):
-                self._comparisons.remove(position, op, constant, predicate_id)
+                self._comparisons.remove(position, op, constant)
                 home.compared.remove(predicate_id)
             case _:
                 home.remove(predicate, predicate_id)
@@ -154,59 +146,6 @@ class PredicateIndex:
         for line, row in zip(answer, rows, strict=True):
             line[:] = self.truth(row)
         return answer
-
-    # --- for engines that take many events at once
-
-    @property
-    def listed(self) -> Iterable[int]:
-        """The attributes with predicates that `comparison_lists` does not hold."""
-        return self._busy
-
-    @property
-    def has_others(self) -> bool:
-        """Whether there are predicates of several attributes."""
-        return bool(self._others)
-
-    def comparison_lists(self) -> Lists:
-        """The keyed comparisons, all of them in order; only without tables."""
-        return self._comparisons.in_order()
-
-    def comparison_arrays(self) -> tuple[Array, Array]:
-        """segments[predicate], -1 where it is no keyed comparison, and keys[predicate]."""
-        size = self.size
-        segments = np.full(size, -1, np.int32)
-        keys = np.zeros(size, np.int64)
-        known = min(size, len(self._comparisons.segments))
-        segments[:known] = self._comparisons.segments[:known]
-        keys[:known] = self._comparisons.keys[:known]
-        return segments, keys
-
-    def keys_of(self, row: Row) -> tuple[Array, Array]:
-        """keys[attribute] and present[attribute] of an event."""
-        return self._keys.row(row)
-
-    def listed_ids(self, position: int, value: Any) -> Ids:
-        """The true predicates of a value, None for a missing one, but for keyed comparisons."""
-        found = list(self._attributes[position].satisfied(value))
-        return np.concatenate(found) if found else np.empty(0, np.int32)
-
-    def other_ids(self, row: Row) -> Ids:
-        """The true predicates of several attributes."""
-        return np.array([i for i, test in self._others.items() if test(row) is True], np.int32)
-
-    def equality_constants(self) -> Mapping[Path, int]:
-        """With how many constants each attribute is compared for equality."""
-        return self._equalities
-
-    def _note(self, predicate: Node, sign: int) -> None:
-        self.changes += 1
-        match predicate:
-            case ast.Compare(op, ast.Attribute(path, _), ast.Literal()):
-                if op == "=":
-                    self._equalities[path] += sign
-                self.version += not self._is_keyed(predicate)
-            case _:
-                self.version += 1
 
     def _is_keyed(self, predicate: Node) -> bool:
         """Whether a predicate is a comparison of an attribute with a constant that has a key."""

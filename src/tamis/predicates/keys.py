@@ -4,6 +4,8 @@ A whole number and a moment are their own keys. A double becomes the number that
 the negative ones turned around; -0.0 is 0.0, and NaN is above everything, as in Spark.
 """
 
+import struct
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -17,6 +19,7 @@ Array = np.ndarray[Any, Any]
 
 _WHOLE = {Kind.INT, Kind.TIMESTAMP, Kind.BOOL}
 _ALL_BUT_SIGN = np.int64(2**63 - 1)
+_DOUBLE, _BITS = struct.Struct("<d"), struct.Struct("<q")
 
 
 def double_keys(values: Array) -> Array:
@@ -26,6 +29,14 @@ def double_keys(values: Array) -> Array:
     keys: Array = bits ^ ((bits >> 63) & _ALL_BUT_SIGN)
     keys[np.isnan(values)] = INT64_MAX
     return keys
+
+
+def double_key(value: float) -> int:
+    """The key of one double."""
+    if value != value:  # noqa: PLR0124 - nan is equal to nothing
+        return INT64_MAX
+    bits: int = _BITS.unpack(_DOUBLE.pack(value + 0.0))[0]
+    return bits if bits >= 0 else bits ^ INT64_MAX
 
 
 def key_values(attribute: Attribute, keys: Array) -> list[Any]:
@@ -74,6 +85,21 @@ class Keys:
         if position in self._doubles:
             return int(double_keys(np.array([value], np.float64))[0])
         return int(value)
+
+    def many(self, position: int, values: Sequence[Any]) -> Array:
+        """The keys of many values of an attribute, which all have one."""
+        if position in self._places:
+            places = self._places[position]
+            return np.array([places[value] for value in values], np.int64)
+        if position in self._doubles:
+            return double_keys(np.array(values, np.float64))
+        return np.array(values, np.int64)
+
+    def of_one(self, position: int) -> Callable[[Any], int]:
+        """A function from a value of an attribute to its key."""
+        if position in self._places:
+            return self._places[position].__getitem__
+        return double_key if position in self._doubles else int
 
     def row(self, row: Row) -> tuple[Array, Array]:
         """keys[attribute] and present[attribute] of an event."""

@@ -1,226 +1,271 @@
-"""From a batch of events to matches, 512 events at a time."""
+"""From events to matches of one segment: 512 events at a time, or one."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import cached_property
+from time import perf_counter
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from tamis.engines.sliced.classes import Passed, RowClasses, Tests, classes_of
+from tamis.engines.sliced.room import Room
 from tamis.engines.sliced.segment import Segment
 from tamis.events import Row
-from tamis.kernels.comparisons import EQUAL
+from tamis.kernels.cuts import KINDS
 from tamis.kernels.emission import (
+    DIGITS,
     count_listed,
     sort_unless_rising,
+    turn,
     write_listed,
-    write_matrix,
+    write_turned,
 )
-from tamis.kernels.handles import SPARSE, ascending
-from tamis.kernels.programs import (
-    CHUNK,
-    PLANES,
-    SOME,
-    UNKNOWN,
-    Block,
-    Comparisons,
+from tamis.kernels.handles import SPARSE
+from tamis.kernels.programs import Output, plan, pour, run
+from tamis.kernels.single import (
     Event,
-    Results,
-    resolve,
-    run,
+    fill_table,
+    in_order,
+    run_clusters,
     run_one,
-    work_of,
-)  # fmt: skip
-from tamis.kernels.slices import (
-    EMPTY,
-    EVENTS,
-    MOST_ROWS,
-    WORDS,
-    Axes,
-    Touched,
-    comparison_rows,
-    equal_predicates,
-    equal_rows,
-    listed_rows,
-    ordered_rows,
-)  # fmt: skip
+    swept,
+    touched_by,
+)
+from tamis.kernels.truth import EVENTS, NO_ROW, finish, make_rows, test_rows
 from tamis.predicates.batches import Batch
-from tamis.predicates.classes import Classes
-from tamis.predicates.index import PredicateIndex
+from tamis.predicates.keys import Keys
 from tamis.schema import Schema
 
 Array = np.ndarray[Any, Any]
 
-DENSE = 2  # words that are not 0, a subscription, from which a matrix is cheaper than a list
-SEARCH = 8  # finding one row by bisection costs as much as passing so many in order
+WINDOW = 16  # blocks whose events are brought into the order of an attribute
+DENSE = 4  # matches of a block, a subscription, from which a matrix is cheaper than lists
 
-_NONE = np.empty(0, np.int64)
-_NO_STACK = np.empty((0, SOME, WORDS), np.uint64)
+MOST_MATCHES = 1 << 26  # of a window: 256 MB
+FEWEST = 64  # events of a window
+
+_NO_MARKS = np.empty(0, np.uint64)
+_NO_TABLE = np.empty(0, np.uint8)
+_TRUE_ROWS = np.array([[0], [1]], np.uint64)  # rows for a single event: false and true
+
+
+class Window:
+    """Some events of a batch as the segment sees them, perhaps in another order."""
+
+    def __init__(self, classes: Array, passed: Sequence[Passed], order: Array | None) -> None:
+        self.size = classes.shape[1]
+        self.order = order
+        self.classes = classes if order is None else np.ascontiguousarray(classes[:, order])
+        self.passed = [
+            part if order is None else part._replace(codes=part.codes[order]) for part in passed
+        ]
+
+    def original(self, start: int, end: int) -> Array | slice:
+        """Which events of the window are those from start to end."""
+        return slice(start, end) if self.order is None else self.order[start:end]
 
 
 class Blocks:
-    """Scratch arrays, and the way of a block through them."""
+    """Evaluates one segment."""
 
-    def __init__(self, predicates: PredicateIndex, schema: Schema) -> None:
-        self._predicates = predicates
-        self._classes = Classes(predicates, schema)
-        self._changes = -1  # of the predicates when they were last looked at
-        self._comparisons = Comparisons(np.empty(0, np.int32), _NONE)
-        self._unknown: Array = np.empty(0, np.int32)  # row_of before anything is known
-        self._ordered = 0  # comparisons other than equalities
-        self._used: Array = _NONE  # attributes with comparisons
+    def __init__(self, segment: Segment, schema: Schema, keys: Keys) -> None:
+        self.segment = segment
+        self._schema = schema
+        self._rows = RowClasses(segment.predicates, segment.used, keys)
+        self._rooms: list[Room] = []  # that nobody uses
+        self._slots: list[tuple[Array, Array]] = []  # room for the slots of one event
+        self._last = 0  # matches of the last event that came alone
+        self._is_dense = False  # whether a block matches most subscriptions several times
+        self._rate = 0.0  # matches an event, of the last events
+        self._spent = (0, 0.0)  # the last events of a batch, and seconds for them
 
-    def match(
-        self, batch: Batch, segments: Sequence[Segment], always: Array, rows: Sequence[Row] | None
-    ) -> Iterator[tuple[Array, Array]]:
-        """For each block counts[event], and the handles of its events one behind the other."""
-        for size, block in self._blocks(batch, segments, rows):
-            parts = [self._segment(segment, block, size) for segment in segments]
-            if len(always):
-                every = np.full(size, len(always), np.int64)
-                parts.append((every, np.tile(always, size)))
-            yield _merged(parts, size)
+    @cached_property
+    def _tests(self) -> Tests:
+        return Tests(self.segment.predicates, self._schema)
 
-    def count(self, batch: Batch, segments: Sequence[Segment], rows: Sequence[Row] | None) -> Array:
-        """counts[event] alone."""
-        counts = [np.zeros(0, np.int64)]
-        for size, block in self._blocks(batch, segments, rows):
-            total = np.zeros(EVENTS, np.int64)
-            for segment in segments:
-                self._run(segment, block, self._results(counts=total))
-            counts.append(total[:size])
-        return np.concatenate(counts)
+    def prepare(self, batch: Batch, rows: Sequence[Row] | None) -> tuple[Array, list[Passed]]:
+        """The classes of a batch and the tests that it passes."""
+        segment = self.segment
+        classes = classes_of(batch, segment.predicates, segment.used)
+        return classes, self._tests.of_batch(batch, rows)
 
-    def match_one(self, row: Row, segments: Sequence[Segment]) -> list[Array]:
-        """The handles of one event, segment by segment."""
-        self._look_at_predicates()
-        predicates = self._predicates
-        keys, present = predicates.keys_of(row)
-        truth = self._unknown.astype(np.int8)
-        lists = predicates.comparison_lists()
-        found = [predicates.listed_ids(n, row[n]) for n in predicates.listed]
-        if predicates.has_others:
-            found.append(predicates.other_ids(row))
-        found.append(equal_predicates(keys, present, lists, self._used))
-        ids = np.concatenate(found)
-        truth[ids] = 1
-        complete = self._ordered < sum(map(len, segments))
-        event = Event(keys, present, truth, Touched(ids, np.array([len(ids)])), complete)
-        if complete:
-            resolve(self._comparisons, event)
-        return [self._one(segment, event) for segment in segments]
+    def window(self, prepared: tuple[Array, list[Passed]], start: int, end: int) -> Window:
+        """The events from start to end; by an attribute if most filters ask for its value."""
+        classes, passed = prepared
+        part = classes[:, start:end]
+        by = self.segment.sorted_by
+        order = None
+        if by is not None and end - start > EVENTS and not self._is_dense:
+            order = np.argsort(part[by], kind="stable")
+        codes = [one._replace(codes=one.codes[start:end]) for one in passed]
+        return Window(np.ascontiguousarray(part), codes, order)
 
-    def _one(self, segment: Segment, event: Event) -> Array:
-        found = np.empty(len(segment.handles) + 1, np.int32)
-        stack = np.empty(segment.depth + 1, np.int8)
-        count = run_one(segment.programs, self._comparisons, event, segment.alive, stack, found)
-        marks = np.zeros(segment.marks if count * SPARSE > segment.marks else 0, np.uint8)
-        return ascending(found[:count], segment.handles, marks)
+    def count(self, window: Window, now: int) -> Array:
+        """counts[event]."""
+        began = perf_counter()
+        found = np.zeros(window.size, np.int64)
+        room = self._room()
+        for start in range(0, window.size, EVENTS):
+            end = min(start + EVENTS, window.size)
+            counts = np.zeros(EVENTS, np.int64)
+            self._block(window, start, end, now, room, room.counting(counts))
+            found[window.original(start, end)] = counts[: end - start]
+        self._rooms.append(room)
+        self._note(window.size, began)
+        return found
 
-    # --- truth rows
+    def match(self, window: Window, now: int) -> tuple[Array, Array]:
+        """counts[event], and the handles of the events one behind the other, ascending."""
+        began, room = perf_counter(), self._room()
+        if self._is_dense:
+            found = self._matrix(window, now, room)
+        else:
+            found = self._lists(window, now, room)
+        self._rooms.append(room)
+        self._note(window.size, began)
+        self._rate = len(found[1]) / max(window.size, 1)
+        self._is_dense = self._rate * EVENTS > DENSE * len(self.segment.handles)
+        return found
 
-    def _look_at_predicates(self) -> None:
-        """What is known of the predicates themselves; made anew when they have changed."""
-        if self._changes == self._predicates.changes:
-            return
-        self._changes = self._predicates.changes
-        segments, keys = self._predicates.comparison_arrays()
-        self._comparisons = Comparisons(segments, keys)
-        ordered = (segments >= 0) & (segments % 6 != EQUAL)
-        self._ordered = int(ordered.sum())
-        self._unknown = np.where(ordered, UNKNOWN, EMPTY).astype(np.int32)
-        self._used = np.unique(segments[segments >= 0] // 6).astype(np.int64)
+    def measured(self) -> float | None:
+        """Seconds for each of the last events of a batch, None before the first."""
+        events, seconds = self._spent
+        return seconds / events if events else None
 
-    def _blocks(
-        self, batch: Batch, segments: Sequence[Segment], rows: Sequence[Row] | None
-    ) -> Iterator[tuple[int, Block]]:
-        """The size of each block and its truth."""
-        self._look_at_predicates()
-        lists, used = self._predicates.comparison_lists(), self._used
-        listed = self._classes.of(batch, rows)
-        most = 1 + len(used) * MOST_ROWS + self._predicates.size
-        truth = np.empty((most, WORDS), np.uint64)  # of this call: several threads may match
-        truth[EMPTY] = 0
-        columns = batch.columns
-        shape = len(columns), batch.size
-        keys = np.array([column.keys for column in columns], np.int64).reshape(shape)
-        present = np.array([column.present for column in columns], np.uint8).reshape(shape)
-        axes = Axes(
-            np.zeros(len(columns), np.int64), np.zeros(len(columns), np.int64),
-            np.zeros((len(columns), EVENTS), np.int64),
+    def match_one(self, row: Row, now: int) -> Array:
+        """The handles of one event, ascending."""
+        segment = self.segment
+        predicates, frame = segment.predicates, segment.frame
+        classes = self._rows.of(row)
+        listed = np.full(predicates.listed, NO_ROW, np.int32)
+        touched = np.empty(len(segment.used) + predicates.listed, np.int32)
+        count = touched_by(classes[0], frame, listed, touched)
+        if predicates.test_attributes:
+            passed = self._tests.of_row(row)
+            listed[passed] = 1
+            touched[count : count + len(passed)] = (predicates.base + passed) * KINDS
+            count += len(passed)
+        named = segment.programs.named
+        event = Event(classes, np.empty(len(named), np.uint8), _TRUE_ROWS, listed)
+        if len(named):
+            fill_table(named, frame, predicates.home, event)
+        stack = np.empty(segment.depth + 1, np.uint64)
+        try:
+            slots, marks = self._slots.pop()
+        except IndexError:
+            slots = np.empty(len(segment.handles) + 1, np.int32)
+            marks = np.zeros(-(-len(segment.handles) // 64), np.uint64)
+        are_many = self._last * SPARSE > len(segment.handles)
+        size = run_one(
+            segment.programs, frame, predicates.home, event, touched[:count], stack,
+            marks if are_many else _NO_MARKS, slots,
         )  # fmt: skip
-        touched = Touched(np.empty(self._predicates.size, np.int32), np.zeros(1, np.int64))
-        for start in range(0, batch.size, EVENTS):
-            end = min(start + EVENTS, batch.size)
-            row_of = self._unknown.copy()
-            touched.size[0] = 0
-            free = comparison_rows(keys[:, start:end], present[:, start:end], used, axes, truth)
-            equal_rows(used, lists, axes, row_of, touched)
-            for codes, *classes in listed:
-                free = listed_rows(
-                    codes[start:end], (classes[0], classes[1]), truth, row_of, free, touched
-                )
-            work = sum(work_of(segment.programs, touched) for segment in segments)
-            if work * SEARCH > self._ordered:
-                ordered_rows(used, lists, axes, row_of)
-            yield end - start, Block(truth, row_of, axes, touched, _NONE, _NO_STACK)
+        if are_many:
+            most = len(segment.handles)
+            found: Array = swept(marks, most, segment.died, now, segment.handles)
+        else:
+            found = in_order(slots[:size], segment.died, now, segment.handles)
+        self._slots.append((slots, marks))
+        self._last = len(found)
+        return found
 
-    # --- segments
+    # --- inside
 
-    def _segment(self, segment: Segment, block: Block, size: int) -> tuple[Array, Array]:
-        counts = np.zeros(EVENTS, np.int64)
-        if segment.is_dense:
-            matrix = np.zeros((len(segment.handles), WORDS), np.uint64)
-            self._run(segment, block, self._results(counts=counts, matrix=matrix))
-            places = _starts(counts)
-            found = np.empty(int(places[-1]), segment.handles.dtype)
-            write_matrix(matrix, segment.handles, places[:-1].copy(), found)
-            return counts[:size], found
-        out = self._results(most=WORDS * len(segment.handles) + 1)
-        self._run(segment, block, out)
-        listed = int(out.size[0])
-        segment.is_dense = listed > DENSE * len(segment.handles)
-        slots, words, bits = out.slots[:listed], out.words[:listed], out.bits[:listed]
-        count_listed(words, bits, listed, counts)
-        places = _starts(counts)
-        found = np.empty(int(places[-1]), segment.handles.dtype)
-        write_listed(slots, words, bits, segment.handles, places[:-1].copy(), found)
-        sort_unless_rising(found, places)
-        return counts[:size], found
+    def _note(self, events: int, began: float) -> None:
+        self._spent = events, perf_counter() - began
 
-    def _run(self, segment: Segment, block: Block, out: Results) -> None:
-        stack = np.empty((segment.depth + 1, SOME, WORDS), np.uint64)
-        whole = block._replace(alive=segment.alive, stack=stack)
-        run(segment.programs, self._comparisons, whole, out)
+    def _room(self) -> Room:
+        try:
+            return self._rooms.pop()
+        except IndexError:
+            return Room(self.segment)
 
-    def _results(
-        self, *, counts: Array | None = None, matrix: Array | None = None, most: int = 0
-    ) -> Results:
-        return Results(
-            counts=_NONE if counts is None else counts,
-            matrix=np.empty((0, WORDS), np.uint64) if matrix is None else matrix,
-            slots=np.empty(most, np.int32),
-            words=np.empty(most, np.int8),
-            bits=np.empty(most, np.uint64),
-            size=np.zeros(2, np.int64),
-            planes=np.zeros((PLANES, WORDS), np.uint64),
-            local=np.empty((CHUNK + SOME, WORDS), np.uint64),
-            live=np.empty(CHUNK + SOME, np.int64),
-        )
+    def _block(
+        self, window: Window, start: int, end: int, now: int, room: Room, out: Output
+    ) -> None:
+        segment, truth, scratch = self.segment, room.truth, room.scratch
+        frame, programs = segment.frame, segment.programs
+        make_rows(
+            window.classes, start, end, segment.used, frame, truth, room.order, room.spare
+        )  # fmt: skip
+        for part in window.passed:
+            test_rows(part.codes[start:end], part.starts, part.numbers, truth)
+        finish(frame, truth)
+        plan(programs, truth, scratch)
+        run(programs, truth, scratch, segment.died, now, out)
+        if scratch.planned[1]:
+            classes = np.ascontiguousarray(window.classes[:, start:end].T)
+            event = Event(classes, _NO_TABLE, truth.rows, truth.listed)
+            run_clusters(
+                programs, frame, segment.predicates.home, event, truth, scratch, segment.died, now,
+                out,
+            )  # fmt: skip
+        if len(out.counts):
+            pour(out)
+
+    def _lists(self, window: Window, now: int, room: Room) -> tuple[Array, Array]:
+        handles = self.segment.handles
+        total = np.zeros(window.size, np.int64)
+        kept = []
+        for start in range(0, window.size, EVENTS):
+            end = min(start + EVENTS, window.size)
+            out = room.listing()
+            self._block(window, start, end, now, room, out)
+            size = int(out.size[0])
+            counts = np.zeros(EVENTS, np.int64)
+            count_listed(out.words, out.bits, size, counts)
+            total[window.original(start, end)] = counts[: end - start]
+            is_last = end == window.size
+            parts = out.slots[:size], out.words[:size], out.bits[:size]
+            kept.append(parts if is_last else tuple(part.copy() for part in parts))
+        starts = _starts(total)
+        found = np.empty(int(starts[-1]), handles.dtype)
+        for number, (slots, words, bits) in enumerate(kept):
+            first = number * EVENTS
+            places = np.zeros(EVENTS, np.int64)
+            mine = starts[:-1][window.original(first, min(first + EVENTS, window.size))]
+            places[: len(mine)] = mine
+            write_listed(slots, words, bits, handles, places, found)
+        sort_unless_rising(found, starts)
+        return total, found
+
+    def _matrix(self, window: Window, now: int, room: Room) -> tuple[Array, Array]:
+        segment = self.segment
+        handles = segment.handles
+        first = int(handles[0]) if segment.is_gapless else 0
+        counts, found = [], []
+        for start in range(0, window.size, EVENTS):
+            end = min(start + EVENTS, window.size)
+            own = np.zeros(EVENTS, np.int64)
+            out = room.filling(own)
+            self._block(window, start, end, now, room, out)
+            starts = _starts(own)
+            mine = recycled(int(starts[-1]))
+            turn(out.matrix, room.turned)
+            write_turned(room.turned, first, starts, DIGITS, mine)
+            if not segment.is_gapless:
+                mine = handles[mine]
+            counts.append(own[: end - start])
+            found.append(mine)
+        if len(found) == 1:
+            return counts[0], found[0]
+        return np.concatenate(counts), np.concatenate(found)
+
+    @property
+    def at_once(self) -> int:
+        """How many events make a window, whose matches are in memory together."""
+        many = self.segment.sorted_by is not None and not self._is_dense
+        most = EVENTS * WINDOW if many else EVENTS
+        return max(FEWEST, min(most, int(MOST_MATCHES / max(self._rate, 1.0))) // 64 * 64)
+
+
+def recycled(size: int) -> Array:
+    """int32[size] from Arrow's pool, which keeps large pieces: new ones cost more than writing."""
+    return np.frombuffer(pa.allocate_buffer(4 * size), np.int32)
 
 
 def _starts(counts: Array) -> Array:
     starts = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=starts[1:])
     return starts
-
-
-def _merged(parts: list[tuple[Array, Array]], size: int) -> tuple[Array, Array]:
-    """The matches of several segments, event by event, in ascending order."""
-    if len(parts) == 1:
-        return parts[0]
-    if not parts:
-        return np.zeros(size, np.int64), np.zeros(0, np.int64)
-    events = np.concatenate([np.repeat(np.arange(size), counts) for counts, _ in parts])
-    handles = np.concatenate([found for _, found in parts])
-    order = np.lexsort((handles, events))
-    total: Array = sum((counts for counts, _ in parts), np.zeros(size, np.int64))
-    return total, handles[order]

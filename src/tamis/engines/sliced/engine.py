@@ -2,132 +2,309 @@
 
 Subscriptions are compiled into segments that never change. New ones wait until an event comes, and
 then become a small segment; small segments are merged into larger ones, so that there are few. What
-goes is marked, and left out at the next merge.
+goes is noted with the time, and left out at the next merge.
+
+Whoever matches takes the segments and the time once, and looks at nothing that came or went later;
+changes wait for each other, but never for a match, nor a match for them.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from tamis.engines.base import Options
+from tamis.engines.pieces import lists_of, merged
+from tamis.engines.resources import Resources
 from tamis.engines.sliced.blocks import Blocks
-from tamis.engines.sliced.forms import ALWAYS, NEVER, Form, form_of
-from tamis.engines.sliced.segment import Item, Segment
-from tamis.engines.sliced.selectivity import Selectivity
+from tamis.engines.sliced.compaction import Compaction, compiled, due
+from tamis.engines.sliced.leaves import Leaves
+from tamis.engines.sliced.material import Material, material_of
+from tamis.engines.sliced.parallel import in_order_of
+from tamis.engines.sliced.reading import Reader
+from tamis.engines.sliced.segment import Segment
 from tamis.events import Row
 from tamis.kernels.handles import Handles
+from tamis.kernels.truth import EVENTS
 from tamis.language.expression import Expression
 from tamis.predicates.batches import Batch, batch_of_rows
-from tamis.predicates.index import PredicateIndex
+from tamis.predicates.keys import Keys
 from tamis.semantics import Semantics
 
 Array = np.ndarray[Any, Any]
 
-GROWTH = 4  # a segment is merged with the one before unless that is this many times larger
+MOST_YOUNG = 1 << 17  # subscriptions that wait to be compiled
+MOST_AT_ONCE = 1 << 12  # subscriptions of a segment that is merged while changes wait
+ALWAYS, NEVER = "1", "0"  # shapes without any predicate
+
+
+class Snapshot(NamedTuple):
+    """What one match looks at."""
+
+    parts: tuple[Blocks, ...]
+    now: int
+    always: Array  # handles of filters that are true of every event, ascending
 
 
 class SlicedEngine:
     """Compiled segments and what waits to be compiled."""
 
     name = "sliced"
-    options_class: ClassVar[type[Options]] = Options
+    options_class: ClassVar[type[Options]] = Resources
 
-    def __init__(self, semantics: Semantics, options: Options) -> None:  # noqa: ARG002 - has none
+    def __init__(self, semantics: Semantics, options: Resources) -> None:
         self._semantics = semantics
-        self.predicates = PredicateIndex(semantics.schema, tables=False)
-        self._selectivity = Selectivity(self.predicates)
-        self._blocks = Blocks(self.predicates, semantics.schema)
-        self._young: dict[int, Item] = {}
+        self._options = options
+        self._reader = Reader(semantics)
+        self._keys = Keys(semantics.schema)
+        self.lock = threading.RLock()  # held while anything changes
+        self._now = 0  # grows with every change
+        self._young: dict[int, Leaves] = {}
         self._always: dict[int, bool] = {}  # filters without any predicate, and their answer
-        self.segments: list[Segment] = []
+        self._true: Array = np.empty(0, np.int64)  # those that are true
+        self._parts: tuple[Blocks, ...] = ()
+        self._is_untidy = False  # segments are to be merged
+        self.memory = options.bytes
+        self._compaction = Compaction(self)
 
     # --- the contract of engines
 
-    def prepare(self, expression: Expression) -> Form:
-        return form_of(expression, self._semantics)
+    def prepare(self, expression: Expression) -> Leaves:
+        return self._reader.leaves(expression)
 
-    def add(self, handle: int, prepared: Form) -> None:
-        if prepared.shape in {ALWAYS, NEVER}:
-            self._always[handle] = prepared.shape == ALWAYS
-            return
-        ids = tuple(map(self.predicates.intern, prepared.predicates))
-        self._young[handle] = Item(handle, prepared.shape, ids)
+    def add(self, handle: int, prepared: Leaves) -> None:
+        with self.lock:
+            self._now += 1
+            if prepared.shape in {ALWAYS, NEVER}:
+                self._always[handle] = prepared.shape == ALWAYS
+                self._note_always()
+                return
+            self._young[handle] = prepared
+            if len(self._young) < MOST_YOUNG:
+                return
+            try:
+                self._settle()
+            except BaseException:
+                del self._young[handle]
+                raise
+        self._tidy()
 
     def remove(self, handle: int) -> None:
-        if self._always.pop(handle, None) is not None:
-            return
-        item = self._young.pop(handle, None)
-        if item is None:
-            item = self._kill(handle)
-        for predicate in item.predicates:
-            self.predicates.release(predicate)
+        with self.lock:
+            self._now += 1
+            self._drop(handle)
+        if self._is_untidy:
+            self._tidy()
+
+    def bulk(self) -> "SlicedBulk":
+        return SlicedBulk(self, self._keys)
 
     def match(self, row: Row) -> Handles:
-        self._settle()
-        return self._joined(self._blocks.match_one(row, self.segments))
+        return self.match_at(self.snapshot(), row)
 
     def match_many(self, rows: Sequence[Row]) -> Iterator[Handles]:
         for counts, found in self.match_batch(batch_of_rows(rows, self._semantics.schema), rows):
-            handles = found.astype(np.int64)
-            ends = np.cumsum(counts)
-            for count, end in zip(counts.tolist(), ends.tolist(), strict=True):
-                yield handles[end - count : end]
+            yield from lists_of(counts, found)
 
     def match_batch(
         self, batch: Batch, rows: Sequence[Row] | None = None
     ) -> Iterator[tuple[Array, Array]]:
-        self._settle()
-        return self._blocks.match(batch, self.segments, self._joined([]), rows)
+        return self.match_batch_at(self.snapshot(), batch, rows)
 
     def count_batch(self, batch: Batch, rows: Sequence[Row] | None = None) -> Array:
-        self._settle()
-        return self._blocks.count(batch, self.segments, rows) + sum(self._always.values())
+        return self.count_batch_at(self.snapshot(), batch, rows)
 
     def statistics(self) -> dict[str, int]:
-        living = sum(map(len, self.segments))
-        return {
-            "subscriptions": living + len(self._young) + len(self._always),
-            "predicates": len(self.predicates),
-            "segments": len(self.segments),
-        }
+        with self.lock:
+            segments = [part.segment for part in self._parts]
+            living = sum(map(len, segments))
+            return {
+                "subscriptions": living + len(self._young) + len(self._always),
+                "segments": len(segments),
+                "bytes": sum(segment.nbytes() for segment in segments),
+            }
+
+    # --- at a moment
+
+    def match_at(self, snapshot: Snapshot, row: Row) -> Handles:
+        """The handles that a row matches."""
+        found = [part.match_one(row, snapshot.now) for part in snapshot.parts]
+        if len(snapshot.always):
+            found.append(snapshot.always)
+        if len(found) == 1:
+            return found[0]
+        return np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
+
+    def match_batch_at(
+        self, snapshot: Snapshot, batch: Batch, rows: Sequence[Row] | None
+    ) -> Iterator[tuple[Array, Array]]:
+        """The matches of a batch, piece by piece."""
+        prepared = [part.prepare(batch, rows) for part in snapshot.parts]
+
+        def match(start: int, end: int) -> tuple[Array, Array]:
+            parts = [
+                part.match(part.window(mine, start, end), snapshot.now)
+                for part, mine in zip(snapshot.parts, prepared, strict=True)
+            ]
+            if len(snapshot.always):
+                every = np.full(end - start, len(snapshot.always), np.int64)
+                parts.append((every, np.tile(snapshot.always, end - start)))
+            return merged(parts, end - start)
+
+        def step() -> int:
+            return min((part.at_once for part in snapshot.parts), default=EVENTS)
+
+        return in_order_of(match, step, batch.size, self._options.threads)
+
+    def count_batch_at(self, snapshot: Snapshot, batch: Batch, rows: Sequence[Row] | None) -> Array:
+        """How many match each event of a batch."""
+        prepared = [part.prepare(batch, rows) for part in snapshot.parts]
+
+        def count(start: int, end: int) -> Array:
+            total = np.full(end - start, len(snapshot.always), np.int64)
+            for part, mine in zip(snapshot.parts, prepared, strict=True):
+                total += part.count(part.window(mine, start, end), snapshot.now)
+            return total
+
+        def step() -> int:
+            return max((part.at_once for part in snapshot.parts), default=EVENTS)
+
+        found = list(in_order_of(count, step, batch.size, self._options.threads))
+        return np.concatenate(found) if found else np.zeros(0, np.int64)
 
     # --- segments
 
-    def _kill(self, handle: int) -> Item:
-        for segment in self.segments:
-            slot = segment.find(handle)
-            if slot >= 0:
-                item = segment.item(slot)
-                segment.kill(slot)
-                if not len(segment):
-                    self.segments.remove(segment)
-                return item
-        raise KeyError(handle)
+    def snapshot(self) -> Snapshot:
+        """What is there now, all of it compiled."""
+        with self.lock:
+            if self._young:
+                self._settle()
+            snapshot = Snapshot(self._parts, self._now, self._true)
+        if self._is_untidy:
+            self._tidy()
+        return snapshot
+
+    @property
+    def segments(self) -> list[Segment]:
+        """The compiled segments, the largest first."""
+        return [part.segment for part in self._parts]
+
+    def compact(self) -> None:
+        """Make one segment of all, without what is gone."""
+        with self.lock:
+            if self._young:
+                self._settle()
+        self._compaction.run(everything=True)
+
+    def whole(self) -> tuple[dict[int, bool], Segment | None]:
+        """All that is held, once it is compact: filters without predicates, and the segment."""
+        with self.lock:
+            segments = self.segments
+            return dict(self._always), segments[0] if segments else None
 
     def _settle(self) -> None:
-        """Compile what waits; merge segments that are too small or half gone.
+        """Compile what waits, with some small segments. What was there stays until that is done."""
+        joined = [s for s in due(self.segments, len(self._young)) if len(s) < MOST_AT_ONCE]
+        materials = [material_of(self._young.items(), self._keys)]
+        made = compiled([*materials, *(segment.material() for segment in joined)], self.memory)
+        self.exchange(joined, made)
+        self._young = {}
+        self._is_untidy = bool(self._compaction.due())
 
-        What was there stays until the new segment is made.
-        """
-        stale = any(segment.dead > len(segment) for segment in self.segments)
-        if not self._young and not stale:
+    def _tidy(self) -> None:
+        """Merge what is to be merged, here or in the background; the lock is not held."""
+        self._is_untidy = False
+        if self._options.background:
+            self._compaction.start()
+        else:
+            self._compaction.run()
+
+    def evaluating(self, segment: Segment) -> Blocks:
+        """A segment with all that its evaluation needs."""
+        return Blocks(segment, self._semantics.schema, self._keys)
+
+    def publish(
+        self, made: Segment | None, always: Mapping[int, bool], replaced: Iterable[int]
+    ) -> None:
+        """Hold what a bulk has compiled, in the place of what some of its handles held."""
+        with self.lock:
+            self._now += 1
+            for handle in replaced:
+                self._drop(handle)
+            self._always |= always
+            self._note_always()
+            if made is not None:
+                self.exchange((), made)
+        self._tidy()
+
+    def exchange(self, old: Sequence[Segment], new: Segment | None) -> None:
+        """Put a segment in the place of some; the lock is held."""
+        parts = [part for part in self._parts if part.segment not in old]
+        if new is not None and len(new):
+            parts.append(self.evaluating(new))
+            parts.sort(key=lambda part: -len(part.segment))
+        self._parts = tuple(parts)
+
+    @property
+    def now(self) -> int:
+        """The time: how many changes there were."""
+        return self._now
+
+    def _drop(self, handle: int) -> None:
+        """What a handle holds goes, now."""
+        if self._young.pop(handle, None) is not None:
             return
-        items = list(self._young.values())
-        kept = [segment for segment in self.segments if segment.dead <= len(segment)]
-        for segment in self.segments:
-            if segment.dead > len(segment):
-                items += segment.living()
-        while kept and len(kept[-1]) < GROWTH * len(items):
-            items += kept.pop().living()
-        if items:
-            kept.append(Segment(items, self._selectivity.of))
-        self.segments, self._young = kept, {}
+        if self._always.pop(handle, None) is not None:
+            self._note_always()
+            return
+        for part in self._parts:
+            segment = part.segment
+            slot = segment.find(handle)
+            if slot >= 0:
+                segment.kill(slot, self._now)
+                if not len(segment):
+                    self.exchange([segment], None)
+                self._is_untidy |= segment.dead > len(segment)
+                return
+        raise KeyError(handle)
 
-    def _joined(self, found: list[Handles]) -> Handles:
-        always = sorted(handle for handle, answer in self._always.items() if answer)
-        if always:
-            found = [*found, np.array(always, np.int64)]
-        if len(found) == 1:
-            return found[0].astype(np.int64)
-        return np.sort(np.concatenate(found)).astype(np.int64) if found else np.empty(0, np.int64)
+    def _note_always(self) -> None:
+        true = sorted(handle for handle, answer in self._always.items() if answer)
+        self._true = np.array(true, np.int64)
+
+
+class SlicedBulk:
+    """Many filters that are compiled aside, and then held all at once."""
+
+    def __init__(self, engine: SlicedEngine, keys: Keys) -> None:
+        self._engine = engine
+        self._keys = keys
+        self._young: dict[int, Leaves] = {}
+        self._always: dict[int, bool] = {}
+        self._materials: list[Material] = []
+        self._made: Segment | None = None
+
+    def put(self, handle: int, prepared: Leaves) -> None:
+        if prepared.shape in {ALWAYS, NEVER}:
+            self._always[handle] = prepared.shape == ALWAYS
+            return
+        self._young[handle] = prepared
+        if len(self._young) >= MOST_YOUNG:
+            self._gather()
+
+    def finish(self) -> None:
+        """Compile, so that all that is left to do is done at once."""
+        if self._young:
+            self._gather()
+        self._made = compiled(self._materials, self._engine.memory)
+        self._materials = []
+
+    def commit(self, replaced: Iterable[int]) -> None:
+        if self._young or self._materials:
+            self.finish()
+        self._engine.publish(self._made, self._always, replaced)
+
+    def _gather(self) -> None:
+        self._materials.append(material_of(self._young.items(), self._keys))
+        self._young = {}

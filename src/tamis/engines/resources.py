@@ -1,0 +1,51 @@
+"""What of the machine an engine may use."""
+
+import os
+from dataclasses import dataclass
+
+from tamis.engines.base import Options
+from tamis.errors import CapacityError, OptionError
+
+MOST_THREADS = 1024
+
+
+@dataclass(frozen=True)
+class Resources(Options):
+    """How much of the machine to use.
+
+    `threads` match a large batch; 0 takes as many as there are processors. With `background`,
+    segments are merged in a thread of their own. `memory` is how many bytes compiling, or the
+    matches of one batch, may take; 0 stands for half of what the machine has.
+    """
+
+    threads: int = 0
+    background: bool = False
+    memory: int = 0
+
+    def __post_init__(self) -> None:
+        if type(self.threads) is not int or not 0 <= self.threads <= MOST_THREADS:
+            raise OptionError(
+                f"threads is a whole number from 0 to {MOST_THREADS}, not {self.threads!r}"
+            )
+        if type(self.background) is not bool:
+            raise OptionError(f"background is True or False, not {self.background!r}")
+        if type(self.memory) is not int or self.memory < 0:
+            raise OptionError(f"memory is a number of bytes, not {self.memory!r}")
+
+    @property
+    def bytes(self) -> int:
+        """The memory that may be used."""
+        return self.memory or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+
+
+def check_memory(needed: int, allowed: int, what: str, advice: str) -> None:
+    """Refuse what needs more memory than is allowed."""
+    if needed > allowed:
+        raise CapacityError(
+            f"{what} needs about {_readable(needed)}, and {_readable(allowed)} are allowed; "
+            f"{advice}, or allow more with options={{'memory': bytes}}"
+        )
+
+
+def _readable(size: int) -> str:
+    return f"{size / 1e9:,.1f} GB" if size >= 1e8 else f"{size / 1e6:,.1f} MB"

@@ -1,0 +1,240 @@
+"""The order of evaluation: shapes, clusters under common predicates, chunks of 64."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tamis.engines.sliced.material import Material, Table
+from tamis.engines.sliced.predicates import Predicates
+from tamis.engines.sliced.shapes import Shape, shape_of
+from tamis.kernels.comparisons import AT_LEAST, BELOW, EQUAL
+from tamis.kernels.cuts import KINDS
+from tamis.kernels.lanes import LANES
+from tamis.kernels.programs import MIXED, Programs
+
+Array = np.ndarray[Any, Any]
+
+# A first predicate that is expected to let less than this share of events through leads to a
+# cluster that only its events find.
+SELECTIVE = 0.02
+NAMED = 4096  # distinct references up to which each has a row of its own in every block
+COMMON = 16  # filters with the same first predicate that are worth chunks of their own
+
+# The share of events that a predicate lets through, by its kind. Equalities divide theirs by the
+# number of constants that the attribute is compared with, tests by the number of tests.
+EQUALITY, SET, TEST, RANGE, OTHER = 0.5, 0.3, 0.5, 0.5, 0.95
+
+
+class Laid(NamedTuple):
+    """The filters of one shape in the order of evaluation."""
+
+    refs: Array  # int32[*]: chunk by chunk, in a chunk column by column
+    places: Array  # int64[filter]: which filter of the table comes at this place
+    chunk_sizes: Array  # int64[chunk]
+    bounds: tuple[int, int, int, int]  # of chunks: access, common, others, the end
+    access: Array  # int32[*]: references of clusters
+    access_chunks: Array  # int64[*]: their first chunks
+    codes: Array  # int64[chunk, leaf]: how its columns compare, -1 where they do not alike
+
+
+def programs_of(material: Material) -> tuple[Programs, Array, Array]:
+    """The programs of all shapes, the handles by slot, and the kinds used of each attribute."""
+    predicates = material.predicates
+    shares = Shares(material)
+    handles = [table.handles for table in material.tables.values()]
+    every = np.concatenate(handles) if handles else np.empty(0, np.int64)
+    order = np.argsort(every, kind="stable")
+    slot_of = np.empty(len(every), np.int32)
+    slot_of[order] = np.arange(len(every), dtype=np.int32)
+    slots, refs, chunk_sizes, access, access_chunks, access_shapes = [], [], [], [], [], []
+    codes: list[Array] = []
+    subs, refs_at, ops_at, bounds = [0], [0], [0], []
+    ops: list[int] = []
+    shapes: list[Shape] = []
+    chunks = start = 0
+    for number, (text, table) in enumerate(material.tables.items()):
+        shape = shape_of(text)
+        laid = lay_out(table, shape, predicates, shares)
+        shapes.append(shape)
+        slots.append(slot_of[start + laid.places])
+        refs.append(laid.refs)
+        chunk_sizes.append(laid.chunk_sizes)
+        codes.append(laid.codes)
+        access.append(laid.access)
+        access_chunks.append(laid.access_chunks + chunks)
+        access_shapes.append(np.full(len(laid.access), number))
+        bounds.append([chunks + bound for bound in laid.bounds])
+        ops += shape.ops
+        ops_at.append(len(ops))
+        start += len(table.handles)
+        subs.append(start)
+        refs_at.append(refs_at[-1] + laid.refs.size)
+        chunks += len(laid.chunk_sizes)
+    refs.append(np.zeros(LANES, np.int32))  # a chunk is read as if it were full
+    every_ref = _joined(refs, np.int32)
+    named = distinct_up_to(every_ref[:-LANES], NAMED)
+    if len(named):
+        every_ref[:-LANES] = np.searchsorted(named, every_ref[:-LANES])
+    leading = _joined(access, np.int32)
+    by_reference = np.argsort(leading, kind="stable")
+    programs = Programs(
+        subs=np.array(subs, np.int64), refs_at=np.array(refs_at[:-1], np.int64),
+        refs=every_ref, named=named, widths=np.array([s.width for s in shapes], np.int32),
+        leads=np.array([s.leads for s in shapes], np.int32), ops_at=np.array(ops_at, np.int64),
+        ops=np.array(ops, np.int8), chunk_subs=_starts(_joined(chunk_sizes, np.int64)),
+        chunk_bounds=np.array(bounds, np.int64).reshape(-1, 4), signatures=signatures_of(codes),
+        access=leading[by_reference], access_chunks=_joined(access_chunks, np.int32)[by_reference],
+        access_shapes=_joined(access_shapes, np.int32)[by_reference],
+        slots=_joined(slots, np.int32),
+    )  # fmt: skip
+    return programs, every[order], shares.masks
+
+
+def lay_out(table: Table, shape: Shape, predicates: Predicates, shares: "Shares") -> Laid:
+    """Order the filters of a shape, cut them into chunks, turn these into columns."""
+    refs = table.refs
+    if shape.leads > 1:
+        leads = refs[:, : shape.leads]
+        ranked = np.argsort(shares.of(leads), axis=1, kind="stable")
+        refs = np.hstack([np.take_along_axis(leads, ranked, axis=1), refs[:, shape.leads :]])
+    group, first = np.full(len(refs), 2), np.zeros(len(refs), np.int64)
+    if shape.leads:
+        first = refs[:, 0].astype(np.int64)
+        _, places, counts = np.unique(first, return_inverse=True, return_counts=True)
+        group[counts[places] >= COMMON] = 1
+        group[(shares.of(first) < SELECTIVE) & shares.findable(first)] = 0
+        first[group == 2] = 0
+    order = np.lexsort((table.handles, first, group))
+    refs, group, first = refs[order], group[order], first[order]
+    heads = np.flatnonzero((np.diff(group, prepend=-1) != 0) | (np.diff(first, prepend=-1) != 0))
+    lengths = np.diff(np.append(heads, len(refs)))
+    pieces = (lengths + LANES - 1) // LANES
+    ends = np.cumsum(pieces)
+    place = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - pieces, pieces)
+    sizes = np.minimum(LANES, np.repeat(lengths, pieces) - place * LANES)
+    starts = np.cumsum(sizes) - sizes
+    under = group[starts]
+    bounds = tuple(int(np.searchsorted(under, number)) for number in range(3))
+    leading = group[heads] == 0
+    return Laid(
+        refs=_by_columns(refs, starts, sizes), places=order, chunk_sizes=sizes,
+        bounds=(bounds[0], bounds[1], bounds[2], len(sizes)),
+        access=first[heads[leading]].astype(np.int32),
+        access_chunks=(ends - pieces)[leading], codes=_codes(refs, starts, predicates),
+    )  # fmt: skip
+
+
+def _by_columns(refs: Array, starts: Array, sizes: Array) -> Array:
+    """The references of each chunk column by column."""
+    found = np.empty(refs.size, np.int32)
+    found[column_places(starts, sizes, refs.shape[1])] = refs
+    return found
+
+
+def column_places(starts: Array, sizes: Array, width: int) -> Array:
+    """Where the references [filter, leaf] of chunks are."""
+    start, size = np.repeat(starts, sizes), np.repeat(sizes, sizes)
+    inside = np.arange(len(start)) - start
+    found: Array = (start * width + inside)[:, None] + size[:, None] * np.arange(width)
+    return found
+
+
+def _codes(refs: Array, starts: Array, predicates: Predicates) -> Array:
+    """Which attribute each column of a chunk compares, and how; -1 if in several ways."""
+    if not len(starts):
+        return np.zeros((0, refs.shape[1]), np.int64)
+    codes = predicates.attributes_of(refs).astype(np.int64) * KINDS + refs % KINDS
+    low = np.minimum.reduceat(codes, starts, axis=0)
+    same = (low == np.maximum.reduceat(codes, starts, axis=0)) & (low >= 0)
+    return np.where(same, low, -1)
+
+
+def signatures_of(codes: list[Array]) -> Array:
+    """A number for each chunk of all shapes: the same for the same codes, MIXED if one is -1."""
+    found, first = [], 0
+    for shape in codes:
+        mixed = (shape < 0).any(axis=1)
+        _, numbers = np.unique(shape, axis=0, return_inverse=True)
+        found.append(np.where(mixed, MIXED, first + numbers.reshape(-1)))
+        first += len(shape)
+    return _joined(found, np.int32)
+
+
+def table_of(programs: Programs, shape: int, handles: Array) -> Table:
+    """The filters of a shape again, with the handles by slot."""
+    first, end = (int(bound) for bound in programs.subs[shape : shape + 2])
+    width = int(programs.widths[shape])
+    chunks = slice(int(programs.chunk_bounds[shape, 0]), int(programs.chunk_bounds[shape, 3]) + 1)
+    bounds = programs.chunk_subs[chunks].astype(np.int64) - first
+    places = column_places(bounds[:-1], np.diff(bounds), width)
+    at = int(programs.refs_at[shape])
+    refs = programs.refs[at : at + (end - first) * width][places]
+    if len(programs.named):
+        refs = programs.named[refs]
+    return Table(handles[programs.slots[first:end]].astype(np.int64), refs)
+
+
+class Shares:
+    """The share of events that a reference is expected to let through."""
+
+    def __init__(self, material: Material) -> None:
+        self._predicates = predicates = material.predicates
+        attributes = len(predicates.cuts)
+        self.masks = np.zeros(attributes, np.int64)
+        equal = np.zeros(predicates.base, np.bool_)
+        for table in material.tables.values():
+            refs = table.refs[table.refs < predicates.base * KINDS]
+            kinds = refs % KINDS
+            owners = predicates.attributes_of(refs)
+            np.bitwise_or.at(self.masks, owners, 1 << kinds.astype(np.int64))
+            equal[refs[kinds == EQUAL] // KINDS] = True
+        owners = predicates.attributes_of(np.flatnonzero(equal) * KINDS)
+        self._constants = np.maximum(np.bincount(owners, minlength=attributes), 1)
+        self._listed = np.full(predicates.listed + 1, OTHER)
+        sets = predicates.in_sets
+        sizes = np.diff(sets.at) * EQUALITY / self._constants[sets.attributes]
+        self._listed[: len(sets.attributes)] = np.minimum(SET, sizes)
+        tests = np.array(predicates.test_attributes, np.int64)
+        alike = np.bincount(tests, minlength=attributes + 1)
+        self._listed[predicates.first_test : predicates.first_out] = TEST / alike[tests]
+
+    def of(self, refs: Array) -> Array:
+        """The expected share of events."""
+        attributes, kinds = self._predicates.attributes_of(refs), refs % KINDS
+        found = np.full(refs.shape, OTHER)
+        ranges = (kinds >= BELOW) & (kinds <= AT_LEAST)
+        found[ranges] = RANGE
+        equal = (kinds == EQUAL) & (attributes >= 0)
+        found[equal] = EQUALITY / self._constants[attributes[equal]]
+        listed = attributes < 0
+        found[listed] = self._listed[refs[listed] // KINDS - self._predicates.base]
+        return found
+
+    def findable(self, refs: Array) -> Array:
+        """Whether the values of events lead to a predicate: equalities, IN and tests."""
+        numbers = refs // KINDS
+        listed = (numbers >= self._predicates.base) & (
+            numbers < self._predicates.base + self._predicates.first_out
+        )
+        found: Array = listed | ((numbers < self._predicates.base) & (refs % KINDS == EQUAL))
+        return found
+
+
+def distinct_up_to(numbers: Array, most: int) -> Array:
+    """The distinct numbers, ascending; none if there are more than `most`."""
+    found: Array = np.empty(0, numbers.dtype)
+    for start in range(0, len(numbers), 1 << 16):  # most often a first part says enough
+        found = np.union1d(found, numbers[start : start + (1 << 16)])
+        if len(found) > most:
+            return found[:0]
+    return found
+
+
+def _joined(arrays: list[Array], kind: type) -> Array:
+    return np.concatenate(arrays).astype(kind) if arrays else np.empty(0, kind)
+
+
+def _starts(sizes: Array) -> Array:
+    starts = np.zeros(len(sizes) + 1, np.int32)
+    np.cumsum(sizes, out=starts[1:])
+    return starts

@@ -1,0 +1,40 @@
+"""Parts of a batch on several threads; the kernels do not hold the interpreter's lock."""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def in_order_of(
+    work: Callable[[int, int], T], step: Callable[[], int], size: int, threads: int
+) -> Iterator[T]:
+    """work(start, end) for all parts of range(size), in their order.
+
+    `step` says how large the next part is. At most one part more than there are threads is done or
+    under way and not yet taken, so that memory is bounded.
+    """
+    threads = threads or len(os.sched_getaffinity(0))
+    if threads == 1 or size <= step():
+        start = 0
+        while start < size:
+            end = min(start + step(), size)
+            yield work(start, end)
+            start = end
+        return
+    with ThreadPoolExecutor(threads, thread_name_prefix="tamis") as pool:
+        waiting: deque[Future[T]] = deque()
+        start = 0
+        try:
+            while start < size or waiting:
+                while start < size and len(waiting) <= threads:
+                    end = min(start + step(), size)
+                    waiting.append(pool.submit(work, start, end))
+                    start = end
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

@@ -1,0 +1,100 @@
+"""Where values lie between the constants that filters compare them with.
+
+The constants of an attribute, its *cuts*, are numbered in their order; attribute a has the cuts
+behind starts[a], which itself is none. A value gets a *class*: 2 * c + 1 if it is equal to cut c,
+else 2 * c for the first cut c above it. So with a cut c a value compares as its class does with
+2 * c + 1, and nothing else of it matters. A missing value has the class MISSING.
+
+A *reference* to a predicate is its cut and its kind in one number of 31 bits. Presence hangs on the
+number starts[a]. Sets and tests have numbers behind all cuts and no kind: they are not compared but
+listed by value.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from tamis.kernels.comparisons import (
+    ABOVE,
+    AT_LEAST,
+    AT_MOST,
+    BELOW,
+    EQUAL,
+    UNEQUAL,
+    first_at_least,
+)
+from tamis.kernels.jit import jit
+
+Array = np.ndarray[Any, Any]
+
+# Kinds of references; the first six are those of comparisons.
+PRESENT, ABSENT = 6, 7
+KINDS = 8
+MISSING = -1
+MOST_CUTS = 2**31 // KINDS
+
+
+@jit
+def key_classes(keys: Array, present: Array, cuts: Array, first: int, classes: Array) -> None:
+    """classes[event] of keys[event], where the cuts are numbered from `first`."""
+    for e in range(keys.size):
+        if present[e]:
+            place = first_at_least(cuts, 0, cuts.size, keys[e])
+            same = place < cuts.size and cuts[place] == keys[e]
+            classes[e] = 2 * (first + place) + same
+        else:
+            classes[e] = MISSING
+
+
+@jit
+def string_class(text: Array, offsets: Array, data: Array, first: int) -> int:
+    """The class of a string in UTF-8; cut k is data[offsets[k]:offsets[k + 1]]."""
+    low, high = 0, offsets.size - 1
+    while low < high:
+        middle = (low + high) // 2
+        if _compare(text, data[offsets[middle] : offsets[middle + 1]]) > 0:
+            low = middle + 1
+        else:
+            high = middle
+    same = low < offsets.size - 1 and _compare(text, data[offsets[low] : offsets[low + 1]]) == 0
+    return 2 * (first + low) + same
+
+
+@jit
+def string_classes(
+    starts: Array, bytes_: Array, offsets: Array, data: Array, first: int, classes: Array
+) -> None:
+    """classes[text] of the strings bytes_[starts[text]:starts[text + 1]]."""
+    for k in range(starts.size - 1):
+        text = bytes_[starts[k] : starts[k + 1]]
+        classes[k] = string_class(text, offsets, data, first)
+
+
+@jit
+def _compare(one: Array, other: Array) -> int:
+    """Below 0, 0 or above 0, as the first is before, equal to or behind the second."""
+    for k in range(min(one.size, other.size)):
+        if one[k] != other[k]:
+            return 1 if one[k] > other[k] else -1
+    return one.size - other.size
+
+
+@jit
+def holds_class(kind: int, value: int, cut: int) -> bool:
+    """Whether a class stands in the relation `kind`, not of sets or tests, to a cut."""
+    if value == MISSING:
+        return kind == ABSENT
+    here = 2 * cut + 1
+    if kind == EQUAL:
+        return value == here
+    if kind == UNEQUAL:
+        return value != here
+    if kind == BELOW:
+        return value < here
+    if kind == AT_MOST:
+        return value <= here
+    if kind == ABOVE:
+        return value > here
+    if kind == AT_LEAST:
+        return value >= here
+    return kind == PRESENT

@@ -1,0 +1,258 @@
+"""A row of 512 bits as one value, so that the compiler keeps it in one or two registers.
+
+numba has no such type, and what LLVM makes of loops over eight words is up to ten times slower
+(a runtime check for overlap, words one by one). Without the compiler a row is an array of 8 words.
+
+``within`` compares 64 numbers with an interval at once; the answer is a word of bits. ``put_bits``
+goes the other way: it writes the numbers of the bits of a byte.
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic, models, overload, register_model
+
+from tamis.kernels.jit import Number
+
+Array = np.ndarray[Any, Any]
+Row = Any  # one value of 512 bits
+
+WORDS = 8
+LANES = 64
+
+_WORD = ir.IntType(64)
+_VECTOR = ir.VectorType(_WORD, WORDS)
+_NUMBERS = ir.VectorType(ir.IntType(32), LANES)
+_PLACES = ir.VectorType(ir.IntType(8), 8)
+_EIGHT = ir.VectorType(ir.IntType(32), 8)
+
+
+class RowType(types.Type):
+    """The type of a row in compiled code."""
+
+    def __init__(self) -> None:
+        super().__init__(name="Row512")
+
+
+ROW = RowType()
+
+
+@register_model(RowType)
+class _RowModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _VECTOR)  # type: ignore[no-untyped-call]  # numba's
+
+
+# --- without the compiler
+
+
+def load(rows: Array, number: Number) -> Row:
+    """Row `number` of rows[row, word]."""
+    return rows[number].copy()
+
+
+def store(rows: Array, number: Number, row: Row) -> None:
+    """Write row `number` of rows[row, word]."""
+    rows[number] = row
+
+
+def nothing() -> Row:
+    """No bit."""
+    return np.zeros(WORDS, np.uint64)
+
+
+def both(one: Row, other: Row) -> Row:
+    """The bits of both."""
+    return one & other
+
+
+def either(one: Row, other: Row) -> Row:
+    """The bits of either."""
+    return one | other
+
+
+def differ(one: Row, other: Row) -> Row:
+    """The bits of one alone."""
+    return one ^ other
+
+
+def some(row: Row) -> bool:
+    """Whether any bit is set."""
+    return bool(row.any())
+
+
+def within(numbers: Array, start: Number, low: Number, span: Number) -> Number:
+    """Bit k: 0 <= numbers[start + k] - low < span, for 64 numbers of 32 bits without a sign."""
+    part = numbers[start : start + LANES].astype(np.int64)
+    held = (part - int(low)) & 0xFFFFFFFF
+    return int.from_bytes(np.packbits(held < int(span), bitorder="little").tobytes(), "little")
+
+
+def put_bits(numbers: Array, start: Number, byte: Number, digits: Array, base: Number) -> None:
+    """Write base + digits[byte, k] to numbers[start + k], for all eight k.
+
+    digits[byte] are the places of its bits that are set, and then anything: what is written for
+    those is to be written over.
+    """
+    numbers[start : start + 8] = digits[byte].astype(np.int64) + int(base)
+
+
+# --- with it
+
+
+def _address(context: Any, builder: Any, kind: Any, array: Any, place: Any, vector: Any) -> Any:
+    data = context.make_array(kind)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [place]), vector.as_pointer())
+
+
+def _place(context: Any, builder: Any, number: Any, kind: Any, width: int) -> Any:
+    whole = context.cast(builder, number, kind, types.int64)
+    return builder.mul(whole, ir.Constant(_WORD, width))
+
+
+@intrinsic
+def _load(_typing: Any, rows: Any, number: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = _place(context, builder, arguments[1], signature.args[1], WORDS)
+        kind = signature.args[0]
+        found = builder.load(_address(context, builder, kind, arguments[0], place, _VECTOR))
+        found.align = 8  # rows need not start at a multiple of their size
+        return found
+
+    return ROW(rows, number), generate
+
+
+@intrinsic
+def _store(_typing: Any, rows: Any, number: Any, row: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = _place(context, builder, arguments[1], signature.args[1], WORDS)
+        kind = signature.args[0]
+        address = _address(context, builder, kind, arguments[0], place, _VECTOR)
+        builder.store(arguments[2], address).align = 8
+        return context.get_dummy_value()
+
+    return types.void(rows, number, row), generate
+
+
+@intrinsic
+def _nothing(_typing: Any) -> Any:
+    def generate(_context: Any, _builder: Any, _signature: Any, _arguments: Any) -> Any:
+        return ir.Constant(_VECTOR, [0] * WORDS)
+
+    return ROW(), generate
+
+
+def _operation(name: str) -> Any:
+    @intrinsic
+    def call(_typing: Any, one: Any, other: Any) -> Any:
+        def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            return getattr(builder, name)(*arguments)
+
+        return ROW(one, other), generate
+
+    return call
+
+
+_both, _either, _differ = _operation("and_"), _operation("or_"), _operation("xor")
+
+
+@intrinsic
+def _some(_typing: Any, row: Any) -> Any:
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        words = builder.icmp_unsigned("!=", arguments[0], ir.Constant(_VECTOR, [0] * WORDS))
+        byte = builder.bitcast(words, ir.IntType(8))
+        return builder.icmp_unsigned("!=", byte, ir.Constant(ir.IntType(8), 0))
+
+    return types.boolean(row), generate
+
+
+@intrinsic
+def _within(_typing: Any, numbers: Any, start: Any, low: Any, span: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kinds = signature.args
+        place = _place(context, builder, arguments[1], kinds[1], 1)
+        found = builder.load(_address(context, builder, kinds[0], arguments[0], place, _NUMBERS))
+        found.align = 4
+        low, span = (
+            _spread(builder, context.cast(builder, arguments[k], kinds[k], types.uint32), _NUMBERS)
+            for k in (2, 3)
+        )
+        inside = builder.icmp_unsigned("<", builder.sub(found, low), span)
+        return builder.bitcast(inside, _WORD)
+
+    return types.uint64(numbers, start, low, span), generate
+
+
+@intrinsic
+def _put_bits(_typing: Any, numbers: Any, start: Any, byte: Any, digits: Any, base: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kinds = signature.args
+        row = _place(context, builder, arguments[2], kinds[2], 8)
+        bits = builder.load(_address(context, builder, kinds[3], arguments[3], row, _PLACES))
+        bits.align = 1
+        first = _spread(builder, context.cast(builder, arguments[4], kinds[4], types.int32), _EIGHT)
+        found = builder.add(builder.zext(bits, _EIGHT), first)
+        place = _place(context, builder, arguments[1], kinds[1], 1)
+        address = _address(context, builder, kinds[0], arguments[0], place, _EIGHT)
+        builder.store(found, address).align = 4
+        return context.get_dummy_value()
+
+    return types.void(numbers, start, byte, digits, base), generate
+
+
+def _spread(builder: Any, number: Any, kind: Any) -> Any:
+    """A vector of the same number everywhere."""
+    nothing_yet = ir.Constant(kind, ir.Undefined)
+    single = builder.insert_element(nothing_yet, number, ir.Constant(ir.IntType(32), 0))
+    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), kind.count), [0] * kind.count)
+    return builder.shuffle_vector(single, nothing_yet, everywhere)
+
+
+# numba gives the intrinsics another signature than they are written with.
+
+
+@overload(load, strict=False)
+def _compiled_load(rows: Any, number: Any) -> Any:  # noqa: ARG001 - numba looks at the types
+    return lambda rows, number: _load(rows, number)  # type: ignore[call-arg]  # numba adds one
+
+
+@overload(store, strict=False)
+def _compiled_store(rows: Any, number: Any, row: Any) -> Any:  # noqa: ARG001 - as above
+    return lambda rows, number, row: _store(rows, number, row)  # type: ignore[call-arg]  # numba adds one
+
+
+@overload(nothing, strict=False)
+def _compiled_nothing() -> Any:
+    return lambda: _nothing()  # type: ignore[call-arg]  # numba adds one
+
+
+@overload(both, strict=False)
+def _compiled_both(one: Any, other: Any) -> Any:  # noqa: ARG001 - as above
+    return lambda one, other: _both(one, other)
+
+
+@overload(either, strict=False)
+def _compiled_either(one: Any, other: Any) -> Any:  # noqa: ARG001 - as above
+    return lambda one, other: _either(one, other)
+
+
+@overload(differ, strict=False)
+def _compiled_differ(one: Any, other: Any) -> Any:  # noqa: ARG001 - as above
+    return lambda one, other: _differ(one, other)
+
+
+@overload(some, strict=False)
+def _compiled_some(row: Any) -> Any:  # noqa: ARG001 - as above
+    return lambda row: _some(row)  # type: ignore[call-arg]  # numba adds one
+
+
+@overload(within, strict=False)
+def _compiled_within(numbers: Any, start: Any, low: Any, span: Any) -> Any:  # noqa: ARG001 - as above
+    return lambda numbers, start, low, span: _within(numbers, start, low, span)  # type: ignore[call-arg]  # numba adds one
+
+
+@overload(put_bits, strict=False)
+def _compiled_put_bits(numbers: Any, start: Any, byte: Any, digits: Any, base: Any) -> Any:  # noqa: ARG001 - as above
+    return lambda numbers, start, byte, digits, base: _put_bits(numbers, start, byte, digits, base)  # type: ignore[call-arg]  # numba adds one

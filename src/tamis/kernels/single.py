@@ -1,0 +1,447 @@
+"""Single events against the same programs: 64 subscriptions at once, a bit a subscription.
+
+Where a column of a chunk compares one attribute in one way, the true ones are an interval of
+references, found by one comparison of 64 numbers. Where there are few references, the truth of all
+is written to a table first. Otherwise each reference is asked.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tamis.kernels.bits import count_ones, first_one
+from tamis.kernels.comparisons import (
+    ABOVE,
+    AT_LEAST,
+    AT_MOST,
+    BELOW,
+    EQUAL,
+    UNEQUAL,
+    first_at_least,
+)
+from tamis.kernels.cuts import ABSENT, KINDS, MISSING, PRESENT, holds_class, string_class
+from tamis.kernels.jit import Number, jit
+from tamis.kernels.lanes import LANES, WORDS, within
+from tamis.kernels.programs import (
+    AND_LEAF,
+    AND_TOP,
+    MIXED,
+    OR_LEAF,
+    PUSH,
+    Output,
+    Programs,
+    Scratch,
+    cluster_end,
+)  # fmt: skip
+from tamis.kernels.truth import NO_ROW, SETS, Frame, Truth
+
+Array = np.ndarray[Any, Any]
+
+
+class Home(NamedTuple):
+    """Whose a number is; numbers of attributes start at multiples of 2**shift."""
+
+    attributes: Array  # int32[number >> shift]
+    shift: Number
+
+
+class Event(NamedTuple):
+    """The truth of single events; with a table, of one."""
+
+    classes: Array  # int32[event, attribute]
+    table: Array  # uint8[named reference]; empty where there are too many
+    rows: Array  # uint64[row, word]: of sets and tests
+    listed: Array  # int32[set or test]: its row, NO_ROW for what is usual
+
+
+@jit
+def fill_table(named: Array, frame: Frame, home: Home, event: Event) -> None:
+    """event.table[place] = the truth of named[place], of event 0; these are ascending."""
+    classes, table, starts = event.classes[0], event.table, frame.starts
+    a, base = 0, frame.starts[frame.masks.size]
+    for place in range(named.size):
+        number = named[place] // KINDS
+        if number >= base:
+            table[place] = _is_true(
+                named[place], 0, classes, starts, frame.absent_from, event.rows, event.listed,
+                home.attributes, home.shift,
+            )  # fmt: skip
+            continue
+        while starts[a + 1] <= number:
+            a += 1
+        table[place] = holds_class(named[place] % KINDS, classes[a], number)
+
+
+@jit
+def row_classes(
+    keys: Array, present: Array, texts: Array, ends: Array, used: Array, starts: Array,
+    cut_keys: Array, cut_at: Array, cut_offsets: Array, cut_data: Array, classes: Array,
+) -> None:  # fmt: skip
+    """classes[attribute] of one event.
+
+    keys[attribute] where present[attribute] is 1; 2 for a string, which is the next of texts[*],
+    up to its ends[*]. The cuts of attribute a are those from cut_at[0, a] to cut_at[1, a], in
+    cut_keys, or of strings, the offsets of these in cut_data.
+    """
+    classes[:] = MISSING
+    text = begin = 0
+    for a in used:
+        if present[a] == 1:
+            part = cut_keys[cut_at[0, a] : cut_at[1, a]]
+            place = first_at_least(part, 0, part.size, keys[a])
+            same = place < part.size and part[place] == keys[a]
+            classes[a] = 2 * (starts[a] + 1 + place) + same
+        elif present[a] == 2:
+            offsets = cut_offsets[cut_at[0, a] : cut_at[1, a]]
+            classes[a] = string_class(texts[begin : ends[text]], offsets, cut_data, starts[a] + 1)
+            begin = ends[text]
+            text += 1
+
+
+@jit
+def touched_by(classes: Array, frame: Frame, listed: Array, touched: Array) -> Number:
+    """The equalities and sets that one event makes true; how many references.
+
+    `listed` is set for the sets with its values: to row 1, or to 0 where it must not be in one.
+    """
+    base = frame.starts[frame.masks.size]
+    count = 0
+    for a in range(frame.masks.size):
+        if classes[a] == MISSING or not classes[a] & 1:
+            continue
+        cut = classes[a] >> 1
+        if frame.masks[a] & (1 << EQUAL):
+            touched[count] = cut * KINDS + EQUAL
+            count += 1
+        if frame.masks[a] & SETS:
+            size = frame.set_cuts.size
+            place = first_at_least(frame.set_cuts, 0, size, cut)
+            if place < size and frame.set_cuts[place] == cut:
+                for k in range(frame.set_at[place], frame.set_at[place + 1]):
+                    number = frame.set_numbers[k]
+                    positive = number < frame.absent_from[0]
+                    listed[number] = int(positive)
+                    touched[count] = (base + number) * KINDS
+                    count += positive
+    return count
+
+
+@jit
+def _interval(
+    kind: Number, value: Number, start: Number, end: Number
+) -> tuple[Number, Number, bool]:
+    """The numbers from start to end whose `kind` is true of a class, or (if True) is not."""
+    if value == MISSING:
+        return start, end if kind == ABSENT else start, False
+    if kind == EQUAL or kind == UNEQUAL:
+        return value >> 1, (value >> 1) + (value & 1), kind == UNEQUAL
+    if kind == BELOW:
+        return (value + 1) >> 1, end, False
+    if kind == AT_MOST:
+        return value >> 1, end, False
+    if kind == ABOVE:
+        return start, value >> 1, False
+    if kind == AT_LEAST:
+        return start, (value + 1) >> 1, False
+    return start, end if kind == PRESENT else start, False
+
+
+@jit
+def _is_true(
+    ref: Number, e: Number, classes: Array, starts: Array, absent_from: Array, rows: Array,
+    listed: Array, homes: Array, shift: Number,
+) -> bool:  # fmt: skip
+    number = ref // KINDS
+    base = starts[starts.size - 1]
+    if number < base:
+        return holds_class(ref % KINDS, classes[homes[number >> shift]], number)
+    row = listed[number - base]
+    if row != NO_ROW:
+        return bool((rows[row, e >> 6] >> np.uint64(e & 63)) & np.uint64(1))
+    for a in range(absent_from.size - 1):
+        if absent_from[a] <= number - base < absent_from[a + 1]:
+            return bool(classes[a] != MISSING)
+    return False
+
+
+@jit
+def _intervals(
+    refs: Array, at: Number, count: Number, first: Number,
+    width: Number, classes: Array, starts: Array,
+    homes: Array, shift: Number, intervals: Array,
+) -> None:  # fmt: skip
+    """intervals[k] = where the references of column k are true, and whether outside of it."""
+    for k in range(first, width):
+        ref = refs[at + k * count]
+        a = homes[(ref // KINDS) >> shift]
+        low, high, negative = _interval(ref % KINDS, np.int64(classes[a]), starts[a], starts[a + 1])
+        intervals[k, 0], intervals[k, 1] = low * KINDS, max(high - low, 0) * KINDS
+        intervals[k, 2] = negative
+
+
+@jit
+def _alike(
+    refs: Array, at: Number, count: Number, first: Number, leads: Number, intervals: Array
+) -> Number:
+    """Bit i: the leads of member i of a chunk, from `first` on, are all true."""
+    found = ~np.uint64(0) >> np.uint64(LANES - count)
+    for k in range(first, leads):
+        inside = within(refs, at + k * count, intervals[k, 0], intervals[k, 1])
+        found &= ~inside if intervals[k, 2] else inside
+        if found == 0:
+            break
+    return found
+
+
+@jit
+def _looked_up(refs: Array, at: Number, count: Number, table: Array) -> Number:
+    """Bit i: refs[at + i] is true by a table."""
+    part, found = refs[at : at + count], np.uint64(0)
+    for i in range(part.size):
+        found |= np.uint64(table[np.uint32(part[i])]) << np.uint64(i)
+    return found
+
+
+@jit
+def _asked(
+    refs: Array, at: Number, count: Number, e: Number, classes: Array, starts: Array,
+    absent_from: Array, rows: Array, listed: Array, homes: Array, shift: Number,
+) -> Number:  # fmt: skip
+    """Bit i: refs[at + i] is true of the event."""
+    part, found = refs[at : at + count], np.uint64(0)
+    for i in range(part.size):
+        true = _is_true(
+            part[i], e, classes, starts, absent_from, rows, listed, homes, shift
+        )  # fmt: skip
+        found |= np.uint64(true) << np.uint64(i)
+    return found
+
+
+@jit
+def _operate(
+    found: Number, columns: Array, leads: Number, ops: Array, begin: Number, end: Number,
+    stack: Array,
+) -> Number:  # fmt: skip
+    """Bit i: member i is true, where the leads are for `found` and leaf k is for columns[k]."""
+    top = -1
+    if leads:
+        top = 0
+        stack[0] = found
+    k = leads
+    for place in range(begin, end):
+        op = ops[place]
+        if op == PUSH:
+            top += 1
+            stack[top] = columns[k]
+        elif op == AND_LEAF:
+            stack[top] &= columns[k]
+        elif op == OR_LEAF:
+            stack[top] |= columns[k]
+        else:
+            top -= 1
+            if op == AND_TOP:
+                stack[top] &= stack[top + 1]
+            else:
+                stack[top] |= stack[top + 1]
+        k += op <= OR_LEAF
+    return stack[0]
+
+
+@jit
+def run_one(
+    programs: Programs, frame: Frame, home: Home, event: Event, touched: Array, stack: Array,
+    marks: Array, found: Array,
+) -> Number:  # fmt: skip
+    """Write the slots that are true of event 0 to found[*]; how many.
+
+    If there are marks[slot // 64], they are set instead.
+    """
+    count = 0
+    for shape in range(programs.widths.size):
+        common, other, end = programs.chunk_bounds[shape, 1:4]
+        if common < other:
+            count = _chunks(programs, frame, home, event, shape, common, other, 0, True, stack,
+                            marks, found, count)  # fmt: skip
+        if other < end:
+            count = _chunks(programs, frame, home, event, shape, other, end, 0, False, stack,
+                            marks, found, count)  # fmt: skip
+    size = programs.access.size
+    for ref in touched[: touched.size if size else 0]:
+        place = first_at_least(programs.access, 0, size, ref)
+        while place < size and programs.access[place] == ref:
+            first, shape = programs.access_chunks[place], programs.access_shapes[place]
+            behind = cluster_end(first, shape, programs)
+            count = _chunks(programs, frame, home, event, shape, first, behind, 1, False, stack,
+                            marks, found, count)  # fmt: skip
+            place += 1
+    return count
+
+
+@jit
+def _chunks(
+    programs: Programs, frame: Frame, home: Home, event: Event, shape: Number, first: Number,
+    end: Number, skip: Number, common: bool, stack: Array, marks: Array, found: Array,
+    count: Number,
+) -> Number:  # fmt: skip
+    """The true members of some chunks of a shape, which may have their first lead in common."""
+    refs, chunk_subs, slots, ops = programs.refs, programs.chunk_subs, programs.slots, programs.ops
+    signatures = programs.signatures
+    width, leads = np.int64(programs.widths[shape]), np.int64(programs.leads[shape])
+    base = programs.refs_at[shape] - programs.subs[shape] * width
+    begin, behind = programs.ops_at[shape], programs.ops_at[shape + 1]
+    classes, table, rows, listed = event.classes[0], event.table, event.rows, event.listed
+    starts, absent_from, homes, shift = frame.starts, frame.absent_from, home.attributes, home.shift
+    intervals, columns = np.empty((width, 3), np.int64), np.empty(width, np.uint64)
+    signature = MIXED
+    for chunk in range(first, end):
+        sub = np.int64(chunk_subs[chunk])
+        size = chunk_subs[chunk + 1] - sub
+        at = base + sub * width
+        skipped = skip
+        if common:
+            if table.size:
+                true = table[refs[at]] != 0
+            else:
+                true = _is_true(
+                    refs[at], 0, classes, starts, absent_from, rows, listed, homes, shift
+                )  # fmt: skip
+            if not true:
+                continue
+            skipped = 1
+        left = ~np.uint64(0) >> np.uint64(LANES - size)
+        if signatures[chunk] != MIXED and table.size == 0:
+            if signatures[chunk] != signature:
+                signature = signatures[chunk]
+                _intervals(refs, at, size, 0, width, classes, starts, homes, shift, intervals)
+            left = _alike(refs, at, size, skipped, leads, intervals)
+        else:
+            for k in range(skipped, leads):
+                if table.size:
+                    left &= _looked_up(refs, at + k * size, size, table)
+                else:
+                    left &= _asked(
+                        refs, at + k * size, size, 0, classes, starts, absent_from, rows, listed,
+                        homes, shift,
+                    )  # fmt: skip
+                if left == 0:
+                    break
+        if leads < width and left != 0:
+            everyone = ~np.uint64(0) >> np.uint64(LANES - size)
+            for k in range(leads, width):
+                if table.size:
+                    columns[k] = _looked_up(refs, at + k * size, size, table)
+                else:
+                    columns[k] = everyone & _asked(
+                        refs, at + k * size, size, 0, classes, starts, absent_from, rows, listed,
+                        homes, shift,
+                    )  # fmt: skip
+            left = _operate(left, columns, leads, ops, begin, behind, stack)
+        own = slots[sub:]
+        if marks.size:
+            while left != 0:
+                slot = own[first_one(left)]
+                marks[slot >> 6] |= np.uint64(1) << np.uint64(slot & 63)
+                left &= left - np.uint64(1)
+            continue
+        while left != 0:
+            found[count] = own[first_one(left)]
+            count += 1
+            left &= left - np.uint64(1)
+    return count
+
+
+@jit
+def in_order(slots: Array, died: Array, now: Number, handles: Array) -> Array:
+    """handles[slot] of those that are not gone, ascending; the slots are sorted."""
+    slots.sort()
+    found = np.empty(slots.size, np.int64)
+    count = 0
+    for slot in slots:
+        found[count] = handles[slot]
+        count += 1 if died.size == 0 else int(died[slot] > now)
+    return found[:count]
+
+
+@jit
+def swept(marks: Array, size: Number, died: Array, now: Number, handles: Array) -> Array:
+    """As `in_order`, for at most `size` slots in marks[slot // 64], which are zero afterwards."""
+    found = np.empty(size, np.int64)
+    count = 0
+    for w in range(marks.size):
+        left, own, gone = marks[w], handles[64 * w :], died[64 * w :]
+        marks[w] = 0
+        while left != 0:
+            k = first_one(left)
+            found[count] = own[k]
+            count += 1 if died.size == 0 else int(gone[k] > now)
+            left &= left - np.uint64(1)
+    return found[:count]
+
+
+@jit
+def run_clusters(
+    programs: Programs, frame: Frame, home: Home, event: Event, truth: Truth, scratch: Scratch,
+    died: Array, now: Number, out: Output,
+) -> None:  # fmt: skip
+    """The clusters to which few events of a block come, event by event."""
+    refs, chunk_subs, slots = programs.refs, programs.chunk_subs, programs.slots
+    signatures, rows, listed = programs.signatures, event.rows, event.listed
+    starts, absent_from, homes, shift = frame.starts, frame.absent_from, home.attributes, home.shift
+    for s in range(scratch.planned[1]):
+        shape, row = scratch.single[s, 2], scratch.single[s, 3]
+        width = np.int64(programs.widths[shape])
+        base = programs.refs_at[shape] - programs.subs[shape] * width
+        intervals = np.empty((width, 3), np.int64)
+        for w in range(WORDS):
+            events = truth.rows[row, w]
+            while events != 0:
+                e = 64 * w + first_one(events)
+                events &= events - np.uint64(1)
+                classes = event.classes[e]
+                signature = MIXED
+                for chunk in range(scratch.single[s, 0], scratch.single[s, 1]):
+                    sub = np.int64(chunk_subs[chunk])
+                    size = chunk_subs[chunk + 1] - sub
+                    at = base + sub * width
+                    if signatures[chunk] != MIXED:
+                        if signatures[chunk] != signature:
+                            signature = signatures[chunk]
+                            _intervals(
+                                refs, at, size, 1, width, classes, starts, homes, shift, intervals
+                            )  # fmt: skip
+                        left = _alike(refs, at, size, 1, width, intervals)
+                    else:
+                        left = ~np.uint64(0) >> np.uint64(LANES - size)
+                        for k in range(1, width):
+                            left &= _asked(
+                                refs, at + k * size, size, e, classes, starts, absent_from, rows,
+                                listed, homes, shift,
+                            )  # fmt: skip
+                    if left != 0:
+                        _put(left, sub, e, slots, died, now, out)
+
+
+@jit
+def _put(
+    left: Number, sub: Number, e: Number, slots: Array, died: Array, now: Number, out: Output
+) -> None:
+    if died.size:
+        word = left
+        while word != 0:
+            k = first_one(word)
+            if died[slots[sub + k]] <= now:
+                left &= ~(np.uint64(1) << np.uint64(k))
+            word &= word - np.uint64(1)
+    if out.counts.size:
+        out.counts[e] += count_ones(left)
+    if out.matrix.size or out.slots.size:
+        size, bit = out.size[0], np.uint64(1) << np.uint64(e & 63)
+        while left != 0:
+            slot = slots[sub + first_one(left)]
+            if out.matrix.size:
+                out.matrix[slot, e >> 6] |= bit
+            else:
+                out.slots[size], out.words[size], out.bits[size] = slot, e >> 6, bit
+                size += 1
+            left &= left - np.uint64(1)
+        out.size[0] = size
