@@ -110,7 +110,9 @@ def test_nothing_is_kept_of_those_who_left():
     matcher = Matcher(OFFERS)
     matcher.subscribe("a", "price > 1")
     matcher.unsubscribe("a")
-    assert matcher._ids == matcher._handles == matcher._expressions == {}
+    assert len(matcher) == 0
+    assert matcher._subscriptions.kind is None
+    assert not any(matcher._engine.statistics().values())
 
 
 def test_one_who_comes_back_stands_at_the_end():

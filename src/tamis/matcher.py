@@ -1,17 +1,13 @@
 """The library's front door: subscriptions in, events in, matches out."""
 
-import gc
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tamis.engines import make_engine
 from tamis.engines.base import BatchEngine
 from tamis.errors import (
-    BulkError,
     EventError,
-    ExpressionError,
     OptionError,
     SubscriptionError,
     TamisError,
@@ -24,18 +20,23 @@ from tamis.language.expression import Expression
 from tamis.language.shapes import ShapeCache
 from tamis.schema import Schema, as_schema
 from tamis.semantics import Semantics
-from tamis.types import INT64_MAX, INT64_MIN
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pyarrow as pa
 
+    from tamis.bulk import Progress, Rows
+    from tamis.plan import Plan
     from tamis.predicates.batches import Batch
-    from tamis.results import IdColumn
+    from tamis.results import Piece
 
 Id = str | int
 T = TypeVar("T")
 
 OUTPUTS = ("pairs", "lists", "counts")
+PAIR_BYTES = 12  # of a match in a table
+FEWEST_AT_ONCE = 64  # subscriptions from which a bulk is kept in columns
 
 
 class Matcher:
@@ -73,11 +74,15 @@ class Matcher:
         self._engine = make_engine(engine, self.meaning, options)
         self.reader = EventReader(self.schema, unknown)
         self._shapes = ShapeCache(self.schema)
-        self._expressions: dict[Id, Expression] = {}
-        self._handles: dict[Id, int] = {}
-        self._ids: dict[int, Id] = {}
-        self._next_handle = 0
-        self._column: IdColumn | None = None  # the ids in a form for tables
+        from tamis.subscriptions import Subscriptions
+
+        self._subscriptions = Subscriptions(self._shapes.parse)
+        # Held while subscriptions change; by matches too, if the engine is not made for threads.
+        # The same engine if it is one; asking for a protocol takes longer than an event.
+        made: Any = self._engine
+        self._batching: BatchEngine | None = made if isinstance(made, BatchEngine) else None
+        self._lock = threading.RLock() if self._batching is None else self._batching.lock
+        self._changing = threading.RLock()  # held by one change after the other, longer than that
 
     @property
     def engine(self) -> str:
@@ -94,57 +99,60 @@ class Matcher:
     # `filter`, though Python has one: so is the column of a table of subscriptions called.
     def subscribe(self, subscription: Id, filter: str | Expression) -> None:  # noqa: A002
         """Add a subscription, or replace the filter of one."""
-        subscription = checked_id(subscription, self._kind_of_ids())
-        expression = self._expression(filter)
-        self._put(subscription, expression, self._engine.prepare(expression))
+        from tamis.bulk import checked_id
 
-    def subscribe_many(self, subscriptions: Any) -> None:
+        subscription = checked_id(subscription, self._subscriptions.kind)
+        expression = self._expression(filter)
+        prepared = self._engine.prepare(expression)
+        with self._changing, self._lock:
+            self._put(checked_id(subscription, self._subscriptions.kind), expression, prepared)
+
+    def subscribe_many(self, subscriptions: Any, progress: "Progress | None" = None) -> None:
         """Add or replace many subscriptions: all of them or, if one is bad, none.
 
         `subscriptions` is an iterable of ``(id, filter)`` or ``{"id": ..., "filter": ...}``, a
         mapping of ids to filters, or a table with those columns (Arrow, pandas, polars). Of rows
-        with the same id the last one counts. The error names every bad row.
+        with the same id the last one counts. The error names every bad row. `progress` is called
+        now and then with the number of filters read since the call before.
         """
-        ready: list[tuple[Id, Expression, Any]] = []
-        failures: list[tuple[int, Any, TamisError]] = []
-        kind = self._kind_of_ids()
-        row = -1
-        with _collector_paused():
-            for row, pair in enumerate(_pairs_of(subscriptions)):
-                subscription: Any = None
-                try:
-                    subscription, text = _unpack(pair)
-                    subscription = checked_id(subscription, kind)
-                    kind = type(subscription)
+        from tamis.bulk import check_ids, collector_paused, read_all, rows_of
+
+        with collector_paused(), self._changing:
+            rows = rows_of(subscriptions)
+            check_ids(rows, self._subscriptions.kind)
+            if len(rows.ids) < FEWEST_AT_ONCE or self._batching is None:
+                ready: list[tuple[Id, Expression, Any]] = []
+
+                def read(row: int, text: Any) -> None:
                     expression = self._expression(text)
-                    ready.append((subscription, expression, self._engine.prepare(expression)))
-                except (SubscriptionError, ExpressionError) as error:
-                    failures.append((row, subscription, error))
-            if failures:
-                raise BulkError(failures, row + 1)
-            self._put_all(ready)
+                    ready.append((rows.ids[row], expression, self._engine.prepare(expression)))
+
+                read_all(rows, read, progress)
+                with self._lock:
+                    self._put_all(ready)
+            else:
+                self._put_columns(self._batching, rows, progress)
 
     def unsubscribe(self, subscription: Id) -> None:
         """Remove a subscription."""
-        self._known(subscription)
-        handle = self._handles.pop(subscription)
-        self._engine.remove(handle)
-        del self._ids[handle], self._expressions[subscription]
-        self._column = None
+        with self._changing, self._lock:
+            self._known(subscription)
+            self._engine.remove(self._subscriptions.remove(subscription))
 
     def get(self, subscription: Id, default: T | None = None) -> Expression | T | None:
         """The filter of a subscription, or `default`."""
-        return self._expressions[subscription] if subscription in self else default
+        handle = self._subscriptions.find(subscription) if subscription in self else None
+        return default if handle is None else self._subscriptions.expression(handle)
 
     def __len__(self) -> int:
-        return len(self._expressions)
+        return len(self._subscriptions)
 
     def __iter__(self) -> Iterator[Id]:
         """The ids, in the order of their first subscription."""
-        return iter(self._expressions)
+        return iter(self._subscriptions)
 
     def __contains__(self, subscription: object) -> bool:
-        return type(subscription) in {str, int} and subscription in self._expressions
+        return type(subscription) in {str, int} and subscription in self._subscriptions
 
     def __repr__(self) -> str:
         return (
@@ -161,7 +169,10 @@ class Matcher:
         document.
         """
         row = self.meaning.prepare(self.reader.row(event))
-        return [self._ids[handle] for handle in self._engine.match(row).tolist()]
+        if self._batching is not None:
+            return self._subscriptions.ids_of(self._engine.match(row))
+        with self._lock:
+            return self._subscriptions.ids_of(self._engine.match(row))
 
     def match_batch(self, events: Any, output: str = "pairs") -> "pa.Table":
         """The matches of many events, as an Arrow table.
@@ -179,13 +190,24 @@ class Matcher:
         from tamis.columns import as_table
 
         table = as_table(events)
-        if table is None or not isinstance(self._engine, BatchEngine):
+        if table is None or self._batching is None:
             return self.match_rows(self._rows(events, table), output)
-        from tamis.predicates.batches import batch_of_table
+        return self._match_columns(self._batching, self._batch(table), None, output, None)
 
-        refuse = self.reader.refuse_unknown
-        batch = batch_of_table(table, self.meaning, refuse_unknown=refuse)
-        return self._match_columns(self._engine, batch, None, output, range(batch.size))
+    def match_batches(self, events: Any, output: str = "pairs") -> "Iterator[pa.Table]":
+        """The matches of many events in several tables, so that memory is bounded.
+
+        `events` is what `match_batch` takes, or an iterator of Arrow tables or record batches, as
+        of a large file. The tables are those of `match_batch` one behind the other; events are
+        numbered from 0 through all of them.
+        """
+        choose("output", output, OUTPUTS)
+        from tamis.streams import parts_of
+
+        first = 0
+        for part in parts_of(events):
+            yield from self._match_part(part, output, first)
+            first += len(part)
 
     def match_rows(
         self, rows: Sequence[Row], output: str = "pairs", numbers: Sequence[int] | None = None
@@ -195,47 +217,107 @@ class Matcher:
         `numbers` are the numbers of the events, for callers that left some out.
         """
         choose("output", output, OUTPUTS)
-        numbers = range(len(rows)) if numbers is None else numbers
-        if isinstance(self._engine, BatchEngine):
+        if self._batching is not None:
             from tamis.predicates.batches import batch_of_rows
 
             batch = batch_of_rows(rows, self.schema)
-            return self._match_columns(self._engine, batch, rows, output, numbers)
+            return self._match_columns(self._batching, batch, rows, output, numbers)
         from tamis.results import pieces_of, table_of, table_of_counts
 
-        found = list(self._engine.match_many(rows))
+        numbers = range(len(rows)) if numbers is None else numbers
+        with self._lock:
+            found = list(self._engine.match_many(rows))
+            ids = self._subscriptions.column()
         if output == "counts":
             import numpy as np
 
             return table_of_counts(np.array([len(one) for one in found], np.int64), numbers)
-        return table_of(pieces_of(found), numbers, output, self._id_column())
+        return table_of(pieces_of(found), numbers, output, ids)
 
     def why(self, subscription: Id, event: Mapping[str, Any] | str | bytes) -> Explanation:
         """Why an event does or does not match a subscription, atom by atom."""
-        self._known(subscription)
         row = self.reader.row(event)
-        return explain(subscription, self._expressions[subscription], self.meaning, row)
+        expression = self._subscriptions.expression(self._known(subscription))
+        return explain(subscription, expression, self.meaning, row)
+
+    # --- files
+
+    def save(self, path: "str | Path") -> None:
+        """Write all subscriptions, compiled, to one file, which `load` opens in milliseconds.
+
+        The file is replaced as a whole: whoever reads it meanwhile sees the old one or the new one.
+        """
+        from tamis.rules import save
+
+        unknown = "refuse" if self.reader.refuse_unknown else "ignore"
+        with self._changing:
+            save(path, self._engine, self._subscriptions, self.meaning, unknown)
+
+    @classmethod
+    def load(cls, path: "str | Path", *, options: Mapping[str, Any] | None = None) -> "Matcher":
+        """A matcher of what `save` wrote, ready to match and to change.
+
+        The file is mapped into memory, not read: processes that load the same file share it.
+        `options` are settings of the engine, as for a new matcher.
+        """
+        from tamis.rules import Rules
+
+        rules = Rules(path)
+        schema, engine, semantics, defaults, unknown = rules.settings
+        named = dict.fromkeys(schema) if semantics == "default" else None
+        matcher = cls(schema, engine, semantics, defaults=named, unknown=unknown, options=options)
+        matcher.meaning.defaults = defaults
+        matcher._subscriptions = rules.fill(matcher._engine, matcher.meaning, matcher._shapes.parse)
+        return matcher
+
+    def explain(self) -> "Plan":
+        """How events are matched: what is compiled in which way, and what it costs."""
+        from tamis.plan import plan_of
+
+        return plan_of(self._engine, self.schema)
 
     # --- inside
 
+    def _batch(self, table: "pa.Table") -> "Batch":
+        from tamis.predicates.batches import batch_of_table
+
+        refuse = self.reader.refuse_unknown
+        return batch_of_table(table, self.meaning, refuse_unknown=refuse)
+
     def _match_columns(
         self, engine: BatchEngine, batch: "Batch", rows: Sequence[Row] | None, output: str,
-        numbers: Sequence[int],
+        numbers: Sequence[int] | None,
     ) -> "pa.Table":  # fmt: skip
         from tamis.results import table_of, table_of_counts
 
+        numbers = range(batch.size) if numbers is None else numbers
         if output == "counts":
             return table_of_counts(engine.count_batch(batch, rows), numbers)
-        pieces = engine.match_batch(batch, rows)
-        return table_of(pieces, numbers, output, self._id_column())
+        with self._lock:  # so that there is an id for each that is matched
+            pieces = engine.match_batch(batch, rows)
+            ids = self._subscriptions.column()
+        return table_of(_within(pieces, engine.memory), numbers, output, ids)
 
-    def _id_column(self) -> "IdColumn":
-        """The ids by handle; made anew when subscriptions have changed."""
-        if self._column is None:
-            from tamis.results import IdColumn
+    def _match_part(self, part: Any, output: str, first: int) -> "Iterator[pa.Table]":
+        """The tables of some events, numbered from `first`."""
+        from tamis.columns import as_table
+        from tamis.results import table_of
 
-            self._column = IdColumn(self._ids)
-        return self._column
+        numbers = range(first, first + len(part))
+        table = as_table(part)
+        try:
+            if output == "counts" or table is None or self._batching is None:
+                yield self.match_rows(self._rows(part, table), output, numbers)
+                return
+            batch = self._batch(table)
+        except EventError as error:
+            raise error.at(first + (error.row or 0)) from None
+        with self._lock:
+            pieces: Iterator[Piece] = self._batching.match_batch(batch)
+            ids = self._subscriptions.column()
+        for piece in pieces:
+            own, numbers = numbers[: len(piece[0])], numbers[len(piece[0]) :]
+            yield table_of([piece], own, output, ids)
 
     def _rows(self, events: Any, table: Any) -> list[Row]:
         from tamis.columns import table_rows
@@ -267,29 +349,26 @@ class Matcher:
         return self._shapes.parse(filter_)
 
     def _put(self, subscription: Id, expression: Expression, prepared: Any) -> None:
-        known = self._handles.get(subscription)
-        handle = self._next_handle if known is None else known
-        if known is not None:
-            self._engine.remove(handle)
+        held = self._subscriptions
+        handle = held.find(subscription)
+        if handle is None:
+            self._engine.add(held.next_handle, prepared)
+            held.add(subscription, expression)
+            return
+        self._engine.remove(handle)
         try:
             self._engine.add(handle, prepared)
-        except TamisError:
-            if known is not None:  # there was room for the old one
-                self._engine.add(handle, self._engine.prepare(self._expressions[subscription]))
+        except TamisError:  # there was room for the old one
+            self._engine.add(handle, self._engine.prepare(held.expression(handle)))
             raise
-        if known is None:
-            self._next_handle += 1
-            self._handles[subscription] = handle
-            self._ids[handle] = subscription
-            self._column = None
-        self._expressions[subscription] = expression
+        held.replace(handle, expression)
 
     def _put_all(self, ready: list[tuple[Id, Expression, Any]]) -> None:
         """All or none: what was done before an engine had no more room is undone."""
         done: list[tuple[Id, Expression | None]] = []
         try:
             for subscription, expression, prepared in ready:
-                before = self._expressions.get(subscription)
+                before = self.get(subscription)
                 self._put(subscription, expression, prepared)
                 done.append((subscription, before))
         except TamisError:
@@ -300,82 +379,58 @@ class Matcher:
                     self._put(subscription, before, self._engine.prepare(before))
             raise
 
-    def _known(self, subscription: Id) -> None:
-        if subscription in self:
-            return
+    def _put_columns(self, engine: BatchEngine, rows: "Rows", progress: "Progress | None") -> None:
+        """Many subscriptions, compiled aside and held all at once."""
+        import numpy as np
+        import pyarrow as pa
+
+        from tamis.bulk import id_column, read_all, text_column
+
+        held, bulk = self._subscriptions, engine.bulk()
+        good = [row for row in range(len(rows.ids)) if row not in rows.failures]
+        ids = id_column([rows.ids[row] for row in good] if rows.failures else rows.ids)
+        split = held.split(ids)
+        handles = np.full(len(rows.ids), -1, np.int64)
+        places = np.array(good, np.int64)
+        handles[places[split.known]] = split.handles
+        handles[places[split.new]] = held.next_handle + np.arange(len(split.new))
+        handle_of = handles.tolist()
+
+        def read(row: int, text: Any) -> None:
+            expression = self._expression(text)
+            prepared = engine.prepare(expression)
+            if handle_of[row] >= 0:
+                bulk.put(handle_of[row], prepared)
+
+        read_all(rows, read, progress)
+        bulk.finish()
+        texts = text_column(rows.filters)
+        known, new = pa.array(split.known), pa.array(split.new)
+        with self._lock:
+            bulk.commit(split.handles.tolist())
+            held.replace_page(split.handles, ids.take(known), texts.take(known))
+            held.add_page(ids.take(new), texts.take(new))
+
+    def _known(self, subscription: Id) -> int:
+        """The handle of a subscription that must be there."""
+        handle = self._subscriptions.find(subscription) if subscription in self else None
+        if handle is not None:
+            return handle
         hint = None
         if isinstance(subscription, str) and len(self) < 10_000:
             hint = did_you_mean(subscription, (id_ for id_ in self if isinstance(id_, str)))
         raise SubscriptionError(f"no subscription {subscription!r}" + (f"; {hint}" if hint else ""))
 
-    def _kind_of_ids(self) -> type | None:
-        return type(next(iter(self._expressions))) if self._expressions else None
 
+def _within(pieces: "Iterator[Piece]", memory: int) -> "Iterator[Piece]":
+    """The pieces, as long as a table of them fits."""
+    from tamis.engines.resources import check_memory
 
-def checked_id(subscription: Any, kind: type | None) -> Id:
-    """An id as tamis keeps it; refuses what cannot be one, and one of another kind than others."""
-    if type(subscription) is not bool and isinstance(subscription, Integral):
-        subscription = int(subscription)
-        if not INT64_MIN <= subscription <= INT64_MAX:
-            raise SubscriptionError("the subscription id does not fit 64 bits")
-    elif isinstance(subscription, str):
-        subscription = str(subscription)
-        try:
-            subscription.encode()
-        except UnicodeEncodeError:
-            raise SubscriptionError("a subscription id is no valid Unicode text") from None
-    else:
-        raise SubscriptionError(
-            f"a subscription id is a string or an integer, not {type(subscription).__name__}"
-        )
-    if kind is not None and type(subscription) is not kind:
-        words = {str: "strings", int: "integers"}
-        raise SubscriptionError(
-            f"the ids of this matcher are {words[kind]}, and {subscription!r} is not"
-        )
-    kept: Id = subscription
-    return kept
-
-
-def _pairs_of(subscriptions: Any) -> Iterable[Any]:
-    if isinstance(subscriptions, Mapping):
-        return subscriptions.items()
-    if isinstance(subscriptions, list | tuple | Iterator):
-        return subscriptions
-    from tamis.columns import as_table
-
-    table = as_table(subscriptions)
-    if table is None:
-        if isinstance(subscriptions, Iterable) and not isinstance(subscriptions, str | bytes):
-            return subscriptions
-        raise OptionError(
-            "subscribe_many takes (id, filter) pairs, a mapping or a table, not "
-            f"{type(subscriptions).__name__}"
-        )
-    for name in ("id", "filter"):
-        if table.column_names.count(name) != 1:
-            raise OptionError(
-                f"the table of subscriptions lacks the column {name!r}, or has two; "
-                f"it has {', '.join(table.column_names)}"
-            )
-    return zip(table["id"].to_pylist(), table["filter"].to_pylist(), strict=True)
-
-
-def _unpack(pair: Any) -> tuple[Any, Any]:
-    if isinstance(pair, Mapping) and "id" in pair and "filter" in pair:
-        return pair["id"], pair["filter"]
-    if isinstance(pair, list | tuple) and len(pair) == 2:
-        return pair[0], pair[1]
-    raise SubscriptionError(f"expected (id, filter), got {type(pair).__name__}")
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Millions of objects that all stay alive make the cyclic collector walk them for nothing."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
+    total = 0
+    for piece in pieces:
+        total += PAIR_BYTES * len(piece[1])
+        check_memory(
+            total, memory, "the table of these matches",
+            "take match_batches, output='counts' or fewer events",
+        )  # fmt: skip
+        yield piece

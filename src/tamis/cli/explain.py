@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tamis.cli.options import add_json, add_schema, add_semantics, read_defaults, read_schema
+from tamis.cli.plan import explain_plan
 from tamis.errors import FileError, OptionError, counted
 from tamis.guessing import schema_of_filter
 from tamis.language import ast
@@ -22,11 +23,20 @@ STANDARD_OUTPUT = "-"
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = commands.add_parser(
         "explain",
-        help="what a filter says, and why an event matches it or not",
+        help="what a filter says, why an event matches it or not, how many are matched",
         description="Read a filter and show what it says; with --event, why that event matches "
-        "it or not, atom by atom; with --graph, its decision diagram as a picture.",
+        "it or not, atom by atom; with --graph, its decision diagram as a picture. With --plan "
+        "instead of a filter: how the subscriptions of a file are matched, and what that costs.",
     )
-    parser.add_argument("filter", metavar="FILTER", help="the filter, in quotes")
+    parser.add_argument("filter", metavar="FILTER", nargs="?", help="the filter, in quotes")
+    parser.add_argument(
+        "--plan",
+        metavar="SUBSCRIPTIONS",
+        help="a file of subscriptions, or one that Matcher.save wrote (.tamis)",
+    )
+    parser.add_argument(
+        "--events", metavar="EVENTS", help="with --plan: events to measure with, and for a schema"
+    )
     parser.add_argument("--event", metavar="EVENT", help="an event, as JSON or XML")
     parser.add_argument(
         "--graph",
@@ -42,6 +52,13 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(options: argparse.Namespace) -> None:
     """Print the explanation; draw the diagram."""
+    if options.plan is not None:
+        explain_plan(options)
+        return
+    if options.filter is None:
+        raise OptionError("explain takes a FILTER, or --plan SUBSCRIPTIONS")
+    if options.events is not None:
+        raise OptionError("--events belongs to --plan; --event is for a filter")
     _check_graph(options)
     schema = (
         read_schema(options.schema)

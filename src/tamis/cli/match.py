@@ -15,8 +15,8 @@ from tqdm import tqdm
 from tamis.cli.options import add_json, add_schema, add_semantics, read_defaults, read_schema
 from tamis.engines import ENGINES
 from tamis.errors import (
+    BulkError,
     EventError,
-    ExpressionError,
     FileError,
     SchemaError,
     SubscriptionError,
@@ -82,7 +82,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="attributes of events that the schema lacks (default: ignore)",
     )
     parser.add_argument(
-        "--engine", choices=("auto", *ENGINES), default="auto", help="the algorithm (default: auto)"
+        "--engine", choices=tuple(ENGINES), default="auto", help="the algorithm (default: auto)"
     )
     add_schema(parser, "found in the events")
     add_semantics(parser)
@@ -98,13 +98,13 @@ def run(options: argparse.Namespace) -> None:
     matcher = Matcher(
         read_schema(options.schema)
         if options.schema is not None
-        else _schema_of(records, options.events),
+        else found_schema(records, options.events),
         engine=options.engine,
         semantics=options.semantics,
         defaults=read_defaults(options.defaults),
         unknown=options.unknown,
     )
-    letters = _subscribe(matcher, options.subscriptions)
+    letters = subscribe_file(matcher, options.subscriptions)
     numbers, rows, bad_events = _read(records, matcher)
     letters += bad_events
     if letters and options.on_bad == "fail":
@@ -130,7 +130,9 @@ def run(options: argparse.Namespace) -> None:
         say(f"\n{_listing(letters)}\nall of them, with their reasons: {out / DEAD_LETTERS}")
 
 
-def _schema_of(records: Iterable[Record], path: str) -> Schema:
+def found_schema(records: Iterable[Record], path: str) -> Schema:
+    """The schema of events."""
+
     def readable() -> Iterable[tuple[Any, bool]]:
         for record in records:
             try:
@@ -144,8 +146,10 @@ def _schema_of(records: Iterable[Record], path: str) -> Schema:
     return schema
 
 
-def _subscribe(matcher: Matcher, path: str) -> list[DeadLetter]:
+def subscribe_file(matcher: Matcher, path: str) -> list[DeadLetter]:
+    """Subscribe what a file holds; what cannot be used is returned."""
     letters: list[DeadLetter] = []
+    good: dict[int, tuple[Any, Any]] = {}
     found = 0
     for row, record in enumerate(progress(read_records(path), "reading subscriptions")):
         subscription = None
@@ -156,13 +160,35 @@ def _subscribe(matcher: Matcher, path: str) -> list[DeadLetter]:
             missing = [name for name in ("id", "filter") if mapping.get(name) is None]
             if missing:
                 raise SubscriptionError(f"the subscription lacks {' and '.join(missing)}")
-            matcher.subscribe(mapping["id"], mapping["filter"])
-        except (EventError, SubscriptionError, ExpressionError) as error:
+            good[row] = mapping["id"], mapping["filter"]
+        except (EventError, SubscriptionError) as error:
             letters.append(DeadLetter("subscriptions", row, subscription, str(error)))
+    letters += _hold(matcher, good)
+    letters.sort(key=lambda letter: letter.row)
     if not found:
         raise FileError(f"{path} has no subscriptions")
     if len(letters) == found:
         raise FileError(f"{path} has no usable subscription: {_listing(letters)}")
+    return letters
+
+
+def _hold(matcher: Matcher, rows: dict[int, tuple[Any, Any]]) -> list[DeadLetter]:
+    """Subscribe all that can be; the others by their rows."""
+    letters: list[DeadLetter] = []
+    while rows:
+        numbers = list(rows)
+        try:
+            with tqdm(
+                total=len(rows), desc="compiling", disable=None, leave=False, file=sys.stderr
+            ) as bar:
+                matcher.subscribe_many(list(rows.values()), progress=bar.update)
+                return letters
+        except BulkError as error:
+            for place, subscription, reason in error.failures:
+                del rows[numbers[place]]
+                letters.append(
+                    DeadLetter("subscriptions", numbers[place], subscription, str(reason))
+                )
     return letters
 
 

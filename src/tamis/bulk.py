@@ -1,0 +1,147 @@
+"""Many subscriptions at once: where they come from, and what is wrong with them."""
+
+import gc
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from tamis.errors import BulkError, ExpressionError, OptionError, SubscriptionError, TamisError
+from tamis.language.expression import Expression
+from tamis.types import INT64_MAX, INT64_MIN
+
+Id = str | int
+Progress = Callable[[int], object]
+
+STEP = 10_000  # filters between two reports of progress
+
+
+class Rows(NamedTuple):
+    """Subscriptions as they came: ids and filters, row by row."""
+
+    ids: list[Any]
+    filters: list[Any]
+    failures: dict[int, tuple[Any, TamisError]]  # rows that are no subscriptions
+
+
+def rows_of(subscriptions: Any) -> Rows:
+    """The rows of whatever `subscribe_many` takes."""
+    if isinstance(subscriptions, Mapping):
+        return Rows(list(subscriptions), list(subscriptions.values()), {})
+    if not isinstance(subscriptions, list | tuple | Iterator):
+        from tamis.columns import as_table
+
+        table = as_table(subscriptions)
+        if table is not None:
+            return _rows_of_table(table)
+        if not isinstance(subscriptions, Iterable) or isinstance(subscriptions, str | bytes):
+            raise OptionError(
+                "subscribe_many takes (id, filter) pairs, a mapping or a table, not "
+                f"{type(subscriptions).__name__}"
+            )
+    rows = Rows([], [], {})
+    for row, pair in enumerate(subscriptions):
+        subscription = text = None
+        if isinstance(pair, Mapping) and "id" in pair and "filter" in pair:
+            subscription, text = pair["id"], pair["filter"]
+        elif isinstance(pair, list | tuple) and len(pair) == 2:
+            subscription, text = pair
+        else:
+            what = f"expected (id, filter), got {type(pair).__name__}"
+            rows.failures[row] = None, SubscriptionError(what)
+        rows.ids.append(subscription)
+        rows.filters.append(text)
+    return rows
+
+
+def _rows_of_table(table: pa.Table) -> Rows:
+    for name in ("id", "filter"):
+        if table.column_names.count(name) != 1:
+            raise OptionError(
+                f"the table of subscriptions lacks the column {name!r}, or has two; "
+                f"it has {', '.join(table.column_names)}"
+            )
+    return Rows(table["id"].to_pylist(), table["filter"].to_pylist(), {})
+
+
+def checked_id(subscription: Any, kind: type | None) -> Id:
+    """An id as tamis keeps it; refuses what cannot be one, and one of another kind than others."""
+    if type(subscription) is not bool and isinstance(subscription, Integral):
+        subscription = int(subscription)
+        if not INT64_MIN <= subscription <= INT64_MAX:
+            raise SubscriptionError("the subscription id does not fit 64 bits")
+    elif isinstance(subscription, str):
+        subscription = str(subscription)
+        try:
+            subscription.encode()
+        except UnicodeEncodeError:
+            raise SubscriptionError("a subscription id is no valid Unicode text") from None
+    else:
+        raise SubscriptionError(
+            f"a subscription id is a string or an integer, not {type(subscription).__name__}"
+        )
+    if kind is not None and type(subscription) is not kind:
+        words = {str: "strings", int: "integers"}
+        raise SubscriptionError(
+            f"the ids of this matcher are {words[kind]}, and {subscription!r} is not"
+        )
+    kept: Id = subscription
+    return kept
+
+
+def check_ids(rows: Rows, kind: type | None) -> None:
+    """Put the ids in the form in which they are kept; note those that cannot be."""
+    for row, subscription in enumerate(rows.ids):
+        if row in rows.failures:
+            continue
+        if kind is int and type(subscription) is int and INT64_MIN <= subscription <= INT64_MAX:
+            continue
+        try:
+            rows.ids[row] = checked_id(subscription, kind)
+            kind = type(rows.ids[row])
+        except SubscriptionError as error:
+            rows.failures[row] = subscription, error
+
+
+def read_all(rows: Rows, read: Callable[[int, Any], None], progress: Progress | None) -> None:
+    """read(row, filter) for all rows that are no failures; a BulkError names all that are."""
+    done = 0
+    for row, text in enumerate(rows.filters):
+        if row not in rows.failures:
+            try:
+                read(row, text)
+            except (SubscriptionError, ExpressionError) as error:
+                rows.failures[row] = rows.ids[row], error
+        if progress is not None and row + 1 - done >= STEP:
+            progress(row + 1 - done)
+            done = row + 1
+    if progress is not None and len(rows.filters) > done:
+        progress(len(rows.filters) - done)
+    if rows.failures:
+        found = [(row, *rows.failures[row]) for row in sorted(rows.failures)]
+        raise BulkError(found, len(rows.filters))
+
+
+def text_column(filters: list[Any]) -> pa.Array:
+    """The texts of filters."""
+    texts = [str(one) if isinstance(one, Expression) else one for one in filters]
+    return pa.array(texts, pa.large_string() if sum(map(len, texts)) > 2**30 else pa.string())
+
+
+def id_column(ids: list[Any]) -> pa.Array:
+    """Checked ids."""
+    return pa.array(ids, pa.int64() if ids and type(ids[0]) is int else pa.string())
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Millions of objects that all stay alive make the cyclic collector walk them for nothing."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -1,0 +1,54 @@
+"""``tamis explain --plan``: how the subscriptions of a file are matched."""
+
+import argparse
+import json
+from pathlib import Path
+
+from tamis.cli.match import found_schema, subscribe_file
+from tamis.cli.options import read_defaults, read_schema
+from tamis.errors import EventError, OptionError, counted
+from tamis.events import Row
+from tamis.files import Record, read_records
+from tamis.matcher import Matcher
+
+
+def explain_plan(options: argparse.Namespace) -> None:
+    """Print the plan; with events, after they were matched."""
+    for name in ("filter", "event", "graph"):
+        if getattr(options, name) is not None:
+            raise OptionError("--plan speaks of a file of subscriptions, not of one filter")
+    records = [] if options.events is None else list(read_records(options.events))
+    unusable = 0
+    if Path(options.plan).suffix.lower() == ".tamis":
+        matcher = Matcher.load(options.plan)
+    else:
+        if options.schema is None and not records:
+            raise OptionError("--plan needs --schema, or --events to find one in")
+        schema = (
+            read_schema(options.schema)
+            if options.schema is not None
+            else found_schema(records, options.events)
+        )
+        defaults = read_defaults(options.defaults)
+        matcher = Matcher(schema, semantics=options.semantics, defaults=defaults)
+        unusable = len(subscribe_file(matcher, options.plan))
+    rows = _rows(matcher, records)
+    for _ in range(2 if rows else 0):  # the first time loads the kernels
+        matcher.match_rows(rows, "counts")
+    plan = matcher.explain()
+    if options.json:
+        print(json.dumps(plan.to_dict() | {"unusable": unusable}))
+        return
+    print(plan)
+    if unusable:
+        print(f"{counted(unusable, 'subscription')} cannot be used: see tamis match")
+
+
+def _rows(matcher: Matcher, records: list[Record]) -> list[Row]:
+    rows = []
+    for record in records:
+        try:
+            rows.append(matcher.meaning.prepare(record.row(matcher.reader)))
+        except EventError:
+            continue  # dead letters are the business of `tamis match`
+    return rows

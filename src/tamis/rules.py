@@ -1,0 +1,123 @@
+"""The file ``rules.tamis``: subscriptions, compiled, in one file that is mapped into memory."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tamis.container import Container, open_container, write
+from tamis.engines.auto import AutoEngine
+from tamis.engines.sliced import SlicedEngine, storage
+from tamis.errors import FileError, OptionError, TamisError
+from tamis.language.expression import Expression
+from tamis.schema import Schema
+from tamis.semantics import Semantics
+from tamis.subscriptions import Subscriptions
+
+KIND = "tamis rules"
+
+
+class Settings(NamedTuple):
+    """What the matcher of a file was made of."""
+
+    schema: Schema
+    engine: str
+    semantics: str
+    defaults: tuple[Any, ...]  # as they are kept
+    unknown: str
+
+
+def save(
+    path: str | Path, engine: Any, held: Subscriptions, meaning: Semantics, unknown: str
+) -> None:
+    """Write all subscriptions of an engine; the caller sees to it that none comes or goes."""
+    compiled = compiling(engine)
+    compiled.compact()
+    answers, segment = compiled.whole()
+    stored = held.to_sections()
+    meta: dict[str, Any] = {
+        "kind": KIND,
+        "schema": {a.name: str(a) for a in meaning.schema.attributes},
+        "semantics": meaning.name,
+        "defaults": list(meaning.defaults),
+        "unknown": unknown,
+        "engine": "sliced" if engine is compiled else "auto",
+        "subscriptions": stored.meta,
+        "segment": None,
+    }
+    if Schema(meta["schema"]) != meaning.schema:
+        raise FileError(f"{path} cannot be written: the schema cannot be written as text")
+    sections = dict(stored.sections)
+    places = np.searchsorted(stored.handles, np.array(list(answers), np.int64))
+    sections["always.handles"] = places.astype(np.int64)
+    sections["always.answers"] = np.array(list(answers.values()), np.uint8)
+    if segment is not None:
+        handles = np.searchsorted(stored.handles, segment.handles).astype(np.int32)
+        found = storage.to_sections(segment, handles, held.expression, meaning)
+        meta["segment"] = found.meta
+        sections |= {f"segment.{name}": array for name, array in found.sections.items()}
+    write(path, meta, sections)
+
+
+class Rules:
+    """An open file."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._path = path
+        self._container: Container = open_container(path)
+        meta = self._container.meta
+        if meta.get("kind") != KIND:
+            raise FileError(f"{path} holds no tamis rules, but {meta.get('kind', 'other things')}")
+        with self._reading():
+            self.settings = Settings(
+                Schema(meta["schema"]), meta["engine"], meta["semantics"],
+                tuple(meta["defaults"]), meta["unknown"],
+            )  # fmt: skip
+
+    def fill(
+        self, engine: Any, meaning: Semantics, parse: Callable[[str], Expression]
+    ) -> Subscriptions:
+        """Put what the file holds into a new engine."""
+        with self._reading():
+            return self._fill(compiling(engine), meaning, parse)
+
+    def _fill(
+        self, compiled: SlicedEngine, meaning: Semantics, parse: Callable[[str], Expression]
+    ) -> Subscriptions:
+        meta, get = self._container.meta, self._container.array
+        held = Subscriptions.from_sections(meta["subscriptions"], get, parse)
+        segment = None
+        if meta["segment"] is not None:
+            segment = storage.from_sections(
+                meta["segment"], lambda name: get(f"segment.{name}"), held.expression, meaning
+            )
+        answers = get("always.answers").astype(bool).tolist()
+        always = dict(zip(get("always.handles").tolist(), answers, strict=True))
+        if len(always) + (0 if segment is None else len(segment)) != len(held):
+            raise ValueError("the numbers of subscriptions differ")
+        compiled.publish(segment, always, ())
+        return held
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Errors name the file."""
+        try:
+            yield
+        except FileError as error:
+            text = str(error)
+            raise FileError(text if str(self._path) in text else f"{self._path}: {text}") from None
+        except (KeyError, TypeError, ValueError, IndexError, TamisError) as error:
+            raise FileError(f"{self._path} is damaged, or of another version: {error}") from None
+
+
+def compiling(engine: Any) -> SlicedEngine:
+    """The engine whose segments are stored."""
+    if isinstance(engine, AutoEngine):
+        return engine.compile()
+    if isinstance(engine, SlicedEngine):
+        return engine
+    raise OptionError(
+        f"only matchers with the engine auto or sliced have a file, not those with {engine.name}"
+    )

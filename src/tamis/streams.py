@@ -1,0 +1,37 @@
+"""Events in parts that fit into memory."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.columns import as_table
+from tamis.errors import OptionError
+
+ROWS = 1 << 16  # of a table at once
+EVENTS = 10_000  # of others
+
+
+def parts_of(events: Any) -> Iterator[Any]:
+    """Tables of events, or lists of them; an iterator is asked for more only when it is needed."""
+    if isinstance(events, pa.RecordBatchReader):
+        events = iter(events)
+    if not isinstance(events, Iterator):
+        table = as_table(events)
+        if table is not None:
+            for start in range(0, table.num_rows, ROWS):
+                yield table.slice(start, ROWS)
+            return
+    if isinstance(events, Mapping | str | bytes) or not isinstance(events, Iterable):
+        raise OptionError(
+            "match_batches takes a table, or an iterable of tables or events, not "
+            f"{type(events).__name__}; match takes a single event"
+        )
+    waiting = iter(events)
+    for first in waiting:
+        table = None if isinstance(first, Mapping | str | bytes) else as_table(first)
+        if table is not None:
+            yield from parts_of(table)
+        else:
+            yield [first, *islice(waiting, EVENTS - 1)]
