@@ -16,7 +16,7 @@ from tamis.errors import (
 )
 from tamis.events import EventReader, Row
 from tamis.explanation import Explanation, explain
-from tamis.language.expression import Expression
+from tamis.language.expression import Expression, parse_with
 from tamis.language.shapes import ShapeCache
 from tamis.schema import Schema, as_schema
 from tamis.semantics import Semantics
@@ -76,7 +76,7 @@ class Matcher:
         self._shapes = ShapeCache(self.schema)
         from tamis.subscriptions import Subscriptions
 
-        self._subscriptions = Subscriptions(self._shapes.parse)
+        self._subscriptions = Subscriptions(self._parse)
         # Held while subscriptions change; by matches too, if the engine is not made for threads.
         # The same engine if it is one; asking for a protocol takes longer than an event.
         made: Any = self._engine
@@ -101,11 +101,12 @@ class Matcher:
         """Add a subscription, or replace the filter of one."""
         from tamis.bulk import checked_id
 
-        subscription = checked_id(subscription, self._subscriptions.kind)
-        expression = self._expression(filter)
-        prepared = self._engine.prepare(expression)
-        with self._changing, self._lock:
-            self._put(checked_id(subscription, self._subscriptions.kind), expression, prepared)
+        with self._changing:
+            subscription = checked_id(subscription, self._subscriptions.kind)
+            expression = self._expression(filter)
+            prepared = self._engine.prepare(expression)
+            with self._lock:
+                self._put(subscription, expression, prepared)
 
     def subscribe_many(self, subscriptions: Any, progress: "Progress | None" = None) -> None:
         """Add or replace many subscriptions: all of them or, if one is bad, none.
@@ -257,7 +258,8 @@ class Matcher:
     def load(cls, path: "str | Path", *, options: Mapping[str, Any] | None = None) -> "Matcher":
         """A matcher of what `save` wrote, ready to match and to change.
 
-        The file is mapped into memory, not read: processes that load the same file share it.
+        The file is mapped into memory: processes that load the same file share it. Its checksums
+        are looked at first, those of the texts of filters when one is asked for.
         `options` are settings of the engine, as for a new matcher.
         """
         from tamis.rules import Rules
@@ -294,28 +296,36 @@ class Matcher:
         if output == "counts":
             return table_of_counts(engine.count_batch(batch, rows), numbers)
         with self._lock:  # so that there is an id for each that is matched
-            pieces = engine.match_batch(batch, rows)
-            ids = self._subscriptions.column()
+            picture, ids = engine.picture(batch.size), self._subscriptions.column()
+        pieces = engine.match_batch(batch, rows, picture)
         return table_of(_within(pieces, engine.memory), numbers, output, ids)
 
     def _match_part(self, part: Any, output: str, first: int) -> "Iterator[pa.Table]":
         """The tables of some events, numbered from `first`."""
         from tamis.columns import as_table
+        from tamis.predicates.batches import batch_of_rows
         from tamis.results import table_of
 
         numbers = range(first, first + len(part))
-        table = as_table(part)
+        table, engine, rows = as_table(part), self._batching, None
         try:
-            if output == "counts" or table is None or self._batching is None:
-                yield self.match_rows(self._rows(part, table), output, numbers)
-                return
-            batch = self._batch(table)
+            if table is not None and engine is not None:
+                batch = self._batch(table)
+            else:
+                rows = self._rows(part, table)
+                batch = batch_of_rows(rows, self.schema)
         except EventError as error:
             raise error.at(first + (error.row or 0)) from None
+        if engine is None or output == "counts":
+            yield (
+                self.match_rows(rows or (), output, numbers)
+                if engine is None
+                else self._match_columns(engine, batch, rows, output, numbers)
+            )
+            return
         with self._lock:
-            pieces: Iterator[Piece] = self._batching.match_batch(batch)
-            ids = self._subscriptions.column()
-        for piece in pieces:
+            picture, ids = engine.picture(batch.size), self._subscriptions.column()
+        for piece in engine.match_batch(batch, rows, picture):
             own, numbers = numbers[: len(piece[0])], numbers[len(piece[0]) :]
             yield table_of([piece], own, output, ids)
 
@@ -338,6 +348,10 @@ class Matcher:
         except EventError as error:
             raise error.at(len(rows)) from None
         return rows
+
+    def _parse(self, text: str) -> Expression:
+        """Read a filter again; from any thread, so not through the cache."""
+        return parse_with(text, self.schema)
 
     def _expression(self, filter_: Any) -> Expression:
         if isinstance(filter_, Expression):
@@ -386,7 +400,7 @@ class Matcher:
 
         from tamis.bulk import id_column, read_all, text_column
 
-        held, bulk = self._subscriptions, engine.bulk()
+        held, bulk = self._subscriptions, engine.bulk(len(rows.ids))
         good = [row for row in range(len(rows.ids)) if row not in rows.failures]
         ids = id_column([rows.ids[row] for row in good] if rows.failures else rows.ids)
         split = held.split(ids)

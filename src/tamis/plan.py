@@ -7,6 +7,7 @@ import numpy as np
 from tamis.engines.auto import AutoEngine
 from tamis.engines.sliced import SlicedEngine
 from tamis.engines.sliced.blocks import Blocks
+from tamis.errors import counted
 from tamis.kernels.programs import MIXED
 from tamis.schema import Schema
 
@@ -56,12 +57,13 @@ class Plan(NamedTuple):
             lines.append(f"  {self.asked:,} asked one by one, event by event")
         for number, part in enumerate(self.parts, 1):
             gone = f", {part.gone:,} gone" if part.gone else ""
-            measured = "no event yet" if part.measured is None else _time(part.measured)
+            measured = "" if part.measured is None else f", {_time(part.measured)} measured"
             lines.append(
                 f"  part {number}: {part.subscriptions:,} compiled{gone}; "
-                f"{part.predicates:,} predicates, {part.shapes:,} shapes, {part.bytes:,} bytes"
+                f"{counted(part.predicates, 'predicate')}, {counted(part.shapes, 'shape')}, "
+                f"{part.bytes:,} bytes"
             )
-            lines.append(f"    an event: {_time(part.estimated)} estimated, {measured} measured")
+            lines.append(f"    an event: {_time(part.estimated)} estimated{measured}")
             for group in part.groups:
                 clusters = f" in {group.clusters:,} clusters" if group.clusters else ""
                 largest = f", the largest of {group.largest:,}" if group.clusters > 1 else ""

@@ -14,7 +14,7 @@ import numpy as np
 
 from tamis.engines.base import Bulk, Options
 from tamis.engines.naive import NaiveEngine
-from tamis.engines.pieces import lists_of, merged
+from tamis.engines.pieces import Piece, joined, lists_of, merged
 from tamis.engines.resources import Resources
 from tamis.events import Row
 from tamis.language.expression import Expression
@@ -102,11 +102,13 @@ class AutoEngine:
             else:
                 self.compiled.remove(handle)
 
-    def bulk(self) -> Bulk:
+    def bulk(self, size: int) -> Bulk:
+        if size > MOST_UNCOMPILED:
+            self.compile()  # before filters are prepared for nothing
         return AutoBulk(self)
 
     def match(self, row: Row) -> "Handles":
-        moment = self._moment(1)
+        moment = self.picture(1)
         live = np.array([handle for handle, holds in moment.live if holds(row)], np.int64)
         if moment.compiled is None or self.compiled is None:
             return live
@@ -119,18 +121,34 @@ class AutoEngine:
         for counts, found in self.match_batch(batch_of_rows(rows, self._semantics.schema), rows):
             yield from lists_of(counts, found)
 
+    def picture(self, events: int) -> Moment:
+        """What is there, after the decision how to match some events."""
+        with self.lock:
+            work = len(self._live) * events
+            if self.compiled is None:
+                self._asked += work
+                if self._asked > MOST_ASKED:
+                    self._promote()
+            elif work > MOST_ASKED_LIVE:
+                self._promote()
+            if self._conditions is None:
+                self._conditions = self._live.conditions()
+            snapshot = None if self.compiled is None else self.compiled.snapshot()
+            return Moment(self._conditions, snapshot)
+
     def match_batch(
-        self, batch: "Batch", rows: Sequence[Row] | None = None
-    ) -> "Iterator[tuple[Handles, Handles]]":
-        moment = self._moment(batch.size)
-        live = self._ask(moment.live, batch, rows)
+        self, batch: "Batch", rows: Sequence[Row] | None = None, picture: Moment | None = None
+    ) -> Iterator[Piece]:
+        moment = picture or self.picture(batch.size)
         if moment.compiled is None or self.compiled is None:
-            return live
+            return self._ask(moment.live, batch, rows)
         found = self.compiled.match_batch_at(moment.compiled, batch, rows)
-        return _together(live, found) if moment.live else found
+        if not moment.live:
+            return found
+        return _together(self._ask(moment.live, batch, rows), found)
 
     def count_batch(self, batch: "Batch", rows: Sequence[Row] | None = None) -> "Handles":
-        moment = self._moment(batch.size)
+        moment = self.picture(batch.size)
         total = np.zeros(batch.size, np.int64)
         if moment.compiled is not None and self.compiled is not None:
             total = self.compiled.count_batch_at(moment.compiled, batch, rows)
@@ -154,37 +172,23 @@ class AutoEngine:
         with self.lock:
             return self._promote()
 
-    def _moment(self, events: int) -> Moment:
-        """What is there, after the decision how to match some events."""
-        with self.lock:
-            work = len(self._live) * events
-            if self.compiled is None:
-                self._asked += work
-                if self._asked > MOST_ASKED:
-                    self._promote()
-            elif work > MOST_ASKED_LIVE:
-                self._promote()
-            if self._conditions is None:
-                self._conditions = self._live.conditions()
-            snapshot = None if self.compiled is None else self.compiled.snapshot()
-            return Moment(self._conditions, snapshot)
-
     def _promote(self) -> "SlicedEngine":
         """Hand the live filters over to the sliced engine."""
         if self.compiled is None:
             from tamis.engines.sliced import SlicedEngine
 
             self.compiled = SlicedEngine(self._semantics, self._options)
-        filters, known = self._live.take_all(), self._leaves
-        for handle, expression in filters.items():
-            leaves = known.get(handle)
-            self.compiled.add(handle, leaves or self.compiled.prepare(expression))
+        known, prepare = self._leaves, self.compiled.prepare
+        ready = [(h, known.get(h) or prepare(e)) for h, e in self._live.filters()]
+        for handle, leaves in ready:
+            self.compiled.add(handle, leaves)
+        self._live = NaiveEngine(self._semantics, Options())
         self._leaves, self._conditions = {}, None
         return self.compiled
 
     def _ask(
         self, live: list[tuple[int, Condition]], batch: "Batch", rows: Sequence[Row] | None
-    ) -> "Iterator[tuple[Handles, Handles]]":
+    ) -> Iterator[Piece]:
         """The live filters about every event, piece by piece."""
         from tamis.predicates.batches import rows_of_batch
 
@@ -215,7 +219,7 @@ class AutoBulk:
                 return
             few, self._few = self._few, None
             compiled = self._engine.compile()
-            self._many = compiled.bulk()
+            self._many = compiled.bulk(0)
             for one, waiting in few.items():
                 self._many.put(one, waiting.leaves or compiled.prepare(waiting.expression))
         elif self._many is not None and self._engine.compiled is not None:
@@ -239,14 +243,17 @@ class AutoBulk:
                 engine.add(handle, prepared)
 
 
-def _together(
-    live: "Iterator[tuple[Handles, Handles]]", compiled: "Iterator[tuple[Handles, Handles]]"
-) -> "Iterator[tuple[Handles, Handles]]":
-    """The matches of both; pieces of the first are as small as any of the second."""
-    for counts, found in compiled:
-        parts: list[tuple[Array, Array]] = []
-        while sum([len(part[0]) for part in parts]) < len(counts):
-            parts.append(next(live))
-        mine = np.concatenate([part[0] for part in parts]) if parts else counts[:0]
-        handles = np.concatenate([part[1] for part in parts]) if parts else found[:0]
-        yield merged([(counts, found), (mine, handles)], len(counts))
+def _together(live: Iterator[Piece], compiled: Iterator[Piece]) -> Iterator[Piece]:
+    """The matches of both; those of the live filters are few enough to be found at once."""
+    pieces = list(live)
+    if not pieces:
+        return
+    counts, handles = joined(pieces)
+    ends = np.cumsum(counts)
+    event = first = 0
+    for more, found in compiled:
+        event += len(more)
+        end = int(ends[event - 1])
+        own = counts[event - len(more) : event], handles[first:end]
+        yield merged([(more, found), own], len(more))
+        first = end

@@ -90,15 +90,19 @@ class BatchEngine(Protocol):
     def prepare(self, expression: Expression) -> Any:
         """As `Engine.prepare`."""
 
-    def bulk(self) -> Bulk:
-        """Begin to add many filters."""
+    def bulk(self, size: int) -> Bulk:
+        """Begin to add about so many filters."""
+
+    def picture(self, events: int) -> Any:
+        """What is held now, for a match of so many events that may come later."""
 
     def match_batch(
-        self, batch: "Batch", rows: Sequence[Row] | None = None
+        self, batch: "Batch", rows: Sequence[Row] | None = None, picture: Any = None
     ) -> "Iterator[tuple[Handles, Handles]]":
         """Piece by piece counts[event], and the handles of the events one behind the other.
 
-        Handles are ascending in each event. `rows` are the same events as rows, if at hand.
+        Handles are ascending in each event. `rows` are the same events as rows, if at hand; without
+        a `picture` one is taken.
         """
 
     def count_batch(self, batch: "Batch", rows: Sequence[Row] | None = None) -> "Handles":

@@ -52,10 +52,9 @@ class NaiveEngine:
         """The filters as functions, by ascending handle."""
         return [(handle, self._condition(handle)) for handle in sorted(self._expressions)]
 
-    def take_all(self) -> dict[int, Expression]:
-        """All filters, which are gone from here."""
-        taken, self._expressions, self._conditions = self._expressions, {}, {}
-        return taken
+    def filters(self) -> list[tuple[int, Expression]]:
+        """The handles and their filters."""
+        return list(self._expressions.items())
 
     def statistics(self) -> dict[str, int]:
         return {"subscriptions": len(self._expressions)}

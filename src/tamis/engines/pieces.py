@@ -17,6 +17,14 @@ def lists_of(counts: Array, found: Array) -> Iterator[Array]:
         yield handles[end - count : end]
 
 
+def joined(pieces: Sequence[Piece]) -> Piece:
+    """Pieces of events that follow each other as one."""
+    if len(pieces) == 1:
+        return pieces[0]
+    counts, found = zip(*pieces, strict=True)
+    return np.concatenate(counts), np.concatenate(found)
+
+
 def merged(parts: Sequence[Piece], size: int) -> Piece:
     """The matches of several sets of filters, event by event, in ascending order."""
     if len(parts) == 1:

@@ -5,10 +5,14 @@ from typing import Any
 import numpy as np
 
 from tamis.kernels.bits import count_ones, first_one
-from tamis.kernels.jit import jit
+from tamis.kernels.jit import Number, jit
 from tamis.kernels.lanes import WORDS, put_bits
 
 Array = np.ndarray[Any, Any]
+
+NEAR = 4096  # slots of a matrix that stay in the cache while they are turned
+DIGIT = 11  # bits of a slot that are sorted at once
+FEW = 5  # bits of a word that are faster written one by one
 
 # DIGITS[byte]: the places of its bits that are set, the lowest first, and then 0.
 DIGITS: Array = np.zeros((256, 8), np.uint8)
@@ -45,13 +49,43 @@ def write_listed(
 
 
 @jit
-def sort_unless_rising(found: Array, starts: Array) -> None:
-    """Bring found[starts[e]:starts[e + 1]] into ascending order where it is not."""
+def sort_unless_rising(found: Array, starts: Array) -> Number:
+    """Bring found[starts[e]:starts[e + 1]] into ascending order where it is not; how often."""
+    sorted_ = 0
     for e in range(starts.size - 1):
         for k in range(starts[e] + 1, starts[e + 1]):
             if found[k - 1] > found[k]:
                 found[starts[e] : starts[e + 1]].sort()
+                sorted_ += 1
                 break
+    return sorted_
+
+
+@jit
+def sort_listed(slots: Array, words: Array, bits: Array, most: Number) -> None:
+    """Bring the listed words into the order of their slots, which are below `most`.
+
+    By digits, the lowest first: each pass keeps the order of the one before.
+    """
+    size = slots.size
+    other_slots, other_words = np.empty_like(slots), np.empty_like(words)
+    other_bits = np.empty_like(bits)
+    counts = np.empty((1 << DIGIT) + 1, np.int64)
+    shift = 0
+    while most >> shift:
+        counts[:] = 0
+        for k in range(size):
+            counts[1 + ((slots[k] >> shift) & ((1 << DIGIT) - 1))] += 1
+        for digit in range(1 << DIGIT):
+            counts[digit + 1] += counts[digit]
+        for k in range(size):
+            digit = (slots[k] >> shift) & ((1 << DIGIT) - 1)
+            place = counts[digit]
+            counts[digit] += 1
+            other_slots[place], other_words[place] = slots[k], words[k]
+            other_bits[place] = bits[k]
+        slots[:], words[:], bits[:] = other_slots, other_words, other_bits
+        shift += DIGIT
 
 
 @jit
@@ -78,26 +112,34 @@ def turn(matrix: Array, turned: Array) -> None:
     Writing matches slot by slot would go to 512 places at a time, and wait for memory.
     """
     block = np.empty(64, np.uint64)
-    for w in range(WORDS):
-        for start in range(0, matrix.shape[0], 64):
-            _load(matrix, start, w, block)
-            transpose(block)
-            for b in range(64):
-                turned[w * 64 + b, start >> 6] = block[b]
+    slots = matrix.shape[0]
+    for near in range(0, slots, NEAR):
+        for w in range(WORDS):
+            for start in range(near, min(near + NEAR, slots), 64):
+                _load(matrix, start, w, block)
+                transpose(block)
+                for b in range(64):
+                    turned[w * 64 + b, start >> 6] = block[b]
 
 
 @jit
-def write_turned(turned: Array, first: int, starts: Array, digits: Array, found: Array) -> None:
-    """Write first + slot for each bit of turned[event, *] to found[starts[event]:], event by event.
+def write_turned(
+    turned: Array, begin: Number, first: Number, starts: Array, digits: Array, found: Array
+) -> None:
+    """Write first + slot for each bit of turned[begin + event, *] to found[starts[event]:].
 
-    Eight slots at a time are written without a branch, and what was not matched is written over;
-    digits is DIGITS.
+    Where there are many, eight slots at a time are written without a branch, and what was not
+    matched is written over; digits is DIGITS.
     """
     for e in range(starts.size - 1):
         place, end = starts[e], starts[e + 1]
-        for n in range(turned.shape[1]):
-            left, base = turned[e, n], first + 64 * n
-            if place + 64 <= end:
+        row = turned[begin + e]
+        for n in range(row.size):
+            left = row[n]
+            if left == 0:
+                continue
+            base = first + 64 * n
+            if place + 64 <= end and count_ones(left) > FEW:
                 for k in range(8):
                     byte = (left >> np.uint64(8 * k)) & np.uint64(255)
                     put_bits(found, place, byte, digits, base + 8 * k)

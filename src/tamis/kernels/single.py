@@ -38,6 +38,13 @@ from tamis.kernels.truth import NO_ROW, SETS, Frame, Truth
 Array = np.ndarray[Any, Any]
 
 
+# Four bits a kind: whether it is true of a class below, at and above the cut.
+TRUTHS = (
+    0b010 << 4 * EQUAL | 0b101 << 4 * UNEQUAL | 0b001 << 4 * BELOW | 0b011 << 4 * AT_MOST
+    | 0b100 << 4 * ABOVE | 0b110 << 4 * AT_LEAST | 0b111 << 4 * PRESENT
+)  # fmt: skip
+
+
 class Home(NamedTuple):
     """Whose a number is; numbers of attributes start at multiples of 2**shift."""
 
@@ -204,15 +211,26 @@ def _looked_up(refs: Array, at: Number, count: Number, table: Array) -> Number:
 
 @jit
 def _asked(
-    refs: Array, at: Number, count: Number, e: Number, classes: Array, starts: Array,
+    left: Number, refs: Array, at: Number, e: Number, classes: Array, starts: Array,
     absent_from: Array, rows: Array, listed: Array, homes: Array, shift: Number,
 ) -> Number:  # fmt: skip
-    """Bit i: refs[at + i] is true of the event."""
-    part, found = refs[at : at + count], np.uint64(0)
-    for i in range(part.size):
-        true = _is_true(
-            part[i], e, classes, starts, absent_from, rows, listed, homes, shift
-        )  # fmt: skip
+    """The bits i of `left` for which refs[at + i] is true of the event."""
+    found, base = np.uint64(0), starts[starts.size - 1]
+    part = refs[at : at + LANES]
+    while left != 0:
+        i = first_one(left)
+        left &= left - np.uint64(1)
+        number, kind = part[i] // KINDS, part[i] % KINDS
+        if number < base:
+            value, here = classes[homes[number >> shift]], 2 * number + 1
+            if value == MISSING:
+                true = int(kind == ABSENT)
+            else:
+                true = (TRUTHS >> (4 * kind + (value >= here) + (value > here))) & 1
+        else:
+            true = int(_is_true(
+                part[i], e, classes, starts, absent_from, rows, listed, homes, shift
+            ))  # fmt: skip
         found |= np.uint64(true) << np.uint64(i)
     return found
 
@@ -319,8 +337,8 @@ def _chunks(
                 if table.size:
                     left &= _looked_up(refs, at + k * size, size, table)
                 else:
-                    left &= _asked(
-                        refs, at + k * size, size, 0, classes, starts, absent_from, rows, listed,
+                    left = _asked(
+                        left, refs, at + k * size, 0, classes, starts, absent_from, rows, listed,
                         homes, shift,
                     )  # fmt: skip
                 if left == 0:
@@ -331,9 +349,9 @@ def _chunks(
                 if table.size:
                     columns[k] = _looked_up(refs, at + k * size, size, table)
                 else:
-                    columns[k] = everyone & _asked(
-                        refs, at + k * size, size, 0, classes, starts, absent_from, rows, listed,
-                        homes, shift,
+                    columns[k] = _asked(
+                        everyone, refs, at + k * size, 0, classes, starts, absent_from, rows,
+                        listed, homes, shift,
                     )  # fmt: skip
             left = _operate(left, columns, leads, ops, begin, behind, stack)
         own = slots[sub:]
@@ -413,8 +431,8 @@ def run_clusters(
                     else:
                         left = ~np.uint64(0) >> np.uint64(LANES - size)
                         for k in range(1, width):
-                            left &= _asked(
-                                refs, at + k * size, size, e, classes, starts, absent_from, rows,
+                            left = _asked(
+                                left, refs, at + k * size, e, classes, starts, absent_from, rows,
                                 listed, homes, shift,
                             )  # fmt: skip
                     if left != 0:

@@ -1,6 +1,6 @@
 """From events to matches of one segment: 512 events at a time, or one."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from time import perf_counter
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tamis.engines.pieces import Piece
 from tamis.engines.sliced.classes import Passed, RowClasses, Tests, classes_of
 from tamis.engines.sliced.room import Room
 from tamis.engines.sliced.segment import Segment
@@ -16,6 +17,7 @@ from tamis.kernels.cuts import KINDS
 from tamis.kernels.emission import (
     DIGITS,
     count_listed,
+    sort_listed,
     sort_unless_rising,
     turn,
     write_listed,
@@ -40,10 +42,12 @@ from tamis.schema import Schema
 Array = np.ndarray[Any, Any]
 
 WINDOW = 16  # blocks whose events are brought into the order of an attribute
-DENSE = 4  # matches of a block, a subscription, from which a matrix is cheaper than lists
+DENSE = 12  # matches of a block, a subscription, from which a matrix is cheaper than lists
 
 MOST_MATCHES = 1 << 26  # of a window: 256 MB
+PIECE = 1 << 23  # matches of a piece; larger ones come from fresh memory, which costs more
 FEWEST = 64  # events of a window
+FEW_SORTED = 8  # one in so many events may be sorted for itself
 
 _NO_MARKS = np.empty(0, np.uint64)
 _NO_TABLE = np.empty(0, np.uint8)
@@ -77,6 +81,7 @@ class Blocks:
         self._slots: list[tuple[Array, Array]] = []  # room for the slots of one event
         self._last = 0  # matches of the last event that came alone
         self._is_dense = False  # whether a block matches most subscriptions several times
+        self._is_mixed = False  # whether the matches of an event are found in no order
         self._rate = 0.0  # matches an event, of the last events
         self._spent = (0, 0.0)  # the last events of a batch, and seconds for them
 
@@ -115,16 +120,16 @@ class Blocks:
         self._note(window.size, began)
         return found
 
-    def match(self, window: Window, now: int) -> tuple[Array, Array]:
-        """counts[event], and the handles of the events one behind the other, ascending."""
+    def match(self, window: Window, now: int) -> list[Piece]:
+        """Pieces: counts[event], and the handles of the events one behind the other, ascending."""
         began, room = perf_counter(), self._room()
-        if self._is_dense:
+        if self._is_dense and window.order is None:
             found = self._matrix(window, now, room)
         else:
-            found = self._lists(window, now, room)
+            found = [self._lists(window, now, room)]
         self._rooms.append(room)
         self._note(window.size, began)
-        self._rate = len(found[1]) / max(window.size, 1)
+        self._rate = sum(len(handles) for _, handles in found) / max(window.size, 1)
         self._is_dense = self._rate * EVENTS > DENSE * len(self.segment.handles)
         return found
 
@@ -218,6 +223,8 @@ class Blocks:
             total[window.original(start, end)] = counts[: end - start]
             is_last = end == window.size
             parts = out.slots[:size], out.words[:size], out.bits[:size]
+            if self._is_mixed:
+                sort_listed(*parts, len(handles))
             kept.append(parts if is_last else tuple(part.copy() for part in parts))
         starts = _starts(total)
         found = np.empty(int(starts[-1]), handles.dtype)
@@ -227,30 +234,29 @@ class Blocks:
             mine = starts[:-1][window.original(first, min(first + EVENTS, window.size))]
             places[: len(mine)] = mine
             write_listed(slots, words, bits, handles, places, found)
-        sort_unless_rising(found, starts)
+        # Sorting words of bits is cheaper than sorting matches, but most often neither is needed.
+        if not self._is_mixed:
+            self._is_mixed = sort_unless_rising(found, starts) * FEW_SORTED > window.size
         return total, found
 
-    def _matrix(self, window: Window, now: int, room: Room) -> tuple[Array, Array]:
+    def _matrix(self, window: Window, now: int, room: Room) -> list[Piece]:
         segment = self.segment
-        handles = segment.handles
-        first = int(handles[0]) if segment.is_gapless else 0
-        counts, found = [], []
+        first = int(segment.handles[0]) if segment.is_gapless else 0
+        pieces = []
         for start in range(0, window.size, EVENTS):
             end = min(start + EVENTS, window.size)
-            own = np.zeros(EVENTS, np.int64)
-            out = room.filling(own)
+            counts = np.zeros(EVENTS, np.int64)
+            out = room.filling(counts)
             self._block(window, start, end, now, room, out)
-            starts = _starts(own)
-            mine = recycled(int(starts[-1]))
             turn(out.matrix, room.turned)
-            write_turned(room.turned, first, starts, DIGITS, mine)
-            if not segment.is_gapless:
-                mine = handles[mine]
-            counts.append(own[: end - start])
-            found.append(mine)
-        if len(found) == 1:
-            return counts[0], found[0]
-        return np.concatenate(counts), np.concatenate(found)
+            for begin, behind in parts_of(counts[: end - start], PIECE):
+                starts = _starts(counts[begin:behind])
+                found = recycled(int(starts[-1]))
+                write_turned(room.turned, begin, first, starts, DIGITS, found)
+                if not segment.is_gapless:
+                    found = segment.handles[found]
+                pieces.append((counts[begin:behind], found))
+        return pieces
 
     @property
     def at_once(self) -> int:
@@ -258,6 +264,18 @@ class Blocks:
         many = self.segment.sorted_by is not None and not self._is_dense
         most = EVENTS * WINDOW if many else EVENTS
         return max(FEWEST, min(most, int(MOST_MATCHES / max(self._rate, 1.0))) // 64 * 64)
+
+
+def parts_of(counts: Array, most: int) -> Iterator[tuple[int, int]]:
+    """Stretches of events with at most so many matches together, but for one event alone."""
+    begin = 0
+    ends = np.cumsum(counts)
+    while begin < len(counts):
+        before = int(ends[begin - 1]) if begin else 0
+        behind = int(np.searchsorted(ends, before + most, side="right"))
+        behind = max(behind, begin + 1)
+        yield begin, behind
+        begin = behind
 
 
 def recycled(size: int) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from tamis.engines.resources import check_memory
 from tamis.engines.sliced.material import Material, combine
 from tamis.engines.sliced.segment import Segment
+from tamis.errors import CapacityError
 from tamis.kernels.programs import ALIVE
 
 if TYPE_CHECKING:
@@ -53,6 +54,9 @@ class Compaction:
         try:
             while self._step(everything=everything):
                 everything = False
+        except CapacityError:
+            # Too large to be one; they stay several, which is slower but right.
+            logger.info("segments were not merged, for want of memory", exc_info=True)
         finally:
             self._merging.release()
 
@@ -91,18 +95,23 @@ class Compaction:
             logger.exception("merging segments in the background failed")
 
 
-def compiled(materials: Sequence[Material], memory: int) -> Segment | None:
+def compiled(materials: Sequence[Material], memory: int | None = None) -> Segment | None:
     """One segment of several materials, None of nothing, in so many bytes of memory."""
     materials = [material for material in materials if material.tables]
     if not materials:
         return None
+    if memory is not None:
+        _check_memory(materials, memory)
+    return Segment.compile(materials[0] if len(materials) == 1 else combine(materials))
+
+
+def _check_memory(materials: Sequence[Material], memory: int) -> None:
     tables = [table for material in materials for table in material.tables.values()]
     filters = sum(len(table.handles) for table in tables)
     needed = FILTER_BYTES * filters + LEAF_BYTES * sum(table.refs.size for table in tables)
     check_memory(
         needed, memory, f"compiling {filters:,} subscriptions", "spread them over several matchers"
     )
-    return Segment.compile(materials[0] if len(materials) == 1 else combine(materials))
 
 
 def _repeat_deaths(old: Sequence[Segment], new: Segment, since: int) -> None:

@@ -10,12 +10,13 @@ changes wait for each other, but never for a match, nor a match for them.
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from tamis.engines.base import Options
-from tamis.engines.pieces import lists_of, merged
+from tamis.engines.pieces import Piece, joined, lists_of, merged
 from tamis.engines.resources import Resources
 from tamis.engines.sliced.blocks import Blocks
 from tamis.engines.sliced.compaction import Compaction, compiled, due
@@ -97,7 +98,7 @@ class SlicedEngine:
         if self._is_untidy:
             self._tidy()
 
-    def bulk(self) -> "SlicedBulk":
+    def bulk(self, size: int) -> "SlicedBulk":  # noqa: ARG002 - it is the same for any number
         return SlicedBulk(self, self._keys)
 
     def match(self, row: Row) -> Handles:
@@ -107,10 +108,13 @@ class SlicedEngine:
         for counts, found in self.match_batch(batch_of_rows(rows, self._semantics.schema), rows):
             yield from lists_of(counts, found)
 
+    def picture(self, events: int) -> Snapshot:  # noqa: ARG002 - it is the same for any number
+        return self.snapshot()
+
     def match_batch(
-        self, batch: Batch, rows: Sequence[Row] | None = None
-    ) -> Iterator[tuple[Array, Array]]:
-        return self.match_batch_at(self.snapshot(), batch, rows)
+        self, batch: Batch, rows: Sequence[Row] | None = None, picture: Snapshot | None = None
+    ) -> Iterator[Piece]:
+        return self.match_batch_at(picture or self.snapshot(), batch, rows)
 
     def count_batch(self, batch: Batch, rows: Sequence[Row] | None = None) -> Array:
         return self.count_batch_at(self.snapshot(), batch, rows)
@@ -142,20 +146,23 @@ class SlicedEngine:
         """The matches of a batch, piece by piece."""
         prepared = [part.prepare(batch, rows) for part in snapshot.parts]
 
-        def match(start: int, end: int) -> tuple[Array, Array]:
+        def match(start: int, end: int) -> list[Piece]:
             parts = [
                 part.match(part.window(mine, start, end), snapshot.now)
                 for part, mine in zip(snapshot.parts, prepared, strict=True)
             ]
             if len(snapshot.always):
                 every = np.full(end - start, len(snapshot.always), np.int64)
-                parts.append((every, np.tile(snapshot.always, end - start)))
-            return merged(parts, end - start)
+                parts.append([(every, np.tile(snapshot.always, end - start))])
+            if len(parts) == 1:
+                return parts[0]
+            return [merged([joined(pieces) for pieces in parts], end - start)]
 
         def step() -> int:
             return min((part.at_once for part in snapshot.parts), default=EVENTS)
 
-        return in_order_of(match, step, batch.size, self._options.threads)
+        found = in_order_of(match, step, batch.size, self._options.threads)
+        return chain.from_iterable(found)
 
     def count_batch_at(self, snapshot: Snapshot, batch: Batch, rows: Sequence[Row] | None) -> Array:
         """How many match each event of a batch."""
@@ -205,10 +212,10 @@ class SlicedEngine:
 
     def _settle(self) -> None:
         """Compile what waits, with some small segments. What was there stays until that is done."""
-        joined = [s for s in due(self.segments, len(self._young)) if len(s) < MOST_AT_ONCE]
+        small = [s for s in due(self.segments, len(self._young)) if len(s) < MOST_AT_ONCE]
         materials = [material_of(self._young.items(), self._keys)]
-        made = compiled([*materials, *(segment.material() for segment in joined)], self.memory)
-        self.exchange(joined, made)
+        made = compiled([*materials, *(segment.material() for segment in small)])
+        self.exchange(small, made)
         self._young = {}
         self._is_untidy = bool(self._compaction.due())
 

@@ -9,6 +9,13 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
+def processors() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # not on every system
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def in_order_of(
     work: Callable[[int, int], T], step: Callable[[], int], size: int, threads: int
 ) -> Iterator[T]:
@@ -17,7 +24,7 @@ def in_order_of(
     `step` says how large the next part is. At most one part more than there are threads is done or
     under way and not yet taken, so that memory is bounded.
     """
-    threads = threads or len(os.sched_getaffinity(0))
+    threads = threads or processors()
     if threads == 1 or size <= step():
         start = 0
         while start < size:
