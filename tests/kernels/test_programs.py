@@ -1,355 +1,565 @@
-"""Programs that are written by hand, against evaluating each subscription by itself.
-
-`test_sliced_segment.py` has programs that segments made. Here are their edges: results that fill
-the scratch exactly, sums that fill the planes, rows that are empty in one way or another.
-"""
+"""Programs that segments compile, against evaluating every filter on every event by itself."""
 
 import operator
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.kernels.programs import (
-    AND_LEAF,
-    CHUNK,
-    OR_LEAF,
-    OR_TOP,
-    PLANES,
-    PUSH,
-    SOME,
-    UNKNOWN,
-    Block,
-    Comparisons,
-    Event,
-    Programs,
-    Results,
-    _count,
-    clusters_of,
-    pour,
-    resolve,
-    run,
-    run_one,
-    work_of,
+from tamis import Schema, parse
+from tamis.engines.sliced import classes as of_events
+from tamis.engines.sliced import layout
+from tamis.engines.sliced.leaves import (
+    ABSENT,
+    EQUAL,
+    NONE_OF,
+    ONE_OF,
+    PRESENT,
+    TEST,
+    UNEQUAL,
+    Leaves,
+)  # fmt: skip
+from tamis.engines.sliced.leaves import (
+    KINDS as CODES,
 )
-from tamis.kernels.slices import EMPTY, EVENTS, WORDS, Axes, Touched
+from tamis.engines.sliced.material import material_of
+from tamis.engines.sliced.room import Room
+from tamis.engines.sliced.segment import Segment
+from tamis.kernels.comparisons import ABOVE, AT_LEAST, AT_MOST, BELOW
+from tamis.kernels.lanes import LANES, WORDS
+from tamis.kernels.programs import (
+    ALIVE,
+    FEW,
+    MIXED,
+    PLANES,
+    Output,
+    _consume,
+    _count,
+    cluster_end,
+    plan,
+    pour,
+    run,
+)
+from tamis.kernels.single import Event, run_clusters
+from tamis.kernels.truth import EVENTS, TOUCHED, finish, make_rows
+from tamis.kernels.truth import test_rows as rows_of_tests  # no test of ours
+from tamis.language.evaluate import compile_tree
+from tamis.predicates.batches import batch_of_rows
+from tamis.predicates.keys import Keys
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
-MANY = 40 if COMPILED else 4
+MANY = 60 if COMPILED else 12
+
+SCHEMA = Schema({"n": "int", "m": "int", "s": "string"})
+N, M, S, NOWHERE = (CODES * place for place in range(4))
+COMPARE = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge]
+STRINGS = ["", "a", "ab", "b", "é"]
+_TESTS = {
+    "n % 3 = 1": N, "abs(n) > 4": N, "s LIKE 'a%'": S, "length(s) = 1": S, "n < m": NOWHERE,
+    "n + m IS NULL": NOWHERE,
+}  # fmt: skip
+# The leaves of predicates that can only be tried.
+TRIED = [(home + TEST, parse(text, SCHEMA).tree) for text, home in _TESTS.items()]
+ANSWERS = {test: compile_tree(test, SCHEMA) for _, test in TRIED}
+
+
+# --- what filters say
 
 
 def digits(words):
     """words[..., word] as bits[..., event], the lowest bit first."""
-    return np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=-1, bitorder="little")
+    found = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=-1, bitorder="little")
+    return found.astype(bool)
 
 
-def random_rows(seed, size, density):
-    bits = np.random.default_rng(seed).random((size, EVENTS)) < density
-    return np.packbits(bits, axis=-1, bitorder="little").view(np.uint64).reshape(size, WORDS)
+def holds(leaf, row):
+    """Whether a leaf, a code and a constant, is true of a row."""
+    code, constant = leaf
+    attribute, kind = divmod(code, CODES)
+    if kind == TEST:
+        return ANSWERS[constant](row) is True
+    value = row[attribute]
+    if value is None or kind in {PRESENT, ABSENT}:
+        return kind == (ABSENT if value is None else PRESENT)
+    if kind in {ONE_OF, NONE_OF}:
+        return (value in constant) == (kind == ONE_OF)
+    return COMPARE[kind](value, constant)
 
 
-def results(*, counts=False, slots=0, most=0):
-    """Room for counts, for a matrix of slots, or for lists; scratch is full of rubbish."""
-    return Results(
-        counts=np.zeros(EVENTS if counts else 0, np.int64),
-        matrix=np.zeros((slots, WORDS), np.uint64),
-        slots=np.empty(most, np.int32),
-        words=np.empty(most, np.int8),
-        bits=np.empty(most, np.uint64),
-        size=np.zeros(2, np.int64),
-        planes=np.zeros((PLANES, WORDS), np.uint64),
-        local=np.full((CHUNK + SOME, WORDS), 0xABCDEF, np.uint64),
-        live=np.full(CHUNK + SOME, -7, np.int64),
-    )
+def truth_of(filters, rows):
+    """truth[filter, event], read sign by sign."""
+    known = {}
+    found = np.zeros((len(filters), EVENTS), bool)
+    for number, (shape, *leaves) in enumerate(filters):
+        stack, left = [], iter(leaves)
+        for sign in shape:
+            if sign == "a":
+                leaf = next(left)
+                if leaf not in known:
+                    known[leaf] = np.array([holds(leaf, row) for row in rows], bool)
+                stack.append(known[leaf])
+            else:
+                one, other = stack.pop(), stack.pop()
+                stack.append(one & other if sign == "&" else one | other)
+        (found[number, : len(rows)],) = stack
+    return found
 
 
-def block_of(rows, row_of, touched=(), alive=(), depth=4):
-    """A block without any attribute: every row is known."""
-    axes = Axes(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, EVENTS), np.int64))
-    return Block(
-        rows=rows,
-        row_of=np.array(row_of, np.int32),
-        axes=axes,
-        touched=touched_of(touched),
-        alive=np.array(alive, np.uint8),
-        stack=np.full((depth, SOME, WORDS), 0xBAD, np.uint64),
-    )
+# --- what programs say
 
 
-def touched_of(ids):
-    return Touched(np.array([*ids, -1], np.int32), np.array([len(ids)], np.int64))
+class How(NamedTuple):
+    """What a segment makes of filters."""
+
+    named: bool = True  # whether few references have rows of their own
+    selective: float = 0.02  # 2 lets every first predicate lead to a cluster if it can
+    common: int = 16
+    shift: int | None = None  # of the table from numbers to runs, if not the usual one
 
 
-def no_comparisons(predicates):
-    return Comparisons(np.full(predicates, -1, np.int32), np.zeros(predicates, np.int64))
+USUAL = How()
+WAYS = [
+    USUAL, How(named=False), How(selective=2), How(named=False, selective=2),
+    How(named=False, selective=2, shift=3), How(common=2), How(named=False, common=1, shift=1),
+]  # fmt: skip
 
 
-def programs_of(conjunctions, formulas=(), slots=None, led=()):
-    """Conjunctions of one width in clusters of equal first members, then `aa|a&` formulas.
-
-    The clusters of the predicates in `led` are found from the events.
-    """
-    width = len(conjunctions[0]) if conjunctions else 1
-    shapes = [[PUSH] + [AND_LEAF] * (width - 1)] * bool(conjunctions)
-    shapes += [[PUSH, OR_LEAF, AND_LEAF]] * bool(formulas)
-    assert sorted(conjunctions, key=lambda one: one[0]) == list(conjunctions)
-    firsts = [one[0] for one in conjunctions]
-    starts = [n for n, first in enumerate(firsts) if n == 0 or firsts[n - 1] != first]
-    subs = [0] + [len(conjunctions)] * bool(conjunctions)
-    subs += [len(conjunctions) + len(formulas)] * bool(formulas)
-    refs_at = [0] * bool(conjunctions) + [len(conjunctions) * width] * bool(formulas)
-    access = [n for n, start in enumerate(starts) if firsts[start] in led]
-    everything = [*conjunctions, *formulas]
-    return Programs(
-        subs=np.array(subs, np.int64),
-        refs_at=np.array(refs_at, np.int64),
-        refs=np.array([p for one in everything for p in one], np.int32),
-        ops_at=np.cumsum([0, *map(len, shapes)]).astype(np.int64),
-        ops=np.array([op for shape in shapes for op in shape], np.int8),
-        formulas=int(bool(conjunctions)),
-        cluster_shapes=np.zeros(len(starts), np.int32),
-        cluster_subs=np.array([*starts, len(conjunctions)], np.int64),
-        plain=np.array([n for n in range(len(starts)) if n not in access], np.int32),
-        access=np.array([firsts[starts[n]] for n in access], np.int32),
-        access_at=np.arange(len(access) + 1, dtype=np.int64),
-        access_clusters=np.array(access, np.int32),
-        slots=np.arange(len(everything), dtype=np.int32) if slots is None else slots,
-    )
+def compiled(filters, how=USUAL, seed=0):
+    """The segment of filters, whose handles are in another order, and that order."""
+    order = np.random.default_rng(seed).permutation(len(filters))
+    pairs = []
+    for handle, (shape, *leaves) in zip(order.tolist(), filters, strict=True):
+        codes, constants = zip(*leaves, strict=True)
+        pairs.append((3 * handle + 1, Leaves(shape, codes, constants)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(layout, "NAMED", 10**6 if how.named else 0)
+        patch.setattr(layout, "SELECTIVE", how.selective)
+        patch.setattr(layout, "COMMON", how.common)
+        segment = Segment.compile(material_of(pairs, Keys(SCHEMA)))
+    assert (len(segment.programs.named) > 0) == how.named
+    return segment, order
 
 
-def truth_of(one, rows, row_of, *, formula):
-    a, *others = [digits(rows[row_of[p]]).astype(bool) for p in one]
-    if formula:
-        return (a | others[0]) & others[1]
-    for other in others:
-        a = a & other
-    return a
+class Bench:
+    """A segment and the room in which blocks are evaluated, again and again."""
 
+    def __init__(self, segment, shift=None):
+        self.segment = segment
+        self.room = Room(segment)
+        self._tests = of_events.Tests(segment.predicates, SCHEMA)
+        if shift is not None and len(self.room.truth.coarse):
+            coarse = np.empty((segment.predicates.size >> shift) + 1, np.int32)
+            self.room.truth = self.room.truth._replace(coarse=coarse, shift=shift)
 
-def check(programs, expected, rows, row_of, touched=(), alive=()):
-    """All three results of `run`, and `run_one` for some events; expected[sub, event]."""
-    subs = len(programs.slots)
-    by_slot = np.zeros((subs, EVENTS), bool)
-    by_slot[programs.slots] = expected
-    if len(alive):
-        by_slot &= np.array(alive, bool)[:, None]
-    comparisons = no_comparisons(len(row_of))
+    def prepare(self, rows):
+        """Classes, truth and plan of a block."""
+        segment, truth = self.segment, self.room.truth
+        batch = batch_of_rows(rows, SCHEMA)
+        classes = of_events.classes_of(batch, segment.predicates, segment.used)
+        make_rows(
+            classes, 0, len(rows), segment.used, segment.frame, truth, self.room.order,
+            self.room.spare,
+        )  # fmt: skip
+        for part in self._tests.of_batch(batch, rows):
+            rows_of_tests(part.codes, part.starts, part.numbers, truth)
+        finish(segment.frame, truth)
+        plan(segment.programs, truth, self.room.scratch)
+        return classes
 
-    out = results(counts=True)
-    run(programs, comparisons, block_of(rows, row_of, touched, alive), out)
-    assert out.counts.tolist() == by_slot.sum(axis=0).tolist()
-    assert not out.planes.any()
-
-    for counts in (False, True):
-        out = results(counts=counts, slots=subs)
-        run(programs, comparisons, block_of(rows, row_of, touched, alive), out)
-        assert (digits(out.matrix).astype(bool) == by_slot).all()
-        assert out.counts.tolist() == by_slot.sum(axis=0).tolist()[: len(out.counts)]
-
-    out = results(most=WORDS * subs + 1)
-    run(programs, comparisons, block_of(rows, row_of, touched, alive), out)
-    count = int(out.size[0])
-    made = np.zeros((subs, WORDS), np.uint64)
-    made[out.slots[:count], out.words[:count]] = out.bits[:count]
-    assert count == np.count_nonzero(made)
-    assert (digits(made).astype(bool) == by_slot).all()
-
-    bits = digits(rows).astype(np.int8)
-    for event in (0, 63, 64, 511):
-        truth = bits[np.array(row_of), event]
-        true = [p for p in touched if truth[p]]
-        for complete in (False, True):
-            one = Event(
-                keys=np.zeros(0, np.int64), present=np.zeros(0, np.uint8), truth=truth.copy(),
-                complete=complete, touched=touched_of(true),
+    def evaluate(self, classes, now, out, by_rows):
+        """Evaluate what is planned; by_rows, even where few events come to a cluster."""
+        segment, truth, scratch = self.segment, self.room.truth, self.room.scratch
+        before = scratch.planned.copy()
+        if by_rows:
+            visits, single = before
+            scratch.visits[visits : visits + single] = scratch.single[:single, :3]
+            scratch.planned[:] = visits + single, 0
+        run(segment.programs, truth, scratch, segment.died, now, out)
+        if scratch.planned[1]:
+            event = Event(
+                np.ascontiguousarray(classes.T), np.empty(0, np.uint8), truth.rows, truth.listed
+            )
+            run_clusters(
+                segment.programs, segment.frame, segment.predicates.home, event, truth, scratch,
+                segment.died, now, out,
             )  # fmt: skip
-            found, stack = np.full(subs + 1, -1, np.int32), np.full(4, 1, np.int8)
-            count = run_one(programs, comparisons, one, np.array(alive, np.uint8), stack, found)
-            assert sorted(found[:count].tolist()) == np.flatnonzero(by_slot[:, event]).tolist()
+        if len(out.counts):
+            pour(out)
+        scratch.planned[:] = before
+
+    def listing(self):
+        """Lists that are long enough for every bit of every subscription."""
+        most = EVENTS * len(self.segment.handles) + 1
+        return self.room.listing()._replace(
+            slots=np.full(most, -1, np.int32), words=np.full(most, -1, np.int8),
+            bits=np.zeros(most, np.uint64),
+        )  # fmt: skip
 
 
-# --- counting
+def lists_as_bits(out, subs):
+    """bits[slot, event] of listed words, none of which is 0 or says what another says."""
+    size = int(out.size[0])
+    slots, words, bits = out.slots[:size], out.words[:size], out.bits[:size]
+    found = np.zeros((subs, WORDS), np.uint64)
+    np.bitwise_or.at(found, (slots, words), bits)
+    assert bits.all()
+    assert digits(found).sum() == digits(bits).sum()
+    return digits(found)
 
 
-@pytest.mark.parametrize("density", [0.0, 0.03, 0.5, 1.0])
-@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 255, 256, 257, 1007, 1008, 1009, 1024, 2000])
-def test_counting_conjunctions_of_one(size, density):
-    """Each result has its own row, so that the counts are sums over the rows."""
-    if not COMPILED and size > 300:
-        pytest.skip("one of these is enough where nothing is compiled")
-    rows = np.concatenate([np.zeros((1, WORDS), np.uint64), random_rows(size, size, density)])
-    programs = programs_of([(p,) for p in range(size)])
-    out = results(counts=True)
-    run(programs, no_comparisons(size), block_of(rows, range(1, size + 1)), out)
-    assert out.counts.tolist() == digits(rows).sum(axis=0, dtype=int).tolist()
+def check(bench, order, filters, rows, times=(0,)):
+    """All results of a block at some times, against the filters."""
+    segment, subs = bench.segment, len(filters)
+    by_slot = np.zeros((subs, EVENTS), bool)
+    by_slot[order] = truth_of(filters, rows)
+    classes = bench.prepare(rows)
+    for now in times:
+        expected = by_slot & (segment.died > now)[:, None] if len(segment.died) else by_slot
+        for by_rows in (False, True) if bench.room.scratch.planned[1] else (False,):
+            counts = np.zeros(EVENTS, np.int64)
+            bench.evaluate(classes, now, bench.room.counting(counts), by_rows)
+            assert counts.tolist() == expected.sum(axis=0).tolist()
+
+            counts = np.full(EVENTS, 2**40, np.int64)  # is added to
+            out = bench.room.filling(counts)
+            bench.evaluate(classes, now, out, by_rows)
+            assert (digits(out.matrix) == expected).all()
+            assert (counts - 2**40).tolist() == expected.sum(axis=0).tolist()
+            assert not out.planes.any()
+
+            out = bench.listing()
+            bench.evaluate(classes, now, out, by_rows)
+            assert (lists_as_bits(out, subs) == expected).all()
 
 
-@given(
-    sizes=st.lists(st.integers(0, CHUNK + SOME), max_size=8),
-    density=st.sampled_from([0.0, 0.1, 0.9, 1.0]),
-    seed=st.integers(0, 2**32),
-)
-@settings(max_examples=MANY)
-def test_counting_by_planes(sizes, density, seed):
-    """Any number of portions, and the planes never overflow."""
-    out = results(counts=True)
-    expected = np.zeros(EVENTS, np.int64)
-    for number, size in enumerate(sizes):
-        rows = random_rows(seed + number, size, density)
-        out.local[:size] = rows
-        _count(size, out)
-        expected += digits(rows).sum(axis=0, dtype=np.int64)
-        assert int(out.size[1]) < 2**PLANES
-    pour(out)
-    assert out.counts.tolist() == expected.tolist()
-    assert not out.planes.any()
-    assert out.size.tolist() == [0, 0]
+# --- filters and events
 
 
-def test_counts_are_added_to():
-    """Several segments count into one array."""
-    rows = random_rows(1, 1, 1.0)
-    out = results(counts=True)
-    out.counts[:] = 2**40
-    run(programs_of([(0,)]), no_comparisons(1), block_of(rows, [0]), out)
-    run(programs_of([]), no_comparisons(0), block_of(rows, []), out)
-    assert set(out.counts.tolist()) == {2**40}  # row 0 is taken for empty
-    run(programs_of([(0,)]), no_comparisons(1), block_of(np.vstack([rows * 0, rows]), [1]), out)
-    assert set(out.counts.tolist()) == {2**40 + 1}
+def conjunction(*leaves):
+    return ("a" + "a&" * (len(leaves) - 1), *leaves)
 
 
-# --- programs
+def random_leaf(chance):
+    kind = int(chance.integers(0, 14))
+    if kind >= 12:
+        return TRIED[chance.integers(0, len(TRIED))]
+    attribute = int(chance.integers(0, 3))
+    pool = STRINGS if attribute == 2 else range(-3, 10)
+    code = attribute * CODES + [*range(6), EQUAL, EQUAL, ONE_OF, NONE_OF, PRESENT, ABSENT][kind]
+    if kind >= 10:
+        return code, None
+    if kind >= 8:
+        members = {pool[chance.integers(0, len(pool))] for _ in range(chance.integers(2, 5))}
+        return (code, tuple(sorted(members))) if len(members) > 1 else random_leaf(chance)
+    return code, pool[chance.integers(0, len(pool))]
 
 
-def shuffled(size, seed):
-    return np.random.default_rng(seed).permutation(size).astype(np.int32)
+def random_shape(chance, sign, depth):
+    """A formula as `forms` writes it: leaves first, then the parts by their own shapes."""
+    leaves = int(chance.integers(0 if depth else 1, 4))
+    parts = int(chance.integers(0 if leaves > 1 else 1, 3)) if depth else 0
+    inner = sorted(random_shape(chance, "&|"[sign == "&"], depth - 1) for _ in range(parts))
+    shape = "a" + ("a" + sign) * (leaves - 1) if leaves else ""
+    for part in inner:
+        shape += part + (sign if shape else "")
+    return shape
 
 
-@pytest.mark.parametrize("density", [0.02, 1.0])
-@pytest.mark.parametrize("size", [1, 31, 32, 33, 224, 225, 255, 256, 257, 287, 288, 289, 600])
-def test_results_that_fill_the_scratch(size, density):
-    if not COMPILED and size not in {33, 289}:
-        pytest.skip("two of these are enough where nothing is compiled")
-    rows = np.vstack([np.zeros((1, WORDS), np.uint64), random_rows(size, 6, density)])
-    row_of = [1, 2, 3, 4, 5, 6]
-    chance = np.random.default_rng(size)
-    conjunctions = sorted(map(tuple, chance.integers(0, 6, (size, 2)).tolist()))
-    formulas = list(map(tuple, chance.integers(0, 6, (size, 3)).tolist()))
-    for some, others in ((conjunctions, []), ([], formulas), (conjunctions, formulas)):
-        total = len(some) + len(others)
-        programs = programs_of(some, others, shuffled(total, size))
-        expected = np.array(
-            [truth_of(one, rows, row_of, formula=False) for one in some]
-            + [truth_of(one, rows, row_of, formula=True) for one in others]
-        )
-        check(programs, expected, rows, row_of)
-        alive = chance.integers(0, 2, total).tolist()
-        check(programs, expected, rows, row_of, alive=alive)
-        check(programs, expected, rows, row_of, alive=[0] * total)
-        check(programs, expected, rows, row_of, alive=[1] * (total - 1) + [0])
+def random_filters(chance, size, shapes=4):
+    made = ["a", "aa&", "aaa&|", *(random_shape(chance, "&|"[k % 2], 2) for k in range(shapes))]
+    found = []
+    for _ in range(size):
+        shape = made[chance.integers(0, len(made))]
+        found.append((shape, *(random_leaf(chance) for _ in range(shape.count("a")))))
+    return found
+
+
+def random_rows(chance, size, missing=0.15):
+    def value(pool):
+        return None if chance.random() < missing else pool[chance.integers(0, len(pool))]
+
+    numbers = range(-4, 11)
+    return [(value(numbers), value(numbers), value(STRINGS)) for _ in range(size)]
 
 
 @given(data=st.data())
 @settings(max_examples=MANY)
 def test_any_programs(data):
-    """Rows that are EMPTY, that are 0 by themselves, and clusters that events lead to."""
-    predicates = 7
-    rows = random_rows(data.draw(st.integers(0, 99)), 9, data.draw(st.sampled_from([0.01, 0.5])))
-    rows[EMPTY] = 0
-    rows[8] = 0  # a row that happens to be empty
-    row_of = data.draw(st.lists(st.sampled_from(range(9)), min_size=7, max_size=7))
-    number = st.integers(0, predicates - 1)
-    width = data.draw(st.integers(1, 4))
-    conjunctions = sorted(data.draw(st.lists(st.tuples(*[number] * width), max_size=40)))
-    formulas = data.draw(st.lists(st.tuples(number, number, number), max_size=40))
-    total = len(conjunctions) + len(formulas)
-    led = data.draw(st.sets(number))
-    # What leads to a cluster is told to be true of some event; EMPTY is true of none.
-    touched = [p for p in data.draw(st.permutations(sorted(led))) if row_of[p] != EMPTY]
-    programs = programs_of(conjunctions, formulas, shuffled(total, total), led)
-    expected = np.array(
-        [truth_of(one, rows, row_of, formula=False) for one in conjunctions]
-        + [truth_of(one, rows, row_of, formula=True) for one in formulas]
-    ).reshape(total, EVENTS)
-    alive = data.draw(st.just([]) | st.lists(st.booleans(), min_size=total, max_size=total))
-    check(programs, expected, rows, row_of, touched, alive)
+    """One room, several blocks and times, whichever way the filters are laid out."""
+    chance = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    filters = random_filters(chance, data.draw(st.sampled_from([1, 5, 60, 150])))
+    how = data.draw(st.sampled_from(WAYS))
+    segment, order = compiled(filters, how, len(filters))
+    if data.draw(st.booleans()):
+        segment.died = chance.integers(0, 4, len(filters)).astype(np.int64)
+        segment.died[segment.died == 0] = ALIVE
+    bench = Bench(segment, how.shift)
+    for size in data.draw(st.lists(st.sampled_from([0, 1, 2, 70, EVENTS]), min_size=1, max_size=3)):
+        check(bench, order, filters, random_rows(chance, size), times=(0, 2, ALIVE - 1))
 
 
-def test_a_cluster_is_found_from_what_is_touched():
-    programs = programs_of([(0, 1), (2, 1), (2, 3), (5, 3)], led={0, 2})
-    assert [clusters_of(p, programs) for p in range(6)] == [
-        (0, 1), (0, 0), (1, 2), (0, 0), (0, 0), (0, 0),
+@pytest.mark.parametrize("how", WAYS)
+def test_every_way_at_once(how):
+    """Enough filters for full chunks of every group."""
+    chance = np.random.default_rng(7)
+    filters = random_filters(chance, 900 if COMPILED else 300, shapes=1)
+    segment, order = compiled(filters, how)
+    assert (segment.programs.chunk_subs[1:] > segment.programs.chunk_subs[:-1]).all()
+    check(Bench(segment, how.shift), order, filters, random_rows(chance, 100))
+
+
+# --- chunks
+
+
+def bordered(size):
+    """So many members of a conjunction in each group of chunks, and of formulas."""
+    groups = [
+        [conjunction((N + EQUAL, 3), (M + AT_LEAST, k % 9)) for k in range(size)],
+        [conjunction((N + EQUAL, 4), (M + UNEQUAL, k % 9)) for k in range(size)],
+        [conjunction((S + EQUAL, "a"), (M + UNEQUAL, k % 9), TRIED[k % 6]) for k in range(size)],
+        [conjunction((M + PRESENT, None), (N + UNEQUAL, k % 9)) for k in range(size)],
+        [conjunction((N + ABOVE, k), (M + AT_MOST, -k)) for k in range(size)],
+        [("aaa|&", (N + EQUAL, 3), (M + BELOW, k % 9), (S + EQUAL, "b")) for k in range(size)],
+        [("aaa&|", (S + EQUAL, "é"), (N + ABOVE, k % 9), (M + BELOW, 5)) for k in range(size)],
+    ]
+    return [one for group in groups for one in group]
+
+
+@pytest.mark.parametrize("how", [How(selective=2), How(named=False, selective=2), How()])
+@pytest.mark.parametrize("size", [1, 63, 64, 65, 128, 129])
+def test_chunk_borders(size, how):
+    if not COMPILED and size not in {1, 65}:
+        pytest.skip("two of these are enough where nothing is compiled")
+    filters = bordered(size)
+    segment, order = compiled(filters, how, size)
+    sizes = np.diff(segment.programs.chunk_subs)
+    assert LANES >= sizes.max() >= min(size, LANES)
+    bench, chance = Bench(segment), np.random.default_rng(size)
+    check(bench, order, filters, random_rows(chance, 200))
+    check(bench, order, filters, [(3, 8, "é")] * 130)
+    segment.died = np.where(chance.random(len(filters)) < 0.5, 1, ALIVE).astype(np.int64)
+    check(bench, order, filters, random_rows(chance, 60), times=(0, 1))
+    segment.died[:] = 1
+    check(bench, order, filters, random_rows(chance, 60), times=(0, 1))
+
+
+def test_deaths_at_different_times():
+    """Whoever began to match before a subscription went still sees it."""
+    filters = [conjunction((N + AT_LEAST, 0), (N + BELOW, k)) for k in range(1, 8)] * 10
+    segment, order = compiled(filters)
+    segment.died = np.arange(len(filters), dtype=np.int64)
+    check(Bench(segment), order, filters, [(k, 0, "") for k in range(9)], (-1, 0, 5, 68, 69, 70))
+
+
+# --- plans
+
+
+def symbols(size, alike=True):
+    """Clusters of `size` under s = 'a' and s = 'b'; without `alike` with tests in between."""
+    return [
+        conjunction((S + EQUAL, text), (N + ABOVE, k) if alike or k % 2 else TRIED[0])
+        for text in "ab" for k in range(size)
     ]  # fmt: skip
-    assert work_of(programs, touched_of([])) == 2
-    assert work_of(programs, touched_of([2, 4])) == 6
-    assert work_of(programs, touched_of([0, 2])) == 8
 
 
-def test_a_comparison_is_looked_up_once_and_remembered():
-    rows = np.vstack([np.zeros((1, WORDS), np.uint64), random_rows(5, 8, 0.4)])
-    # One attribute with the value 10 in the block: rows 1 and 2 below, 3 and 4 above, 5 equal,
-    # 6 unequal, 7 present.
-    axes = Axes(np.array([1]), np.array([1]), np.array([[10] + [0] * 511]))
-    comparisons = Comparisons(np.array([2, 3, 4, 5, 1, 1], np.int32), np.array([10] * 5 + [11]))
-    block = block_of(rows, [UNKNOWN] * 6)._replace(axes=axes)
-    programs = programs_of([(p,) for p in range(6)])
-    out = results(slots=6)
-    run(programs, comparisons, block, out)
-    assert block.row_of.tolist() == [1, 2, 4, 3, 6, 7]
-    assert (out.matrix == rows[block.row_of]).all()
+@pytest.mark.parametrize(
+    ("alike", "named", "events", "is_single"),
+    [
+        (True, False, 1, True), (True, False, FEW, True), (True, False, FEW + 1, False),
+        (False, False, 1, True), (False, False, 2, False),
+        (True, True, 1, False), (False, True, 1, False),
+    ],
+)  # fmt: skip
+def test_events_one_by_one_or_by_rows(alike, named, events, is_single):
+    filters = symbols(70, alike)
+    segment, order = compiled(filters, How(named, selective=2))
+    assert (segment.programs.signatures == MIXED).any() != alike
+    bench = Bench(segment)
+    rows = [(1, 1, "é"), (1, 1, None), *((k % 30, 0, "a") for k in range(events))]
+    bench.prepare(rows)
+    scratch = bench.room.scratch
+    assert scratch.planned.tolist() == ([0, 1] if is_single else [1, 0])
+    planned = (scratch.single if is_single else scratch.visits)[0].tolist()
+    assert planned[1] - planned[0] == 2  # the chunks of 's = a' alone
+    check(bench, order, filters, rows)
 
 
-OPS = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge]
+def test_formulas_are_evaluated_by_rows():
+    filters = [("aaa|&", (S + EQUAL, t), (N + ABOVE, k), (M + ABOVE, k))
+               for t in "ab" for k in range(9)]  # fmt: skip
+    segment, order = compiled(filters, How(named=False, selective=2))
+    bench = Bench(segment)
+    bench.prepare([(3, 4, "a")])
+    assert bench.room.scratch.planned.tolist() == [1, 0]
+    check(bench, order, filters, [(3, 4, "a")])
 
 
-@pytest.mark.parametrize("complete", [False, True])
-@pytest.mark.parametrize("value", [None, -(2**63), 9, 10, 11, 2**63 - 1])
-def test_comparisons_of_one_event(value, complete):
-    """Looked up when they are needed, or all of them before."""
-    segments = np.array([0, 1, 2, 3, 4, 5, 11], np.int32)  # of two attributes
-    comparisons = Comparisons(segments, np.full(7, 10, np.int64))
-    event = Event(
-        keys=np.array([value or 0, 0], np.int64),
-        present=np.array([value is not None, 0], np.uint8),
-        truth=np.full(7, UNKNOWN, np.int8),
-        complete=complete,
-        touched=touched_of([]),
-    )
-    if complete:
-        resolve(comparisons, event)
-    expected = [int(value is not None and op(value, 10)) for op in OPS] + [0]
-    programs = programs_of([(p, p) for p in range(7)], [(p, p, p) for p in range(7)])
-    found = np.full(15, -1, np.int32)
-    count = run_one(
-        programs, comparisons, event, np.empty(0, np.uint8), np.empty(4, np.int8), found
-    )
-    assert sorted(found[:count].tolist()) == np.flatnonzero(expected * 2).tolist()
-    assert event.truth.tolist() == expected
+@given(seed=st.integers(0, 2**32), how=st.sampled_from(WAYS), size=st.sampled_from([1, 3, 40]))
+@settings(max_examples=MANY // 3)
+def test_chunks_that_are_planned(seed, how, size):
+    """Every chunk once, but those whose access predicate is true of no event."""
+    chance = np.random.default_rng(seed)
+    segment, _ = compiled(random_filters(chance, 80), how)
+    bench, programs = Bench(segment), segment.programs
+    bench.prepare(random_rows(chance, size))
+    truth, scratch = bench.room.truth, bench.room.scratch
+    touched = set(truth.touched[: truth.sizes[TOUCHED], 0].tolist())
+    expected = []
+    for common, _, end in programs.chunk_bounds[:, 1:].tolist():
+        expected += range(common, end)
+    for place, ref in enumerate(programs.access.tolist()):
+        if ref in touched:
+            first, shape = programs.access_chunks[place], programs.access_shapes[place]
+            expected += range(first, cluster_end(first, shape, programs))
+    visits, single = scratch.planned.tolist()
+    planned = [*scratch.visits[:visits].tolist(), *scratch.single[:single, :3].tolist()]
+    assert sorted(chunk for one in planned for chunk in range(*one[:2])) == sorted(expected)
+    for first, behind, shape in planned:
+        low, high = programs.chunk_bounds[shape, [0, 3]]
+        assert low <= first < behind <= high
 
 
-def test_an_op_that_combines_two_results():
-    """``aa&aa&|`` needs two places on the stack."""
-    programs = programs_of([], [(0, 1, 2)])._replace(
-        ops=np.array([PUSH, AND_LEAF, PUSH, AND_LEAF, OR_TOP], np.int8),
-        ops_at=np.array([0, 5], np.int64),
-        refs=np.array([0, 1, 2, 3], np.int32),
-    )
-    rows = np.vstack([np.zeros((1, WORDS), np.uint64), random_rows(2, 4, 0.5)])
-    a, b, c, d = digits(rows[1:]).astype(bool)
-    check(programs, (a & b | c & d)[None], rows, [1, 2, 3, 4])
+def test_the_ends_of_clusters():
+    for how in (How(selective=2), How(named=False, selective=2)):
+        filters = [
+            conjunction((S + EQUAL, text), (N + ABOVE, k))
+            for text, size in (("", 1), ("a", 64), ("ab", 65), ("b", 200)) for k in range(size)
+        ]  # fmt: skip
+        programs = compiled(filters, how)[0].programs
+        ends = [cluster_end(first, 0, programs) for first in programs.access_chunks]
+        assert programs.access_chunks.tolist() == [0, 1, 2, 4]
+        assert ends == [1, 2, 4, 8]
+
+
+def test_a_cluster_ends_with_its_shape():
+    """The next shape may go on with the same predicate, and zeros come behind the last."""
+    filters = [("a", (N + EQUAL, 3)), conjunction((N + EQUAL, 3), (N + PRESENT, None))]
+    for how in (How(selective=2), How(named=False, selective=2)):
+        segment, order = compiled(filters, how)
+        assert [cluster_end(k, k, segment.programs) for k in range(2)] == [1, 2]
+        check(Bench(segment), order, filters, [(3, 0, ""), (None, 0, ""), (4, 0, "")])
+
+
+def test_there_is_room_for_all_that_is_listed():
+    """Clusters that are looked at event by event list every match by itself."""
+    filters = [conjunction((S + EQUAL, "a"), (N + ABOVE, k)) for k in range(100)]
+    filters.append(conjunction((S + EQUAL, "b"), (N + ABOVE, 0)))
+    bench = Bench(compiled(filters, How(named=False, selective=2))[0])
+    classes = bench.prepare([(1000, 0, "a")] * FEW)
+    out = bench.listing()
+    bench.evaluate(classes, 0, out, by_rows=False)
+    assert int(out.size[0]) <= len(bench.room.listing().slots)
+
+
+# --- counting
+
+
+def output():
+    """For counts alone."""
+    return Output(
+        counts=np.zeros(EVENTS, np.int64), matrix=np.empty((0, WORDS), np.uint64),
+        slots=np.empty(0, np.int32), words=np.empty(0, np.int8), bits=np.empty(0, np.uint64),
+        size=np.zeros(2, np.int64), planes=np.zeros((PLANES, WORDS), np.uint64),
+    )  # fmt: skip
+
+
+def random_bits(seed, size, density):
+    bits = np.random.default_rng(seed).random((size, EVENTS)) < density
+    return np.packbits(bits, axis=-1, bitorder="little").view(np.uint64).reshape(size, WORDS)
+
+
+def waiting(rows):
+    """Results that wait, before rubbish."""
+    local = np.full((3 * LANES, WORDS), 0xABCDEF, np.uint64)
+    local[: len(rows)] = rows
+    return local
+
+
+CARRIES = np.full((LANES // 8, WORDS), 0xBAD, np.uint64)
+
+
+@given(
+    sizes=st.lists(st.integers(0, 2 * LANES) | st.sampled_from([1, 63, 64, 65]), max_size=12),
+    density=st.sampled_from([0.0, 0.1, 0.9, 1.0]),
+    seed=st.integers(0, 2**32),
+)
+@settings(max_examples=MANY)
+def test_counting_by_planes(sizes, density, seed):
+    """Any number of portions, also such that fill no 64 rows."""
+    out = output()
+    expected = np.zeros(EVENTS, np.int64)
+    for number, size in enumerate(sizes):
+        rows = random_bits(seed + number, size, density)
+        _count(waiting(rows), size, CARRIES, out.planes)
+        expected += digits(rows).sum(axis=0)
+    sums = (digits(out.planes) * (1 << np.arange(PLANES))[:, None]).sum(axis=0)
+    assert sums.tolist() == expected.tolist()
+    pour(out)
+    assert out.counts.tolist() == expected.tolist()
+    assert not out.planes.any()
+
+
+def planes_of(count):
+    """The planes when every event has so many."""
+    every = np.uint64(2**64 - 1)
+    return np.array([[every if count >> p & 1 else 0] * WORDS for p in range(PLANES)], np.uint64)
+
+
+@pytest.mark.parametrize("count", [2**k - 1 for k in range(6, PLANES)] + [1024, 2**19 + 2**7])
+def test_carries_go_through_all_planes(count):
+    planes = planes_of(count)
+    rows = random_bits(count, 2 * LANES, 0.5)
+    rows[0] = 2**64 - 1
+    _count(waiting(rows), len(rows), CARRIES, planes)
+    sums = (digits(planes) * (1 << np.arange(PLANES))[:, None]).sum(axis=0)
+    assert sums.tolist() == (count + digits(rows).sum(axis=0)).tolist()
+
+
+@pytest.mark.parametrize("before", [0, 1000, 2**PLANES - 4 * LANES - 127, 2**PLANES - 4 * LANES])
+@pytest.mark.parametrize("size", [0, 1, 64, 127])
+def test_planes_are_poured_before_they_are_full(size, before):
+    """Whatever was there is counted once, and there is room for the next portion."""
+    out = output()
+    out.planes[:] = planes_of(before)
+    out.size[1] = before
+    slots = np.arange(size, dtype=np.int32)
+    live = np.arange(3 * LANES, dtype=np.int64)
+    rows = random_bits(size, size, 1.0)
+    for _ in range(3):
+        _consume(waiting(rows), live, size, slots, CARRIES, np.empty(0, np.int64), 0, out)
+        assert int(out.size[1]) + 2 * LANES < 2**PLANES
+    pour(out)
+    assert set(out.counts.tolist()) == {before + 3 * size}
+    assert not out.planes.any()
+    assert out.size.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("size", [64, 65, 1023, 1024, 1025, 5000])
+def test_counts_of_many(size):
+    if not COMPILED and size > 1024:
+        pytest.skip("the others are enough where nothing is compiled")
+    filters = [("a", (N + AT_LEAST, -k)) for k in range(size)]
+    segment, order = compiled(filters, How(size != 1024))
+    rows = [(5, None, None), (0, 1, "a"), (-1, 1, "a"), (-size // 2, None, ""), (None, 2, "b")]
+    check(Bench(segment), order, filters, rows)
+
+
+# --- all of it again
 
 
 def test_all_kernels_without_the_compiler():
     """The same tests on the plain functions, in a process that never compiles."""
     here = Path(__file__).parent
-    files = [str(here / f"test_{name}.py") for name in ("bits", "slices", "emission", "programs")]
+    names = ["bits", "lanes", "cuts", "truth", "emission", "programs", "single"]
     answer = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-k", "not compiler", *files],
+        [sys.executable, "-m", "pytest", "-q", "-k", "not compiler",
+         *(str(here / f"test_{name}.py") for name in names)],
         env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
         capture_output=True, text=True, check=False,
     )  # fmt: skip

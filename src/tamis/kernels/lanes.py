@@ -87,7 +87,8 @@ def within(numbers: Array, start: Number, low: Number, span: Number) -> Number:
     """Bit k: 0 <= numbers[start + k] - low < span, for 64 numbers of 32 bits without a sign."""
     part = numbers[start : start + LANES].astype(np.int64)
     held = (part - int(low)) & 0xFFFFFFFF
-    return int.from_bytes(np.packbits(held < int(span), bitorder="little").tobytes(), "little")
+    held = np.concatenate([held < int(span), np.zeros(LANES - part.size, np.bool_)])
+    return np.packbits(held, bitorder="little").view(np.uint64)[0]
 
 
 def put_bits(numbers: Array, start: Number, byte: Number, digits: Array, base: Number) -> None:

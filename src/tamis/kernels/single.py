@@ -33,7 +33,7 @@ from tamis.kernels.programs import (
     Scratch,
     cluster_end,
 )  # fmt: skip
-from tamis.kernels.truth import NO_ROW, SETS, Frame, Truth
+from tamis.kernels.truth import EVENTS, NO_ROW, SETS, Frame, Truth
 
 Array = np.ndarray[Any, Any]
 
@@ -405,61 +405,82 @@ def run_clusters(
     refs, chunk_subs, slots = programs.refs, programs.chunk_subs, programs.slots
     signatures, rows, listed = programs.signatures, event.rows, event.listed
     starts, absent_from, homes, shift = frame.starts, frame.absent_from, home.attributes, home.shift
+    events, bits = np.empty(EVENTS, np.int64), np.zeros(LANES, np.uint64)
     for s in range(scratch.planned[1]):
-        shape, row = scratch.single[s, 2], scratch.single[s, 3]
+        shape = scratch.single[s, 2]
+        count = _events_of(truth.rows[scratch.single[s, 3]], events)
         width = np.int64(programs.widths[shape])
         base = programs.refs_at[shape] - programs.subs[shape] * width
-        intervals = np.empty((width, 3), np.int64)
-        for w in range(WORDS):
-            events = truth.rows[row, w]
-            while events != 0:
-                e = 64 * w + first_one(events)
-                events &= events - np.uint64(1)
-                classes = event.classes[e]
-                signature = MIXED
-                for chunk in range(scratch.single[s, 0], scratch.single[s, 1]):
-                    sub = np.int64(chunk_subs[chunk])
-                    size = chunk_subs[chunk + 1] - sub
-                    at = base + sub * width
-                    if signatures[chunk] != MIXED:
-                        if signatures[chunk] != signature:
-                            signature = signatures[chunk]
-                            _intervals(
-                                refs, at, size, 1, width, classes, starts, homes, shift, intervals
-                            )  # fmt: skip
-                        left = _alike(refs, at, size, 1, width, intervals)
-                    else:
-                        left = ~np.uint64(0) >> np.uint64(LANES - size)
-                        for k in range(1, width):
-                            left = _asked(
-                                left, refs, at + k * size, e, classes, starts, absent_from, rows,
-                                listed, homes, shift,
-                            )  # fmt: skip
-                    if left != 0:
-                        _put(left, sub, e, slots, died, now, out)
+        intervals, signature = np.empty((count, width, 3), np.int64), MIXED
+        for chunk in range(scratch.single[s, 0], scratch.single[s, 1]):
+            sub = np.int64(chunk_subs[chunk])
+            size = chunk_subs[chunk + 1] - sub
+            at = base + sub * width
+            alike = signatures[chunk] != MIXED
+            if alike and signatures[chunk] != signature:
+                signature = signatures[chunk]
+                for k in range(count):
+                    _intervals(
+                        refs, at, size, 1, width, event.classes[events[k]], starts, homes, shift,
+                        intervals[k],
+                    )  # fmt: skip
+            for k in range(count):
+                e = events[k]
+                if alike:
+                    left = _alike(refs, at, size, 1, width, intervals[k])
+                else:
+                    left = ~np.uint64(0) >> np.uint64(LANES - size)
+                    for column in range(1, width):
+                        left = _asked(
+                            left, refs, at + column * size, e, event.classes[e], starts,
+                            absent_from, rows, listed, homes, shift,
+                        )  # fmt: skip
+                if died.size and left != 0:
+                    left = _living(left, slots[sub:], died, now)
+                if out.counts.size:
+                    out.counts[e] += count_ones(left)
+                while left != 0:
+                    bits[first_one(left)] |= np.uint64(1) << np.uint64(e & 63)
+                    left &= left - np.uint64(1)
+                if k + 1 == count or events[k + 1] >> 6 != e >> 6:
+                    _put(bits, size, slots[sub:], e >> 6, out)
 
 
 @jit
-def _put(
-    left: Number, sub: Number, e: Number, slots: Array, died: Array, now: Number, out: Output
-) -> None:
-    if died.size:
-        word = left
-        while word != 0:
-            k = first_one(word)
-            if died[slots[sub + k]] <= now:
-                left &= ~(np.uint64(1) << np.uint64(k))
-            word &= word - np.uint64(1)
-    if out.counts.size:
-        out.counts[e] += count_ones(left)
-    if out.matrix.size or out.slots.size:
-        size, bit = out.size[0], np.uint64(1) << np.uint64(e & 63)
+def _events_of(row: Array, events: Array) -> Number:
+    """The events of a row to events[*]; how many."""
+    count = 0
+    for w in range(WORDS):
+        left = row[w]
         while left != 0:
-            slot = slots[sub + first_one(left)]
-            if out.matrix.size:
-                out.matrix[slot, e >> 6] |= bit
-            else:
-                out.slots[size], out.words[size], out.bits[size] = slot, e >> 6, bit
-                size += 1
+            events[count] = 64 * w + first_one(left)
+            count += 1
             left &= left - np.uint64(1)
-        out.size[0] = size
+    return count
+
+
+@jit
+def _living(members: Number, slots: Array, died: Array, now: Number) -> Number:
+    """The members of a chunk that are not gone."""
+    left = members
+    while left != 0:
+        k = first_one(left)
+        if died[slots[k]] <= now:
+            members &= ~(np.uint64(1) << np.uint64(k))
+        left &= left - np.uint64(1)
+    return members
+
+
+@jit
+def _put(bits: Array, size: Number, slots: Array, word: Number, out: Output) -> None:
+    """Hand over what is true of 64 events, member by member; the bits are zero afterwards."""
+    if out.matrix.size:
+        for i in range(size):
+            out.matrix[slots[i], word] |= bits[i]
+    elif out.slots.size:
+        place = out.size[0]
+        for i in range(size):
+            out.slots[place], out.words[place], out.bits[place] = slots[i], word, bits[i]
+            place += bits[i] != 0
+        out.size[0] = place
+    bits[:size] = 0
