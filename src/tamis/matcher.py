@@ -137,13 +137,17 @@ class Matcher:
     def unsubscribe(self, subscription: Id) -> None:
         """Remove a subscription."""
         with self._changing, self._lock:
-            self._known(subscription)
+            if subscription not in self:
+                raise self._unknown(subscription)
             self._engine.remove(self._subscriptions.remove(subscription))
 
     def get(self, subscription: Id, default: T | None = None) -> Expression | T | None:
         """The filter of a subscription, or `default`."""
         handle = self._subscriptions.find(subscription) if subscription in self else None
-        return default if handle is None else self._subscriptions.expression(handle)
+        try:
+            return default if handle is None else self._subscriptions.expression(handle)
+        except KeyError:  # it went meanwhile
+            return default
 
     def __len__(self) -> int:
         return len(self._subscriptions)
@@ -238,7 +242,9 @@ class Matcher:
     def why(self, subscription: Id, event: Mapping[str, Any] | str | bytes) -> Explanation:
         """Why an event does or does not match a subscription, atom by atom."""
         row = self.reader.row(event)
-        expression = self._subscriptions.expression(self._known(subscription))
+        expression = self.get(subscription)
+        if expression is None:
+            raise self._unknown(subscription)
         return explain(subscription, expression, self.meaning, row)
 
     # --- files
@@ -269,14 +275,15 @@ class Matcher:
         named = dict.fromkeys(schema) if semantics == "default" else None
         matcher = cls(schema, engine, semantics, defaults=named, unknown=unknown, options=options)
         matcher.meaning.defaults = defaults
-        matcher._subscriptions = rules.fill(matcher._engine, matcher.meaning, matcher._shapes.parse)
+        matcher._subscriptions = rules.fill(matcher._engine, matcher.meaning, matcher._parse)
         return matcher
 
     def explain(self) -> "Plan":
         """How events are matched: what is compiled in which way, and what it costs."""
         from tamis.plan import plan_of
 
-        return plan_of(self._engine, self.schema)
+        with self._lock:
+            return plan_of(self._engine, self.schema)
 
     # --- inside
 
@@ -315,7 +322,7 @@ class Matcher:
                 rows = self._rows(part, table)
                 batch = batch_of_rows(rows, self.schema)
         except EventError as error:
-            raise error.at(first + (error.row or 0)) from None
+            raise (error if error.row is None else error.at(first + error.row)) from None
         if engine is None or output == "counts":
             yield (
                 self.match_rows(rows or (), output, numbers)
@@ -425,15 +432,13 @@ class Matcher:
             held.replace_page(split.handles, ids.take(known), texts.take(known))
             held.add_page(ids.take(new), texts.take(new))
 
-    def _known(self, subscription: Id) -> int:
-        """The handle of a subscription that must be there."""
-        handle = self._subscriptions.find(subscription) if subscription in self else None
-        if handle is not None:
-            return handle
+    def _unknown(self, subscription: Id) -> SubscriptionError:
         hint = None
         if isinstance(subscription, str) and len(self) < 10_000:
             hint = did_you_mean(subscription, (id_ for id_ in self if isinstance(id_, str)))
-        raise SubscriptionError(f"no subscription {subscription!r}" + (f"; {hint}" if hint else ""))
+        return SubscriptionError(
+            f"no subscription {subscription!r}" + (f"; {hint}" if hint else "")
+        )
 
 
 def _within(pieces: "Iterator[Piece]", memory: int) -> "Iterator[Piece]":

@@ -8,6 +8,7 @@ from tamis.engines.auto import AutoEngine
 from tamis.engines.sliced import SlicedEngine
 from tamis.engines.sliced.blocks import Blocks
 from tamis.errors import counted
+from tamis.kernels.lanes import LANES
 from tamis.kernels.programs import MIXED
 from tamis.schema import Schema
 
@@ -149,7 +150,7 @@ def _part(blocks: Blocks, schema: Schema) -> Part:
 
 def _distinct(blocks: Blocks) -> int:
     programs = blocks.segment.programs
-    return len(programs.named) or len(np.unique(programs.refs))
+    return len(programs.named) or len(np.unique(programs.refs[:-LANES]))
 
 
 def _time(seconds: float) -> str:

@@ -2,18 +2,20 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.container import Container, open_container, write
+from tamis.container import Container, open_container, text_array, write
 from tamis.engines.auto import AutoEngine
 from tamis.engines.sliced import SlicedEngine, storage
-from tamis.errors import FileError, OptionError, TamisError
+from tamis.errors import FileError, OptionError, TamisError, choose
+from tamis.events import UNKNOWN_CHOICES
 from tamis.language.expression import Expression
 from tamis.schema import Schema
-from tamis.semantics import Semantics
+from tamis.semantics import NAMES, Semantics
 from tamis.subscriptions import Subscriptions
 
 KIND = "tamis rules"
@@ -34,7 +36,6 @@ def save(
 ) -> None:
     """Write all subscriptions of an engine; the caller sees to it that none comes or goes."""
     compiled = compiling(engine)
-    compiled.compact()
     answers, segment = compiled.whole()
     stored = held.to_sections()
     meta: dict[str, Any] = {
@@ -72,8 +73,9 @@ class Rules:
             raise FileError(f"{path} holds no tamis rules, but {meta.get('kind', 'other things')}")
         with self._reading():
             self.settings = Settings(
-                Schema(meta["schema"]), meta["engine"], meta["semantics"],
-                tuple(meta["defaults"]), meta["unknown"],
+                Schema(meta["schema"]), choose("engine", meta["engine"], ("auto", "sliced")),
+                choose("semantics", meta["semantics"], NAMES), tuple(meta["defaults"]),
+                choose("unknown", meta["unknown"], UNKNOWN_CHOICES),
             )  # fmt: skip
 
     def fill(
@@ -88,10 +90,19 @@ class Rules:
     ) -> Subscriptions:
         meta, get = self._container.meta, self._container.array
         held = Subscriptions.from_sections(meta["subscriptions"], get, parse)
+        count = len(held)
+        filters = cache(lambda: text_array(get, "subscriptions.filters", count))
+
+        def expression_of(row: int) -> Expression:
+            """A filter as it was saved, whatever became of the subscription."""
+            return parse(filters()[row].as_py())
+
+        if not isinstance(meta["segment"], dict | type(None)):
+            raise TypeError("the segment is no record")
         segment = None
         if meta["segment"] is not None:
             segment = storage.from_sections(
-                meta["segment"], lambda name: get(f"segment.{name}"), held.expression, meaning
+                meta["segment"], lambda name: get(f"segment.{name}"), expression_of, meaning
             )
         answers = get("always.answers").astype(bool).tolist()
         always = dict(zip(get("always.handles").tolist(), answers, strict=True))
@@ -108,7 +119,7 @@ class Rules:
         except FileError as error:
             text = str(error)
             raise FileError(text if str(self._path) in text else f"{self._path}: {text}") from None
-        except (KeyError, TypeError, ValueError, IndexError, TamisError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError, IndexError, TamisError) as error:
             raise FileError(f"{self._path} is damaged, or of another version: {error}") from None
 
 

@@ -1,292 +1,397 @@
-"""Compiled segments against reading each shape, letter by letter, for all events at once.
+"""Compiled segments: how filters are laid out, what is left of them, and who is gone."""
 
-Here the truth of a predicate in a block is a Python integer of 512 bits.
-"""
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.engines.sliced.segment import Item, Segment
-from tamis.kernels.programs import (
-    CHUNK,
-    PLANES,
-    SOME,
-    Block,
-    Comparisons,
-    Event,
-    Results,
-    run,
-    run_one,
+from stocks import SMALL, stock_filters
+from strategies import SCHEMA, filters
+from tamis import ExpressionError, parse
+from tamis.engines.sliced import layout, segment
+from tamis.engines.sliced.compaction import due
+from tamis.engines.sliced.layout import (
+    Shares,
+    column_places,
+    distinct_up_to,
+    programs_of,
+    table_of,
 )
-from tamis.kernels.slices import EMPTY, EVENTS, WORDS, Axes, Touched
+from tamis.engines.sliced.leaves import leaves_of
+from tamis.engines.sliced.material import combine, material_of
+from tamis.engines.sliced.predicates import Texts
+from tamis.engines.sliced.segment import Segment
+from tamis.engines.sliced.shapes import shape_of
+from tamis.kernels.cuts import KINDS
+from tamis.kernels.lanes import LANES
+from tamis.kernels.programs import ALIVE, MIXED
+from tamis.predicates.keys import Keys
+from tamis.semantics import Semantics
 
-PREDICATES = 12
+POSITIONS = {name: place for place, name in enumerate(SMALL)}
 
 
-def evaluated(item, truths):
-    """The 512 bits of a subscription."""
-    stack, leaves = [], iter(item.predicates)
-    for sign in item.shape:
-        if sign == "a":
-            stack.append(truths[next(leaves)])
+def material(texts, schema=SMALL, first=0, step=1):
+    meaning, found = Semantics("sql", schema), []
+    for number, text in enumerate(texts):
+        try:
+            leaves = leaves_of(parse(text, schema), meaning)
+        except ExpressionError:
+            continue
+        if leaves.codes:
+            found.append((first + step * number, leaves))
+    return material_of(found, Keys(schema)) if found else None
+
+
+def compiled(texts, **how):
+    return Segment.compile(material(texts, **how))
+
+
+def cut_of(number, of):
+    """The attribute of a number, and its cut; none where it stands for presence."""
+    attribute = int(np.searchsorted(of.starts, number, side="right")) - 1
+    cuts, place = of.cuts[attribute], number - int(of.starts[attribute]) - 1
+    if place < 0:
+        return attribute, None
+    known = cuts.to_arrow() if isinstance(cuts, Texts) else cuts
+    return attribute, known[place].as_py() if isinstance(cuts, Texts) else int(known[place])
+
+
+def said(ref, of):
+    """What a reference stands for, whatever its number."""
+    number, kind = divmod(int(ref), KINDS)
+    if number < of.base:
+        return kind, *cut_of(number, of)
+    place = number - of.base
+    for sets, first in ((of.in_sets, 0), (of.out_sets, of.first_out)):
+        if first <= place < first + len(sets.attributes):
+            start, end = sets.at[place - first : place - first + 2]
+            members = [cut_of(int(member), of) for member in sets.members[start:end]]
+            return "in" if first == 0 else "not in", *members
+    return "test", str(of.tests[place - of.first_test])
+
+
+def meaning(some):
+    """Filters up to the order of their leads, which a layout may change."""
+    found = {}
+    for shape, table in some.tables.items():
+        leads = shape_of(shape).leads
+        for handle, refs in zip(table.handles.tolist(), table.refs.tolist(), strict=True):
+            assert handle not in found
+            parts = [said(ref, some.predicates) for ref in refs]
+            found[handle] = shape, sorted(parts[:leads], key=repr), parts[leads:]
+    return found
+
+
+def chunks_of(made):
+    """Each chunk: its shape, its group, and its references by member."""
+    programs = made.programs
+    for number, shape in enumerate(made.shapes):
+        table = table_of(programs, number, made.handles)
+        bounds = programs.chunk_bounds[number].tolist()
+        assert bounds == sorted(bounds)
+        first = int(programs.subs[number])
+        for chunk in range(bounds[0], bounds[3]):
+            start, end = (int(n) - first for n in programs.chunk_subs[chunk : chunk + 2])
+            group = sum(chunk >= bound for bound in bounds[1:3])
+            yield number, shape, group, chunk, table.refs[start:end]
+
+
+def check(made, source):
+    """The order of evaluation is what it says."""
+    programs, predicates = made.programs, source.predicates
+    shares = Shares(source)
+    known = sorted(handle for table in source.tables.values() for handle in table.handles.tolist())
+    assert made.handles.tolist() == known
+    assert sorted(programs.slots.tolist()) == list(range(len(known)))
+    assert meaning(made.material()) == meaning(source)
+    assert programs.subs[-1] == programs.chunk_subs[-1] == len(known)
+    assert (np.diff(programs.chunk_subs) > 0).all()
+    assert (np.diff(programs.chunk_subs) <= LANES).all()
+    assert len(programs.refs) == sum(t.refs.size for t in source.tables.values()) + LANES
+    by_access, signed, groups = {}, {}, {}
+    for number, shape, group, chunk, refs in chunks_of(made):
+        leads = shape_of(shape).leads
+        if leads:  # the most selective one leads
+            expected = shares.of(refs[:, :leads])
+            assert (expected[:, 0] == expected.min(axis=1)).all()
+            access = (shares.of(refs[:, 0]) < layout.SELECTIVE) & shares.findable(refs[:, 0])
+            assert (access == (group == 0)).all()
         else:
-            right, left = stack.pop(), stack.pop()
-            stack.append(left & right if sign == "&" else left | right)
-    (answer,) = stack
-    return answer
-
-
-# --- running
-
-
-def words_of(number):
-    return np.frombuffer(number.to_bytes(EVENTS // 8, "little"), np.uint64)
-
-
-def rows_of(truths):
-    """Rows and row_of; what is true of no event has the empty row."""
-    rows, row_of = [np.zeros(WORDS, np.uint64)], []
-    for number in truths:
-        row_of.append(len(rows) if number else EMPTY)
-        if number:
-            rows.append(words_of(number))
-    return np.array(rows), np.array(row_of, np.int32)
-
-
-def results(*, counts=False, slots=0, most=0):
-    return Results(
-        counts=np.zeros(EVENTS if counts else 0, np.int64),
-        matrix=np.zeros((slots, WORDS), np.uint64),
-        slots=np.empty(most, np.int32),
-        words=np.empty(most, np.int8),
-        bits=np.empty(most, np.uint64),
-        size=np.zeros(2, np.int64),
-        planes=np.zeros((PLANES, WORDS), np.uint64),
-        local=np.full((CHUNK + SOME, WORDS), 7, np.uint64),
-        live=np.full(CHUNK + SOME, -7, np.int64),
+            assert group == 2
+        if group < 2:
+            (first,) = set(refs[:, 0].tolist())
+            by_access.setdefault((first, number, group), []).append(chunk)
+        for ref in refs[:, 0].tolist() if leads else ():
+            groups.setdefault((ref, number), []).append(group)
+        codes = predicates.attributes_of(refs).astype(np.int64) * KINDS + refs % KINDS
+        alike = (codes == codes[0]).all() and (codes[0] >= 0).all()
+        assert (programs.signatures[chunk] != MIXED) == alike
+        if alike:
+            mine = signed.setdefault(int(programs.signatures[chunk]), (number, *codes[0].tolist()))
+            assert mine == (number, *codes[0].tolist())
+    assert len(set(signed.values())) == len(signed)
+    for found in groups.values():  # all of a first predicate, or none
+        assert len(set(found)) == 1
+        if found[0]:
+            assert (found[0] == 1) == (len(found) >= layout.COMMON)
+    for (_, _, group), chunks in by_access.items():
+        assert chunks == list(range(chunks[0], chunks[-1] + 1))
+        assert group == 0 or sum(np.diff(programs.chunk_subs)[chunks]) >= layout.COMMON
+    listed = zip(programs.access.tolist(), programs.access_shapes.tolist(),
+                 programs.access_chunks.tolist(), strict=True)  # fmt: skip
+    assert sorted(listed) == sorted(
+        (ref, number, chunks[0]) for (ref, number, group), chunks in by_access.items() if not group
     )
+    assert programs.access.tolist() == sorted(programs.access.tolist())
+    distinct = {ref for table in source.tables.values() for ref in table.refs.ravel().tolist()}
+    assert programs.named.tolist() == (sorted(distinct) if len(distinct) <= layout.NAMED else [])
 
 
-def no_comparisons(size):
-    return Comparisons(np.full(size, -1, np.int32), np.zeros(size, np.int64))
+# --- layout
 
 
-def touched_of(ids):
-    return Touched(np.array([*ids, -1], np.int32), np.array([len(ids)], np.int64))
+@given(st.lists(filters(), min_size=1, max_size=25), st.sampled_from([0, 5, 4096]))
+@settings(max_examples=30)
+def test_any_filters(texts, named):
+    source = material(texts, SCHEMA, step=3)
+    if source is None:
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(layout, "NAMED", named)
+        patch.setattr(layout, "COMMON", 3)
+        patch.setattr(layout, "SELECTIVE", 0.3)
+        check(Segment.compile(source), source)
 
 
-def run_block(segment, truths, out):
-    rows, row_of = rows_of(truths)
-    axes = Axes(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, EVENTS), np.int64))
-    touched = touched_of([p for p, number in enumerate(truths) if number])
-    stack = np.full((segment.depth + 1, SOME, WORDS), 9, np.uint64)
-    block = Block(rows, row_of, axes, touched, segment.alive, stack)
-    run(segment.programs, no_comparisons(len(truths)), block, out)
+@pytest.mark.parametrize("size", [1, 2, 15, 16, 17, 63, 64, 65, 129, 400])
+@pytest.mark.parametrize(
+    "text",
+    ["i = {} AND x > {}", "side = 'buy' AND i < {}", "x > {} AND i < {}", "i < {} OR x > {}",
+     "s LIKE '%{}' AND b", "b AND (i < {} OR s = '{}')"],
+)  # fmt: skip
+def test_as_many_of_a_shape_as_fill_chunks(size, text):
+    for distinct in (3, 1000):
+        source = material([text.format(n % distinct, n % 7) for n in range(size)], step=2)
+        check(Segment.compile(source), source)
 
 
-def matrix_of(segment, truths):
-    """The bits of each handle, from the matrix and from the lists."""
-    size = len(segment.handles)
-    out = results(slots=size)
-    run_block(segment, truths, out)
-    found = [int.from_bytes(row.tobytes(), "little") for row in out.matrix]
-    out = results(most=WORDS * size + 1)
-    run_block(segment, truths, out)
-    listed = [0] * size
-    for k in range(int(out.size[0])):
-        assert out.bits[k]
-        listed[out.slots[k]] |= int(out.bits[k]) << (64 * int(out.words[k]))
-    assert listed == found
-    return dict(zip(segment.handles.tolist(), found, strict=True))
+def test_stock_filters():
+    source = material(stock_filters(1, 600))
+    made = Segment.compile(source)
+    check(made, source)
+    assert len(made.programs.access) > 10
+    again = Segment.compile(made.material())
+    assert meaning(again.material()) == meaning(source)
+    for one, other in zip(made.programs, again.programs, strict=True):
+        assert one.dtype == other.dtype
 
 
-def counts_of(segment, truths):
-    out = results(counts=True)
-    run_block(segment, truths, out)
-    return out.counts.tolist()
+def test_the_most_selective_predicate_leads():
+    texts = [f"x > 1 AND b AND s = 'T{n % 40}' AND i <> 3" for n in range(80)]
+    made = compiled(texts)
+    assert len(made.programs.access) == 40
+    assert made.programs.chunk_bounds.tolist() == [[0, 40, 40, 40]]
+    assert np.diff(made.programs.chunk_subs).tolist() == [2] * 40
 
 
-def matched_one(segment, truths, event):
-    """The handles of one event, whose predicates are all known; whether it says so or not."""
-    truth = np.array([number >> event & 1 for number in truths], np.int8)
-    answers = []
-    for complete in (False, True):
-        one = Event(
-            keys=np.zeros(0, np.int64), present=np.zeros(0, np.uint8), truth=truth.copy(),
-            complete=complete, touched=touched_of(np.flatnonzero(truth)),
-        )  # fmt: skip
-        found = np.empty(len(segment.handles) + 1, np.int32)
-        stack = np.full(segment.depth + 1, 1, np.int8)
-        count = run_one(
-            segment.programs, no_comparisons(len(truths)), one, segment.alive, stack, found
-        )
-        answers.append(segment.handles[np.sort(found[:count])].tolist())
-    assert answers[0] == answers[1]
-    return answers[0]
-
-
-def check(segment, items, truths, gone=()):
-    """Everything that a segment says, against its items."""
-    held = {item.handle: item for item in items if item.handle not in gone}
-    expected = {item.handle: evaluated(item, truths) for item in held.values()}
-    found = matrix_of(segment, truths)
-    assert {handle: bits for handle, bits in found.items() if bits} == {
-        handle: bits for handle, bits in expected.items() if bits
-    }
-    counts = np.zeros(EVENTS, np.int64)
-    for bits in expected.values():
-        counts += np.unpackbits(words_of(bits).view(np.uint8), bitorder="little")
-    assert counts_of(segment, truths) == counts.tolist()
-    for event in (0, 63, 64, 200, 511):
-        assert matched_one(segment, truths, event) == [
-            handle for handle in sorted(expected) if expected[handle] >> event & 1
-        ]
-
-
-def meaning(item):
-    """An item up to the order of a conjunction, which a segment may change."""
-    ids = item.predicates if "|" in item.shape else tuple(sorted(item.predicates))
-    return item.handle, item.shape, ids
-
-
-def check_items(segment, items, gone=()):
-    left = [item for item in items if item.handle not in gone]
-    assert len(segment) == len(left)
-    assert sorted(map(meaning, segment.living())) == sorted(map(meaning, left))
-    for item in items:
-        slot = segment.find(item.handle)
-        if item.handle in gone:
-            assert slot == -1
-        else:
-            assert segment.handles[slot] == item.handle
-            assert meaning(segment.item(slot)) == meaning(item)
-    known = {item.handle for item in items}
-    for handle in (-1, 0, 1, 5, 2**40, 2**63 - 1, *(handle + 1 for handle in known)):
-        if handle not in known:
-            assert segment.find(handle) == -1
-
-
-# --- random items
-
-
-@st.composite
-def shapes(draw, depth=3, sign=None):
-    """Formulas in postfix order, AND below OR and OR below AND, in any order of their parts."""
-    if depth == 0 or (sign and draw(st.integers(0, 2)) == 0):
-        return "a"
-    mine = {"&": "|", "|": "&"}.get(sign) or draw(st.sampled_from("&|"))
-    parts = draw(st.lists(shapes(depth - 1, mine), min_size=1 + bool(sign), max_size=4))
-    return parts[0] + "".join(part + mine for part in parts[1:])
-
-
-@st.composite
-def items_of(draw, most=60):
-    kinds = draw(
-        st.lists(shapes() | st.sampled_from(["a", "aa&", "aa&a&"]), min_size=1, max_size=4)
+def test_shares():
+    source = material([
+        "s = 'a'", "s = 'b'", "s = 'c'", "s = 'd'", "i = 1", "s IN ('a', 'b')", "s IN ('x', 'y')",
+        "x > 1", "x <> 1", "i IS NULL", "s LIKE 'a%'", "s LIKE 'b%'", "x > i", "i NOT IN (7, 8)",
+    ])  # fmt: skip
+    shares = Shares(source)
+    (table,) = source.tables.values()
+    found = dict(zip(table.handles.tolist(), shares.of(table.refs[:, 0]).tolist(), strict=True))
+    findable = dict(
+        zip(table.handles.tolist(), shares.findable(table.refs[:, 0]).tolist(), strict=True)
     )
-    chosen = draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=most))
-    steps = draw(st.sampled_from([[1], [1, 2, 1000], [2**33]]))
-    handle, made = draw(st.sampled_from([0, 3, 2**40])), []
-    predicate = st.integers(0, PREDICATES - 1)
-    for shape in chosen:
-        size = shape.count("a")
-        ids = draw(st.lists(predicate, min_size=size, max_size=size, unique="|" not in shape))
-        made.append(Item(handle, shape, tuple(ids)))
-        handle += draw(st.sampled_from(steps))
-    return draw(st.permutations(made))
+    assert [h for h, is_found in findable.items() if is_found] == [0, 1, 2, 3, 4, 5, 6, 10, 11, 12]
+    assert found[0] == found[3] == layout.EQUALITY / 4
+    assert found[4] == layout.EQUALITY
+    assert found[5] == found[6] == min(layout.SET, 2 * layout.EQUALITY / 4)
+    assert found[7] == layout.RANGE
+    assert found[8] == found[9] == found[13] == layout.OTHER
+    assert found[10] == found[11] == layout.TEST / 2
+    assert found[12] == layout.TEST
 
 
-BITS = st.sampled_from([0, 1, 1 << 511, 2**512 - 1, 2**64 - 1, (2**512 - 1) // 3]) | st.integers(
-    0, 2**512 - 1
-)
-TRUTHS = st.lists(BITS, min_size=PREDICATES, max_size=PREDICATES)
-SHARES = st.lists(
-    st.sampled_from([0.01, 0.1, 0.19, 0.2, 0.5, 0.95]), min_size=PREDICATES, max_size=PREDICATES
-)
+def test_the_kinds_that_are_used():
+    source = material(["i = 1", "i > 2", "x < 3 AND s IS NULL", "b NOT IN (TRUE, FALSE)"])
+    made = Segment.compile(source)
+    masks = {name: int(made.masks[place]) for name, place in POSITIONS.items()}
+    assert masks["side"] == 0
+    assert all(masks[name] for name in ("i", "x", "s"))
+    assert POSITIONS["side"] not in made.used.tolist()
+    sets = compiled(["side IN ('buy', 'sell')", "x NOT IN (1, 2)"])
+    assert sets.used.tolist() == [POSITIONS["x"], POSITIONS["side"]]
 
 
-@given(items_of(), TRUTHS, SHARES, st.data())
-@settings(max_examples=80)
-def test_any_segment(items, truths, shares, data):
-    segment = Segment(items, np.array(shares).__getitem__)
-    check_items(segment, items)
-    check(segment, items, truths)
-    gone = set()
-    for item in data.draw(st.lists(st.sampled_from(items), unique=True, max_size=len(items))):
-        segment.kill(segment.find(item.handle))
-        gone.add(item.handle)
-    check_items(segment, items, gone)
-    check(segment, items, truths, gone)
+def test_columns_of_chunks():
+    places = column_places(np.array([0, 3]), np.array([3, 2]), 2)
+    assert places.tolist() == [[0, 3], [1, 4], [2, 5], [6, 8], [7, 9]]
+    assert sorted(places.ravel().tolist()) == list(range(10))
 
 
-@pytest.mark.parametrize("size", [1, 2, 31, 32, 33, 255, 256, 257, 287, 288, 289, 700])
-@pytest.mark.parametrize("shape", ["a", "aa&", "aa|", "aaa|&", "aa&aa&|"])
-def test_as_many_of_a_shape_as_fill_the_scratch(shape, size):
-    chance = np.random.default_rng(size)
-    width = shape.count("a")
-    items = [
-        Item(3 * n, shape, tuple(chance.permutation(PREDICATES)[:width].tolist()))
-        for n in range(size)
-    ]
-    truths = [int.from_bytes(chance.bytes(64), "little") for _ in range(PREDICATES)]
-    segment = Segment(items, np.linspace(0.05, 0.9, PREDICATES).__getitem__)
-    check(segment, items, truths)
-    gone = {item.handle for item in items[::3]}
-    for handle in gone:
-        segment.kill(segment.find(handle))
-    check(segment, items, truths, gone)
-    check_items(segment, items, gone)
-    check(segment, items, [2**512 - 1] * PREDICATES, gone)
-    check(segment, items, [0] * PREDICATES, gone)
+@pytest.mark.parametrize("size", [0, 1, 3, 1 << 16, (1 << 16) + 1, 200_000])
+def test_distinct_numbers_up_to_some(size):
+    numbers = (np.arange(size, dtype=np.int32) * 7) % 50
+    assert distinct_up_to(numbers, 50).tolist() == sorted(set(numbers.tolist()))
+    assert distinct_up_to(np.arange(size, dtype=np.int32), 4).tolist() == (
+        list(range(size)) if size <= 4 else []
+    )
+    assert distinct_up_to(numbers, 50).dtype == np.int32
+    assert distinct_up_to(numbers, 0).tolist() == []
 
 
-def test_a_segment_of_nothing():
-    segment = Segment([], np.zeros(1).__getitem__)
-    assert len(segment) == 0
-    assert list(segment.living()) == []
-    assert segment.find(0) == -1
-    assert counts_of(segment, []) == [0] * EVENTS
-    assert matched_one(segment, [], 0) == []
+# --- handles
 
 
-def test_a_segment_that_is_all_gone():
-    items = [Item(n, "a", (n,)) for n in range(3)]
-    segment = Segment(items, np.full(3, 0.5).__getitem__)
-    for n in (1, 0, 2):
-        segment.kill(segment.find(n))
-    check_items(segment, items, {0, 1, 2})
-    check(segment, items, [2**512 - 1] * 3, {0, 1, 2})
+@pytest.mark.parametrize(
+    ("first", "step", "kind", "gapless"),
+    [(0, 1, np.int32, True), (7, 1, np.int32, True), (0, 2, np.int32, False),
+     (2**31 - 9, 1, np.int32, True), (2**31 - 8, 1, np.int64, False), (2**40, 3, np.int64, False)],
+)  # fmt: skip
+def test_handles_of_32_bits_where_they_fit(first, step, kind, gapless):
+    made = compiled([f"i > {n}" for n in range(9)], first=first, step=step)
+    assert made.handles.dtype == kind
+    assert made.is_gapless == gapless
+    assert made.handles.tolist() == [first + step * n for n in range(9)]
+    for slot, handle in enumerate(made.handles.tolist()):
+        assert made.find(handle) == slot
+    for handle in (-1, first - 1, first + 9 * step, 2**31, 2**40 - 1, 2**63 - 1, 0, 2**31 - 1):
+        expected = (handle - first) // step if handle in made.handles.tolist() else -1
+        assert made.find(handle) == expected
 
 
-def test_a_segment_may_be_built_of_what_is_left():
-    items = [Item(n, shape, (n, n + 1)) for n, shape in enumerate(["aa&", "aa|", "aa&", "aa|"])]
-    shares = np.linspace(0.9, 0.1, PREDICATES).__getitem__
-    first = Segment(items, shares)
-    first.kill(1)
-    second = Segment([*first.living(), Item(1, "a", (7,))], shares)
-    truths = [(2**512 - 1) // (p + 2) for p in range(PREDICATES)]
-    check(second, [items[0], items[2], items[3], Item(1, "a", (7,))], truths)
+def test_handles_come_in_any_order():
+    meaning_, keys = Semantics("sql", SMALL), Keys(SMALL)
+    texts = ["i > 1 AND x > 1", "i > 2", "i > 3 OR b", "i > 4 AND x > 4"]
+    some = [(h, leaves_of(parse(t, SMALL), meaning_)) for h, t in zip([9, 2, 7, 4], texts,
+                                                                       strict=True)]  # fmt: skip
+    source = material_of(some, keys)
+    made = Segment.compile(source)
+    assert made.handles.tolist() == [2, 4, 7, 9]
+    check(made, source)
 
 
-def test_a_deep_formula():
-    """Each chain ends in the next, so the stack is as high as the formula is deep."""
-    shape = "a"
-    for n in range(60):
-        shape = "a" + shape + "&|"[n % 2]
-    item = Item(0, shape, tuple(n % PREDICATES for n in range(61)))
-    truths = [(2**512 - 1) // (p + 3) for p in range(PREDICATES)]
-    segment = Segment([item], np.full(PREDICATES, 0.5).__getitem__)
-    check(segment, [item], truths)
-    check_items(segment, [item])
+# --- who is gone
 
 
-def test_clusters_are_led_by_the_most_selective_member():
-    shares = np.array([0.5, 0.1, 0.9, 0.05])
-    items = [Item(0, "aa&", (0, 1)), Item(1, "aa&", (2, 1)), Item(2, "aa&", (2, 0)),
-             Item(3, "aa&a&", (0, 1, 3))]  # fmt: skip
-    programs = Segment(items, shares.__getitem__).programs
-    assert programs.access.tolist() == [1, 3]
-    assert len(programs.plain) == 1
-    assert len(programs.cluster_shapes) == 3
+def test_nobody_is_gone_at_first():
+    made = compiled([f"i > {n}" for n in range(100)])
+    assert (made.dead, len(made), made.died.nbytes) == (0, 100, 0)
+
+
+def test_the_time_of_death_is_kept():
+    made = compiled([f"i > {n} AND x < {n}" for n in range(100)], step=3)
+    for time, slot in enumerate([5, 99, 0], start=10):
+        made.kill(slot, time)
+        assert made.find(3 * slot) == -1
+    assert (made.dead, len(made)) == (3, 97)
+    assert made.died[[5, 99, 0, 1]].tolist() == [10, 11, 12, ALIVE]
+    for now, gone in ((9, []), (10, [15]), (11, [15, 297]), (12, [15, 297, 0]), (99, [15, 297, 0])):
+        left = {3 * n for n in range(100)} - set(gone)
+        assert set(meaning(made.material(now))) == left
+    assert len(meaning(made.material())) == 97
+
+
+def test_a_shape_of_which_all_are_gone_is_left_out():
+    made = compiled(["i > 1", "i > 2 AND b", "i > 3 OR b", "i > 4"])
+    made.kill(1, 5)
+    assert len(made.material(4).tables) == 3
+    assert len(made.material(5).tables) == 2
+    for slot in (0, 2, 3):
+        made.kill(slot, 6)
+    assert made.material().tables == {}
+    assert len(made) == 0
+
+
+@given(texts=st.lists(filters(depth=2), min_size=1, max_size=12), data=st.data())
+@settings(max_examples=30)
+def test_there_and_back_again(texts, data):
+    """Compiled, partly gone, compiled again alone and with others: filters mean the same."""
+    source = material(texts, SCHEMA)
+    if source is None:
+        return
+    known = meaning(source)
+    made = Segment.compile(source)
+    gone = data.draw(st.lists(st.sampled_from(sorted(known)), unique=True))
+    for time, handle in enumerate(gone):
+        made.kill(made.find(handle), time)
+    left = {handle: filter_ for handle, filter_ in known.items() if handle not in gone}
+    assert meaning(made.material()) == left
+    if left:
+        alone = Segment.compile(made.material())
+        assert meaning(alone.material()) == left
+        other = material(["i > 1 AND s = 'q'", "x IN (3, 4)"], SCHEMA, first=1000)
+        united = combine([made.material(), other])
+        both = Segment.compile(united)
+        check(both, united)
+        assert meaning(both.material()) == left | meaning(other)
+
+
+# --- the order of events
+
+
+def test_the_attribute_whose_value_most_filters_ask_for():
+    by_ticker = [f"s = 'T{n % 40}' AND x > {n}" for n in range(80)]
+    by_number = [f"i = {n % 40} AND x > {n}" for n in range(80)]
+    assert compiled(by_ticker).sorted_by == POSITIONS["s"]
+    assert compiled([*by_ticker, *by_number[:60]]).sorted_by == POSITIONS["s"]
+    assert compiled([*by_ticker[:60], *by_number]).sorted_by == POSITIONS["i"]
+    assert compiled([f"i > {n}" for n in range(80)]).sorted_by is None
+    assert compiled(["s = 'a'", "s = 'b'"]).sorted_by is None  # not selective
+    ranges = [f"i > {n} AND x < {n}" for n in range(300)]
+    assert compiled([*by_ticker, *ranges]).sorted_by is None
+    assert compiled([f"s LIKE '%{n}'" for n in range(80)]).sorted_by is None
+
+
+@pytest.mark.parametrize("named", [0, 4096])
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
+def test_the_share_from_which_events_are_sorted(monkeypatch, named, share):
+    monkeypatch.setattr(layout, "NAMED", named)
+    monkeypatch.setattr(segment, "SORTED", share)
+    texts = [f"s = 'T{n % 40}'" for n in range(60)] + [f"i > {n}" for n in range(40)]
+    assert compiled(texts).sorted_by == (POSITIONS["s"] if share < 0.6 else None)
+
+
+# --- sizes
+
+
+def test_bytes_are_counted():
+    small, large = (compiled([f"i > {n} AND s = 'T{n}'" for n in range(size)]) for size in (9, 900))
+    assert 0 < small.nbytes() < large.nbytes() < 900 * 120
+    before = large.nbytes()
+    large.kill(0, 1)
+    assert large.nbytes() == before + 8 * 900
+
+
+def test_room_for_the_deepest_and_widest():
+    made = compiled(["i > 1", "i > 1 AND (x > 1 OR (b AND s = 'a') OR side = 'buy')"])
+    depths = [shape_of(shape).depth for shape in made.shapes]
+    assert made.depth == max(depths)
+    assert made.widest == 5
+
+
+def test_chunks_follow_each_other():
+    source = material(stock_filters(5, 300))
+    programs, handles, masks = programs_of(source)
+    assert all(one[3] == other[0] for one, other in pairwise(programs.chunk_bounds.tolist()))
+    assert (np.diff(handles) > 0).all()
+    assert len(masks) == len(SMALL)
+
+
+# --- which become one
+
+
+@pytest.mark.parametrize(
+    ("sizes", "new", "merged"),
+    [([], 1, 0), ([1], 1, 1), ([4], 1, 0), ([3], 1, 1), ([100, 20, 3], 1, 1), ([100, 20, 4], 1, 0),
+     ([100, 25, 5], 2, 3), ([1000, 100, 10], 300, 3), ([2000, 100, 10], 300, 2), ([5], 0, 0)],
+)  # fmt: skip
+def test_which_segments_are_merged_with_new_ones(sizes, new, merged):
+    segments = [range(size) for size in sizes]
+    assert due(segments, new) == segments[len(segments) - merged :]

@@ -203,6 +203,22 @@ def test_rows_there_and_back(some):
     assert plain(rows_of_batch(batch, SCHEMA)) == plain(some)
 
 
+@pytest.mark.parametrize(
+    "some",
+    [
+        [],
+        [(None,) * 9],
+        [(None,) * 9, (1, math.nan, "", False, 0, -2, "é", -1, "日本")],
+        [(-(2**63), -0.0, "\x00", True, -1, 3, "sell", 2**63 - 1, None)] * 3,
+        [(0, -math.inf, "a", None, None, None, "buy", 0, "a")] * 600,
+    ],
+    ids=["none", "missing", "edges", "others", "many"],
+)
+def test_all_rows_at_once(some):
+    found = rows_of_batch(batch_of_rows(some, MIXED), MIXED)
+    assert plain(found) == plain(some)
+
+
 @pytest.mark.parametrize("name", ["sql", "strict", "default"])
 def test_missing_values_are_filled_up_or_stay(name):
     table = pa.table({"i": [None, 3], "side": [None, "é"], "r.q.name": pa.array([None, None])})
@@ -244,6 +260,7 @@ def test_a_schema_without_attributes(name):
     batch = batch_of_table(pa.table({"i": [1, 2]}), meaning, refuse_unknown=False)
     assert (batch.size, batch.columns) == (2, ())
     assert batch_of_rows([(), ()], empty).size == 2
+    assert rows_of_batch(batch, empty) == [(), ()]
 
 
 @pytest.mark.parametrize(

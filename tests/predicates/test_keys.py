@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from strategies import DOUBLES, INTS, MOMENTS, SCHEMA, delicate_rows, rows
 from tamis import Schema
 from tamis.language.arithmetic import order_key
-from tamis.predicates.keys import Keys, double_keys, key_values
+from tamis.predicates.keys import Keys, double_key, double_keys, key_values
 from tamis.types import INT64_MAX
 
 KINDS = Schema(
@@ -142,3 +142,53 @@ def test_the_key_of_a_double_is_made_of_its_bits():
     for value in (1.0, 2.5, 5e-324, 1e300):
         (bits,) = struct.unpack("<q", struct.pack("<d", value))
         assert double_keys(np.array([value, -value])).tolist() == [bits, -bits - 1]
+
+
+# --- in other numbers
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_the_keys_of_many_values_are_those_of_each(name):
+    keys, position = Keys(KINDS), KINDS.positions[name,]
+    for values in (POOLS[name], POOLS[name][::-1], tuple(POOLS[name]) * 3, []):
+        found = keys.many(position, values)
+        assert found.dtype == np.int64
+        assert found.tolist() == [keys.key(position, value) for value in values]
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_a_function_for_the_keys_of_an_attribute(name):
+    keys, position = Keys(KINDS), KINDS.positions[name,]
+    key_of = keys.of_one(position)
+    for value in POOLS[name]:
+        assert key_of(value) == keys.key(position, value)
+        assert type(key_of(value)) is int
+
+
+def test_values_outside_an_enumeration_are_for_nobody():
+    """Events are checked before, and so are constants."""
+    keys, position = Keys(KINDS), KINDS.positions["side",]
+    with pytest.raises(KeyError):
+        keys.of_one(position)("Sell")
+    with pytest.raises(KeyError):
+        keys.many(position, ["sell", "Sell"])
+
+
+@given(st.floats() | st.sampled_from(DOUBLES))
+def test_the_key_of_one_double(value):
+    key = double_key(value)
+    assert type(key) is int
+    assert key == int(double_keys(np.array([value]))[0])
+
+
+@pytest.mark.parametrize(
+    "bits", [0x7FF0000000000001, 0xFFF8000000000000, 0xFFFFFFFFFFFFFFFF, 0x7FFFFFFFFFFFFFFF]
+)
+def test_the_key_of_any_nan(bits):
+    (value,) = struct.unpack("<d", struct.pack("<Q", bits))
+    assert double_key(value) == INT64_MAX
+
+
+def test_both_zeros_have_one_key():
+    assert double_key(-0.0) == double_key(0.0) == double_key(0) == 0
+    assert double_key(-5e-324) < 0 < double_key(5e-324)

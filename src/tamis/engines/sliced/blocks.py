@@ -82,7 +82,7 @@ class Blocks:
         self._last = 0  # matches of the last event that came alone
         self._is_dense = False  # whether a block matches most subscriptions several times
         self._is_mixed = False  # whether the matches of an event are found in no order
-        self._rate = 0.0  # matches an event, of the last events
+        self._rate = -1.0  # matches an event, of the last events; unknown at first
         self._spent = (0, 0.0)  # the last events of a batch, and seconds for them
 
     @cached_property
@@ -129,9 +129,14 @@ class Blocks:
             found = [self._lists(window, now, room)]
         self._rooms.append(room)
         self._note(window.size, began)
-        self._rate = sum(len(handles) for _, handles in found) / max(window.size, 1)
-        self._is_dense = self._rate * EVENTS > DENSE * len(self.segment.handles)
+        self._remember(sum(len(handles) for _, handles in found), window.size)
         return found
+
+    def look(self, prepared: tuple[Array, list[Passed]], now: int) -> None:
+        """Count the matches of a few events, if nobody knows yet how many there are."""
+        size = min(prepared[0].shape[1], EVENTS)
+        if self._rate < 0 and size:
+            self._remember(int(self.count(self.window(prepared, 0, size), now).sum()), size)
 
     def measured(self) -> float | None:
         """Seconds for each of the last events of a batch, None before the first."""
@@ -177,6 +182,10 @@ class Blocks:
 
     # --- inside
 
+    def _remember(self, matches: int, events: int) -> None:
+        self._rate = matches / max(events, 1)
+        self._is_dense = self._rate * EVENTS > DENSE * len(self.segment.handles)
+
     def _note(self, events: int, began: float) -> None:
         self._spent = events, perf_counter() - began
 
@@ -210,7 +219,7 @@ class Blocks:
             pour(out)
 
     def _lists(self, window: Window, now: int, room: Room) -> tuple[Array, Array]:
-        handles = self.segment.handles
+        handles, is_mixed = self.segment.handles, self._is_mixed  # which others may change
         total = np.zeros(window.size, np.int64)
         kept = []
         for start in range(0, window.size, EVENTS):
@@ -223,7 +232,7 @@ class Blocks:
             total[window.original(start, end)] = counts[: end - start]
             is_last = end == window.size
             parts = out.slots[:size], out.words[:size], out.bits[:size]
-            if self._is_mixed:
+            if is_mixed:
                 sort_listed(*parts, len(handles))
             kept.append(parts if is_last else tuple(part.copy() for part in parts))
         starts = _starts(total)
@@ -235,7 +244,7 @@ class Blocks:
             places[: len(mine)] = mine
             write_listed(slots, words, bits, handles, places, found)
         # Sorting words of bits is cheaper than sorting matches, but most often neither is needed.
-        if not self._is_mixed:
+        if not is_mixed:
             self._is_mixed = sort_unless_rising(found, starts) * FEW_SORTED > window.size
         return total, found
 

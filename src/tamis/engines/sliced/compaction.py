@@ -10,7 +10,6 @@ import numpy as np
 from tamis.engines.resources import check_memory
 from tamis.engines.sliced.material import Material, combine
 from tamis.engines.sliced.segment import Segment
-from tamis.errors import CapacityError
 from tamis.kernels.programs import ALIVE
 
 if TYPE_CHECKING:
@@ -39,12 +38,13 @@ class Compaction:
         self._engine = engine
         self._merging = threading.Lock()  # held by whoever merges
         self._thread: threading.Thread | None = None
+        self.busy: list[Segment] = []  # that are becoming one; others leave them alone
 
     def start(self) -> None:
         """Begin in a thread, unless one is at work or nothing is due."""
         thread = self._thread
         if (thread is None or not thread.is_alive()) and self.due():
-            self._thread = threading.Thread(target=self._run, name="tamis-compaction", daemon=True)
+            self._thread = threading.Thread(target=self.run, name="tamis-compaction", daemon=True)
             self._thread.start()
 
     def run(self, *, everything: bool = False) -> None:
@@ -52,12 +52,17 @@ class Compaction:
         if not self._merging.acquire(blocking=everything):
             return
         try:
-            while self._step(everything=everything):
-                everything = False
-        except CapacityError:
-            # Too large to be one; they stay several, which is slower but right.
-            logger.info("segments were not merged, for want of memory", exc_info=True)
+            if everything:
+                self._step(everything=True)
+            while self._step(everything=False):
+                pass
+        except Exception:
+            if everything:
+                raise
+            # The segments stay as they were: slower, but right.
+            logger.exception("segments could not be merged")
         finally:
+            self.busy = []
             self._merging.release()
 
     def due(self) -> list[Segment]:
@@ -78,6 +83,7 @@ class Compaction:
             chosen, now = self.due(), engine.now
             if everything and (len(segments) > 1 or any(s.dead for s in segments)):
                 chosen = segments
+            self.busy = chosen
         if not chosen:
             return False
         made = compiled([segment.material(now) for segment in chosen], engine.memory)
@@ -85,24 +91,18 @@ class Compaction:
             if made is not None:
                 _repeat_deaths(chosen, made, now)
             engine.exchange(chosen, made)
+            self.busy = []
         return True
-
-    def _run(self) -> None:
-        try:
-            self.run()
-        except Exception:
-            # The segments stay as they were: slower, but right.
-            logger.exception("merging segments in the background failed")
 
 
 def compiled(materials: Sequence[Material], memory: int | None = None) -> Segment | None:
-    """One segment of several materials, None of nothing, in so many bytes of memory."""
+    """One segment of some materials, None of nothing, in so many bytes of memory."""
     materials = [material for material in materials if material.tables]
     if not materials:
         return None
     if memory is not None:
         _check_memory(materials, memory)
-    return Segment.compile(materials[0] if len(materials) == 1 else combine(materials))
+    return Segment.compile(combine(materials))
 
 
 def _check_memory(materials: Sequence[Material], memory: int) -> None:

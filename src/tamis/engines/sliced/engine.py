@@ -89,14 +89,11 @@ class SlicedEngine:
             except BaseException:
                 del self._young[handle]
                 raise
-        self._tidy()
 
     def remove(self, handle: int) -> None:
         with self.lock:
             self._now += 1
             self._drop(handle)
-        if self._is_untidy:
-            self._tidy()
 
     def bulk(self, size: int) -> "SlicedBulk":  # noqa: ARG002 - it is the same for any number
         return SlicedBulk(self, self._keys)
@@ -133,9 +130,10 @@ class SlicedEngine:
 
     def match_at(self, snapshot: Snapshot, row: Row) -> Handles:
         """The handles that a row matches."""
+        self._tidy()
         found = [part.match_one(row, snapshot.now) for part in snapshot.parts]
         if len(snapshot.always):
-            found.append(snapshot.always)
+            found.append(snapshot.always.copy())
         if len(found) == 1:
             return found[0]
         return np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
@@ -144,7 +142,10 @@ class SlicedEngine:
         self, snapshot: Snapshot, batch: Batch, rows: Sequence[Row] | None
     ) -> Iterator[tuple[Array, Array]]:
         """The matches of a batch, piece by piece."""
+        self._tidy()
         prepared = [part.prepare(batch, rows) for part in snapshot.parts]
+        for part, mine in zip(snapshot.parts, prepared, strict=True):
+            part.look(mine, snapshot.now)
 
         def match(start: int, end: int) -> list[Piece]:
             parts = [
@@ -166,6 +167,7 @@ class SlicedEngine:
 
     def count_batch_at(self, snapshot: Snapshot, batch: Batch, rows: Sequence[Row] | None) -> Array:
         """How many match each event of a batch."""
+        self._tidy()
         prepared = [part.prepare(batch, rows) for part in snapshot.parts]
 
         def count(start: int, end: int) -> Array:
@@ -187,10 +189,7 @@ class SlicedEngine:
         with self.lock:
             if self._young:
                 self._settle()
-            snapshot = Snapshot(self._parts, self._now, self._true)
-        if self._is_untidy:
-            self._tidy()
-        return snapshot
+            return Snapshot(self._parts, self._now, self._true)
 
     @property
     def segments(self) -> list[Segment]:
@@ -205,14 +204,19 @@ class SlicedEngine:
         self._compaction.run(everything=True)
 
     def whole(self) -> tuple[dict[int, bool], Segment | None]:
-        """All that is held, once it is compact: filters without predicates, and the segment."""
+        """All that is held, made compact: filters without predicates, and a segment of the others.
+
+        The caller sees to it that nothing changes meanwhile.
+        """
+        self.compact()
         with self.lock:
             segments = self.segments
             return dict(self._always), segments[0] if segments else None
 
     def _settle(self) -> None:
         """Compile what waits, with some small segments. What was there stays until that is done."""
-        small = [s for s in due(self.segments, len(self._young)) if len(s) < MOST_AT_ONCE]
+        last, busy = due(self.segments, len(self._young)), self._compaction.busy
+        small = [s for s in last if len(s) < MOST_AT_ONCE and s not in busy]
         materials = [material_of(self._young.items(), self._keys)]
         made = compiled([*materials, *(segment.material() for segment in small)])
         self.exchange(small, made)
@@ -220,7 +224,12 @@ class SlicedEngine:
         self._is_untidy = bool(self._compaction.due())
 
     def _tidy(self) -> None:
-        """Merge what is to be merged, here or in the background; the lock is not held."""
+        """Merge what is to be merged, here or in the background.
+
+        Whoever matches does this, because who changes something may hold the lock.
+        """
+        if not self._is_untidy:
+            return
         self._is_untidy = False
         if self._options.background:
             self._compaction.start()
@@ -235,23 +244,27 @@ class SlicedEngine:
         self, made: Segment | None, always: Mapping[int, bool], replaced: Iterable[int]
     ) -> None:
         """Hold what a bulk has compiled, in the place of what some of its handles held."""
+        part = (
+            None if made is None else self.evaluating(made)
+        )  # may fail, while nothing has changed
         with self.lock:
             self._now += 1
             for handle in replaced:
                 self._drop(handle)
             self._always |= always
             self._note_always()
-            if made is not None:
-                self.exchange((), made)
-        self._tidy()
+            if part is not None:
+                self._take((*self._parts, part))
+            self._is_untidy = bool(self._compaction.due())
 
     def exchange(self, old: Sequence[Segment], new: Segment | None) -> None:
         """Put a segment in the place of some; the lock is held."""
-        parts = [part for part in self._parts if part.segment not in old]
-        if new is not None and len(new):
-            parts.append(self.evaluating(new))
-            parts.sort(key=lambda part: -len(part.segment))
-        self._parts = tuple(parts)
+        made = [self.evaluating(new)] if new is not None and len(new) else []
+        self._take((*(part for part in self._parts if part.segment not in old), *made))
+
+    def _take(self, parts: Iterable[Blocks]) -> None:
+        """From now on events are matched with these."""
+        self._parts = tuple(sorted(parts, key=lambda part: -len(part.segment)))
 
     @property
     def now(self) -> int:

@@ -178,6 +178,8 @@ def sets_of(found: Sequence[tuple[int, Array]]) -> Sets:
 def combine(parts: Sequence[Material]) -> Material:
     """Several materials as one, without predicates that nobody uses any more."""
     used = [_used(part) for part in parts]
+    if len(parts) == 1 and _is_all_used(parts[0].predicates, used[0]):
+        return parts[0]
     attributes = len(parts[0].predicates.cuts)
     maps = [np.zeros(part.predicates.size, np.int64) for part in parts]
     cuts = [_union(attribute, parts, used, maps) for attribute in range(attributes)]
@@ -221,6 +223,15 @@ def _used(part: Material) -> Array:
         mine = flags[of.base + first : of.base + first + len(sets.attributes)]
         flags[sets.members[np.repeat(mine, np.diff(sets.at))]] = True
     return flags
+
+
+def _is_all_used(predicates: Predicates, flags: Array) -> bool:
+    """Whether every cut, set and test has a user."""
+    starts = predicates.starts
+    return bool(flags[predicates.base :].all()) and all(
+        flags[int(starts[a]) + 1 : int(starts[a]) + 1 + len(cuts)].all()
+        for a, cuts in enumerate(predicates.cuts)
+    )
 
 
 def _union(

@@ -72,7 +72,7 @@ class Segment:
         self.dead += 1
 
     def material(self, now: int = ALIVE - 1) -> Material:
-        """What is left at a time, to be compiled again."""
+        """What is left at a time, to be compiled again; some predicates may have no user left."""
         tables = {}
         for number, shape in enumerate(self.shapes):
             table = table_of(self.programs, number, self.handles)

@@ -1,0 +1,61 @@
+"""The engines of tamis, through its front door."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import tamis
+from tamis.events import Row
+from tamis.workloads import Workload
+
+Array = np.ndarray[Any, Any]
+
+
+class Tamis:
+    """A matcher; it reads filters as texts from an Arrow table of ids and filters."""
+
+    engine = "auto"
+
+    def __init__(self, source: Workload) -> None:
+        self.matcher = tamis.Matcher(source.schema, engine=self.engine)
+        self._subscriptions = pa.table({"id": [], "filter": []})
+
+    def read(self, subscriptions: pa.Table) -> None:
+        self._subscriptions = subscriptions
+
+    def build(self) -> None:
+        """Up to the first answer: some engines compile when they are first asked."""
+        self.matcher.subscribe_many(self._subscriptions)
+        self.matcher.match({})
+
+    def count(self, events: pa.Table) -> Array:
+        return np.asarray(self.matcher.match_batch(events, output="counts")["count"])
+
+    def pairs(self, events: pa.Table) -> pa.Table:
+        return self.matcher.match_batch(events, output="pairs")
+
+    def bytes(self) -> int | None:
+        """What the engine itself holds, if it says so; ids and texts are the matcher's."""
+        return self.statistics().get("bytes")
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+    def statistics(self) -> dict[str, int]:
+        # Measurements look behind the door.
+        return self.matcher._engine.statistics()  # noqa: SLF001
+
+    def rows(self, events: pa.Table) -> list[Row]:
+        """Events as engines take them one at a time."""
+        made = self.matcher
+        return [made.meaning.prepare(made.reader.row(event)) for event in events.to_pylist()]
+
+    def match_row(self, row: Row) -> Any:
+        """One event by the engine alone: handles, not ids."""
+        return self.matcher._engine.match(row)  # noqa: SLF001 - what is to be measured
+
+
+def tamis_with(name: str) -> type[Tamis]:
+    """A contestant that takes part with one engine."""
+    return type(f"Tamis_{name}", (Tamis,), {"engine": name})

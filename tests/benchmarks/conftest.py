@@ -1,0 +1,6 @@
+"""The benchmarks are scripts: their folder is where Python looks when one of them runs."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))

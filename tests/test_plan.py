@@ -1,0 +1,189 @@
+"""What `Matcher.explain` says adds up."""
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from stocks import SMALL, stock_filters, stock_rows
+from tamis import Matcher
+from tamis.engines import ENGINES, auto
+from tamis.engines.sliced import layout
+from tamis.plan import Plan
+
+TABLE = pa.Table.from_pylist([dict(zip(SMALL, row, strict=True)) for row in stock_rows(1, 600)])
+
+
+def check(matcher):
+    """The plan, of which all numbers have been compared with each other."""
+    plan = matcher.explain()
+    assert plan.engine == matcher.engine
+    assert plan.subscriptions == len(matcher)
+    for part in plan.parts:
+        assert sum(group.subscriptions for group in part.groups) == part.subscriptions + part.gone
+        assert part.predicates > 0
+        assert part.shapes > 0
+        assert part.bytes > 0
+        assert part.estimated > 0
+        assert part.measured is None or part.measured > 0
+        for group in part.groups:
+            assert group.subscriptions > 0
+            assert (group.clusters > 0) == (group.largest > 0)
+            assert group.largest <= group.subscriptions <= max(
+                group.largest * group.clusters, group.subscriptions * (not group.clusters)
+            )  # fmt: skip
+    said = plan.to_dict()
+    assert json.loads(json.dumps(said)) == said
+    assert said["subscriptions"] == len(matcher)
+    assert [part["subscriptions"] for part in said["parts"]] == [
+        part.subscriptions for part in plan.parts
+    ]
+    text = str(plan)
+    assert text.startswith(f"engine {plan.engine}: {len(matcher):,} subscription")
+    assert len(text.splitlines()) >= 1 + sum(2 + len(part.groups) for part in plan.parts)
+    return plan
+
+
+def compiled(texts, **options):
+    matcher = Matcher(SMALL, "sliced", **options)
+    matcher.subscribe_many(dict(enumerate(texts)))
+    return matcher
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine(engine):
+    matcher = Matcher(SMALL, engine)
+    assert check(matcher) == Plan(matcher.engine, 0, 0, ())
+    texts = ["i > 0", "s = 'T1' AND x < 5", "i = 3 OR b", "NOT (i = 3 AND x > 1)", "i IN (1, 2)"]
+    for number, text in enumerate(texts):
+        matcher.subscribe(number, text)
+    matcher.match_batch(TABLE.slice(0, 5))
+    matcher.unsubscribe(2)
+    plan = check(matcher)
+    if engine not in {"auto", "sliced"}:
+        assert plan.parts == ()
+    assert plan.asked == (4 if matcher.engine == "naive" else 0)
+
+
+def test_filters_that_are_asked_are_counted(monkeypatch):
+    monkeypatch.setattr(auto, "MOST_UNCOMPILED", 10)
+    matcher = Matcher(SMALL)
+    for number, text in enumerate(stock_filters(1, 10)):
+        matcher.subscribe(number, text)
+    plan = check(matcher)
+    assert (plan.asked, plan.parts) == (10, ())
+    assert "10 asked one by one" in str(plan)
+    for number, text in enumerate(stock_filters(2, 20), 10):
+        matcher.subscribe(number, text)
+    matcher.match({"i": 1})
+    plan = check(matcher)
+    assert plan.asked == 19
+    assert plan.asked + sum(part.subscriptions for part in plan.parts) == 30
+    assert "19 asked one by one" in str(plan)
+
+
+@pytest.mark.parametrize("size", [1, 100, 3000])
+def test_numbers_add_up(size):
+    matcher = compiled(stock_filters(3, size))
+    plan = check(matcher)
+    assert sum(part.subscriptions for part in plan.parts) == size
+    assert plan.asked == 0
+    assert all(part.measured is None for part in plan.parts)
+    matcher.match_batch(TABLE)
+    assert all(part.measured is not None for part in check(matcher).parts)
+
+
+def test_what_is_gone_is_told():
+    matcher = compiled(stock_filters(3, 300))
+    matcher.match({"i": 1})
+    for number in range(50):
+        matcher.unsubscribe(number)
+    plan = check(matcher)
+    assert sum(part.subscriptions for part in plan.parts) == 250
+    assert sum(part.gone for part in plan.parts) == 50
+    assert ", 50 gone" in str(plan)
+
+
+def test_several_parts():
+    matcher = compiled(stock_filters(3, 500))
+    for number, text in enumerate(stock_filters(4, 20), 500):
+        matcher.subscribe(number, text)
+    plan = check(matcher)
+    assert [part.subscriptions for part in plan.parts] == [500, 20]
+    assert "part 2: 20 compiled" in str(plan)
+
+
+def test_filters_without_predicates():
+    """They are in no part, and are counted all the same."""
+    plan = check(compiled(["TRUE", "FALSE", "i > 0"]))
+    assert plan.subscriptions == 3
+    assert [part.subscriptions for part in plan.parts] == [1]
+    assert plan.asked == 0
+    assert check(compiled(["TRUE"])).parts == ()
+
+
+def groups(matcher):
+    (part,) = check(matcher).parts
+    return {group.how: group for group in part.groups}
+
+
+def test_the_ways_to_find_a_filter():
+    texts = [f"s = 'T{n}' AND i > 0" for n in range(200)] * 3
+    texts += [f"i < {n} AND x > 0" for n in range(3)]
+    texts += ["side = 'buy' AND b"] * 40
+    texts += [f"s LIKE 'T{n}%' AND i > 5" for n in range(100)]
+    matcher = compiled(texts)
+    found = groups(matcher)
+    by_value = found["found by the value of s"]
+    assert by_value.subscriptions == 600
+    assert by_value.clusters == 200
+    assert by_value.largest == 3
+    assert found["found by sets and tests"].subscriptions == 100
+    assert found["with a common first predicate"].subscriptions == 40
+    assert found["without one"].subscriptions == 3
+    text = str(matcher.explain())
+    assert "600 found by the value of s in 200 clusters, the largest of 3: " in text
+    assert "at once" in text
+
+
+def test_skew_shows_in_the_largest_cluster():
+    found = groups(compiled([f"i = {max(0, n - 500)} AND x > {n}" for n in range(1000)]))
+    (only,) = found.values()
+    assert only.how == "found by the value of i"
+    assert (only.subscriptions, only.clusters, only.largest) == (1000, 500, 501)
+
+
+def test_names_of_nested_attributes():
+    matcher = Matcher({"r.`odd name`": "int", "größe": "double"}, "sliced")
+    matcher.subscribe_many(
+        [(f"a{n}", f"r.`odd name` = {n} AND größe > 1") for n in range(100)]
+        + [(f"b{n}", f"größe = {n}") for n in range(100)]
+    )
+    text = str(check(matcher))
+    assert "found by the value of r.`odd name` in 100 clusters" in text
+    assert "found by the value of `größe` in 100 clusters" in text
+
+
+@pytest.mark.parametrize("named", [0, 4096])
+def test_predicates_are_counted_once(monkeypatch, named):
+    monkeypatch.setattr(layout, "NAMED", named)
+    texts = ["i > 1", "i > 1 AND x < 2", "x < 2 AND i > 1", "s LIKE 'a%'", "s LIKE 'a%' OR b",
+             "i IN (1, 2) AND i > 1"]  # fmt: skip
+    (part,) = check(compiled(texts)).parts
+    assert part.predicates == 5
+    assert part.shapes == 3
+
+
+def test_the_plan_of_a_loaded_matcher(tmp_path):
+    matcher = compiled(stock_filters(5, 300))
+    matcher.save(tmp_path / "rules.tamis")
+    before = check(matcher)
+    after = check(Matcher.load(tmp_path / "rules.tamis"))
+    assert after.parts == before.parts
+
+
+def test_asking_for_the_plan_changes_nothing():
+    matcher = Matcher(SMALL)
+    matcher.subscribe_many(dict(enumerate(stock_filters(6, 100))))
+    assert check(matcher) == check(matcher)
+    assert matcher.engine == "naive"
