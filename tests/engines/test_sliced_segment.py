@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from stocks import SMALL, stock_filters
 from strategies import SCHEMA, filters
 from tamis import ExpressionError, parse
+from tamis.engines import make_engine
 from tamis.engines.sliced import layout, segment
 from tamis.engines.sliced.compaction import due
 from tamis.engines.sliced.layout import (
@@ -395,3 +396,19 @@ def test_chunks_follow_each_other():
 def test_which_segments_are_merged_with_new_ones(sizes, new, merged):
     segments = [range(size) for size in sizes]
     assert due(segments, new) == segments[len(segments) - merged :]
+
+
+@pytest.mark.parametrize("one_by_one", [True, False])
+@pytest.mark.parametrize("sizes", [[1], [7], [1, *[10] * 80], [3, *[40] * 80], [20, 1, 5] * 30])
+def test_however_they_come_segments_are_few(sizes, one_by_one):
+    tested = make_engine("sliced", Semantics("sql", SMALL), {"threads": 1})
+    ready = tested.prepare(parse("i > 0 AND x > 0", SMALL))
+    held = 0
+    for size in sizes:
+        bulk = tested.bulk(size)
+        for handle in range(held, held + size):
+            (tested.add if one_by_one else bulk.put)(handle, ready)
+        bulk.commit([])
+        held += size
+        assert len(tested.match((1, 1.0, None, None, None))) == held
+        assert len(tested.segments) <= 2 + np.log2(held)

@@ -64,21 +64,21 @@ class Bulk(Protocol):
     """
 
     def put(self, handle: int, prepared: Any) -> None:
-        """A prepared filter for a handle; nothing is held yet."""
+        """A prepared filter for a handle, which comes once; nothing is held yet."""
 
     def finish(self) -> None:
         """Do all that takes long; nothing is held yet."""
 
     def commit(self, replaced: Iterable[int]) -> None:
-        """Hold all, in the place of the filters of the handles that are `replaced`."""
+        """Hold all; the handles that are `replaced` hold a filter, which goes."""
 
 
 @runtime_checkable
 class BatchEngine(Protocol):
     """An engine that takes many events at once, in columns, from any number of threads.
 
-    What matches takes a picture of what is held, and looks at nothing that came or went later:
-    changes and matches do not wait for each other.
+    What matches takes a picture of what is held, and looks at nothing that came or went later.
+    Changes and matches wait for each other only as long as taking the picture takes.
 
     Implementers: `auto.AutoEngine`, `sliced.SlicedEngine`.
     """

@@ -2,11 +2,11 @@
 
 Subscriptions of one *shape* have the same formula: `leads` predicates that must all be true, and
 perhaps operations on a stack behind them. They stand in *chunks* of up to 64, the references of a
-chunk column by column. A chunk whose members all begin with the same predicate can be left out as a
-whole. Chunks of a shape come in this order:
+chunk column by column. A chunk whose members all begin with the same predicates can be left out as
+a whole. Chunks of a shape come in this order:
 
 * those under an *access* predicate, which events find by their values; the others stay untouched
-* those with another common first predicate
+* those with another common first predicate, and perhaps a common second one
 * those without
 """
 
@@ -55,6 +55,7 @@ class Programs(NamedTuple):
     chunk_subs: Array  # int32[chunk + 1]: its first sub
     chunk_bounds: Array  # int64[shape, 4]: where its access, common and other chunks start, and end
     signatures: Array  # int32[chunk]: the same if columns compare alike, MIXED if not within one
+    shared: Array  # uint8[chunk]: how many leads all its members have in common
     access: Array  # int32[*]: references that lead to clusters, ascending
     access_chunks: Array  # int32[*]: the first chunk of each
     access_shapes: Array  # int32[*]

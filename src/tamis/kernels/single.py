@@ -276,21 +276,18 @@ def run_one(
     """
     count = 0
     for shape in range(programs.widths.size):
-        common, other, end = programs.chunk_bounds[shape, 1:4]
-        if common < other:
-            count = _chunks(programs, frame, home, event, shape, common, other, 0, True, stack,
-                            marks, found, count)  # fmt: skip
-        if other < end:
-            count = _chunks(programs, frame, home, event, shape, other, end, 0, False, stack,
-                            marks, found, count)  # fmt: skip
+        start, end = programs.chunk_bounds[shape, 1], programs.chunk_bounds[shape, 3]
+        if start < end:
+            count = _chunks(programs, frame, home, event, shape, start, end, 0, stack, marks,
+                            found, count)  # fmt: skip
     size = programs.access.size
     for ref in touched[: touched.size if size else 0]:
         place = first_at_least(programs.access, 0, size, ref)
         while place < size and programs.access[place] == ref:
             first, shape = programs.access_chunks[place], programs.access_shapes[place]
             behind = cluster_end(first, shape, programs)
-            count = _chunks(programs, frame, home, event, shape, first, behind, 1, False, stack,
-                            marks, found, count)  # fmt: skip
+            count = _chunks(programs, frame, home, event, shape, first, behind, 1, stack, marks,
+                            found, count)  # fmt: skip
             place += 1
     return count
 
@@ -298,12 +295,11 @@ def run_one(
 @jit
 def _chunks(
     programs: Programs, frame: Frame, home: Home, event: Event, shape: Number, first: Number,
-    end: Number, skip: Number, common: bool, stack: Array, marks: Array, found: Array,
-    count: Number,
+    end: Number, skip: Number, stack: Array, marks: Array, found: Array, count: Number,
 ) -> Number:  # fmt: skip
-    """The true members of some chunks of a shape, which may have their first lead in common."""
+    """The true members of some chunks of a shape, whose first `skip` leads are known to be true."""
     refs, chunk_subs, slots, ops = programs.refs, programs.chunk_subs, programs.slots, programs.ops
-    signatures = programs.signatures
+    signatures, shared = programs.signatures, programs.shared
     width, leads = np.int64(programs.widths[shape]), np.int64(programs.leads[shape])
     base = programs.refs_at[shape] - programs.subs[shape] * width
     begin, behind = programs.ops_at[shape], programs.ops_at[shape + 1]
@@ -315,17 +311,18 @@ def _chunks(
         sub = np.int64(chunk_subs[chunk])
         size = chunk_subs[chunk + 1] - sub
         at = base + sub * width
-        skipped = skip
-        if common:
+        skipped, are_true = skip, True
+        while are_true and skipped < shared[chunk]:
+            ref = refs[at + skipped * size]
             if table.size:
-                true = table[refs[at]] != 0
+                are_true = table[ref] != 0
             else:
-                true = _is_true(
-                    refs[at], 0, classes, starts, absent_from, rows, listed, homes, shift
+                are_true = _is_true(
+                    ref, 0, classes, starts, absent_from, rows, listed, homes, shift
                 )  # fmt: skip
-            if not true:
-                continue
-            skipped = 1
+            skipped += 1
+        if not are_true:
+            continue
         left = ~np.uint64(0) >> np.uint64(LANES - size)
         if signatures[chunk] != MIXED and table.size == 0:
             if signatures[chunk] != signature:

@@ -17,17 +17,18 @@ if TYPE_CHECKING:
 
 # Compiling takes about so many bytes for each filter and each of its predicates (measured).
 FILTER_BYTES, LEAF_BYTES = 100, 60
-GROWTH = 4  # a segment is merged with the one before unless that is this many times larger
+GROWTH = 4  # a segment is merged unless it is this many times larger than all smaller ones
 
 logger = logging.getLogger("tamis")
 
 
 def due(segments: Sequence[Segment], new: int) -> Sequence[Segment]:
-    """The last segments, with which `new` subscriptions are to be merged."""
+    """The last segments, the smallest, with which `new` subscriptions are to be merged."""
     total, first = new, len(segments)
-    while first and len(segments[first - 1]) < GROWTH * total:
-        first -= 1
-        total += len(segments[first])
+    for place in range(len(segments) - 1, -1, -1):
+        if len(segments[place]) < GROWTH * total:
+            first = place
+        total += len(segments[place])
     return segments[first:]
 
 

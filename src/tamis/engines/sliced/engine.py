@@ -4,8 +4,9 @@ Subscriptions are compiled into segments that never change. New ones wait until 
 then become a small segment; small segments are merged into larger ones, so that there are few. What
 goes is noted with the time, and left out at the next merge.
 
-Whoever matches takes the segments and the time once, and looks at nothing that came or went later;
-changes wait for each other, but never for a match, nor a match for them.
+Whoever matches takes the segments and the time once, and looks at nothing that came or went later.
+Changes and matches wait for each other only while the few that are new are compiled; merges go on
+beside both.
 """
 
 import threading
@@ -63,7 +64,7 @@ class SlicedEngine:
         self._now = 0  # grows with every change
         self._young: dict[int, Leaves] = {}
         self._always: dict[int, bool] = {}  # filters without any predicate, and their answer
-        self._true: Array = np.empty(0, np.int64)  # those that are true
+        self._true: Array | None = None  # those that are true; made when first asked for
         self._parts: tuple[Blocks, ...] = ()
         self._is_untidy = False  # segments are to be merged
         self.memory = options.bytes
@@ -79,7 +80,7 @@ class SlicedEngine:
             self._now += 1
             if prepared.shape in {ALWAYS, NEVER}:
                 self._always[handle] = prepared.shape == ALWAYS
-                self._note_always()
+                self._true = None
                 return
             self._young[handle] = prepared
             if len(self._young) < MOST_YOUNG:
@@ -189,7 +190,7 @@ class SlicedEngine:
         with self.lock:
             if self._young:
                 self._settle()
-            return Snapshot(self._parts, self._now, self._true)
+            return Snapshot(self._parts, self._now, self._always_true())
 
     @property
     def segments(self) -> list[Segment]:
@@ -197,7 +198,7 @@ class SlicedEngine:
         return [part.segment for part in self._parts]
 
     def compact(self) -> None:
-        """Make one segment of all, without what is gone."""
+        """Make one segment of all, without what is gone; the caller must not hold the lock."""
         with self.lock:
             if self._young:
                 self._settle()
@@ -252,7 +253,7 @@ class SlicedEngine:
             for handle in replaced:
                 self._drop(handle)
             self._always |= always
-            self._note_always()
+            self._true = None
             if part is not None:
                 self._take((*self._parts, part))
             self._is_untidy = bool(self._compaction.due())
@@ -276,7 +277,7 @@ class SlicedEngine:
         if self._young.pop(handle, None) is not None:
             return
         if self._always.pop(handle, None) is not None:
-            self._note_always()
+            self._true = None
             return
         for part in self._parts:
             segment = part.segment
@@ -289,9 +290,12 @@ class SlicedEngine:
                 return
         raise KeyError(handle)
 
-    def _note_always(self) -> None:
-        true = sorted(handle for handle, answer in self._always.items() if answer)
-        self._true = np.array(true, np.int64)
+    def _always_true(self) -> Array:
+        """The handles of filters that are true of everything; the lock is held."""
+        if self._true is None:
+            true = sorted(handle for handle, answer in self._always.items() if answer)
+            self._true = np.array(true, np.int64)
+        return self._true
 
 
 class SlicedBulk:

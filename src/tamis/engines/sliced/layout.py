@@ -35,6 +35,7 @@ class Laid(NamedTuple):
     access: Array  # int32[*]: references of clusters
     access_chunks: Array  # int64[*]: their first chunks
     codes: Array  # int64[chunk, leaf]: how its columns compare, -1 where they do not alike
+    shared: Array  # uint8[chunk]: how many leads all its members have in common
 
 
 def programs_of(material: Material) -> tuple[Programs, Array, Array]:
@@ -48,6 +49,7 @@ def programs_of(material: Material) -> tuple[Programs, Array, Array]:
     slot_of[order] = np.arange(len(every), dtype=np.int32)
     slots, refs, chunk_sizes, access, access_chunks, access_shapes = [], [], [], [], [], []
     codes: list[Array] = []
+    shared: list[Array] = []
     subs, refs_at, ops_at, bounds = [0], [0], [0], []
     ops: list[int] = []
     shapes: list[Shape] = []
@@ -60,6 +62,7 @@ def programs_of(material: Material) -> tuple[Programs, Array, Array]:
         refs.append(laid.refs)
         chunk_sizes.append(laid.chunk_sizes)
         codes.append(laid.codes)
+        shared.append(laid.shared)
         access.append(laid.access)
         access_chunks.append(laid.access_chunks + chunks)
         access_shapes.append(np.full(len(laid.access), number))
@@ -83,6 +86,7 @@ def programs_of(material: Material) -> tuple[Programs, Array, Array]:
         leads=np.array([s.leads for s in shapes], np.int32), ops_at=np.array(ops_at, np.int64),
         ops=np.array(ops, np.int8), chunk_subs=_starts(_joined(chunk_sizes, np.int64)),
         chunk_bounds=np.array(bounds, np.int64).reshape(-1, 4), signatures=signatures_of(codes),
+        shared=_joined(shared, np.uint8),
         access=leading[by_reference], access_chunks=_joined(access_chunks, np.int32)[by_reference],
         access_shapes=_joined(access_shapes, np.int32)[by_reference],
         slots=_joined(slots, np.int32),
@@ -98,15 +102,19 @@ def lay_out(table: Table, shape: Shape, predicates: Predicates, shares: "Shares"
         ranked = np.argsort(shares.of(leads), axis=1, kind="stable")
         refs = np.hstack([np.take_along_axis(leads, ranked, axis=1), refs[:, shape.leads :]])
     group, first = np.full(len(refs), 2), np.zeros(len(refs), np.int64)
+    second = np.zeros(len(refs), np.int64)
     if shape.leads:
         first = refs[:, 0].astype(np.int64)
         _, places, counts = np.unique(first, return_inverse=True, return_counts=True)
         group[counts[places] >= COMMON] = 1
         group[(shares.of(first) < SELECTIVE) & shares.findable(first)] = 0
         first[group == 2] = 0
-    order = np.lexsort((table.handles, first, group))
-    refs, group, first = refs[order], group[order], first[order]
-    heads = np.flatnonzero((np.diff(group, prepend=-1) != 0) | (np.diff(first, prepend=-1) != 0))
+    if shape.leads > 1:
+        # Under an access predicate the order of the handles is worth more: matches come sorted.
+        second[group == 1] = refs[group == 1, 1]
+    order = np.lexsort((table.handles, second, first, group))
+    refs, group, first, second = refs[order], group[order], first[order], second[order]
+    heads = _heads(group, first, second)
     lengths = np.diff(np.append(heads, len(refs)))
     pieces = (lengths + LANES - 1) // LANES
     ends = np.cumsum(pieces)
@@ -120,8 +128,20 @@ def lay_out(table: Table, shape: Shape, predicates: Predicates, shares: "Shares"
         refs=_by_columns(refs, starts, sizes), places=order, chunk_sizes=sizes,
         bounds=(bounds[0], bounds[1], bounds[2], len(sizes)),
         access=first[heads[leading]].astype(np.int32),
-        access_chunks=(ends - pieces)[leading], codes=_codes(refs, starts, predicates),
+        access_chunks=(ends - pieces)[leading],
+        codes=_codes(refs, starts, predicates),
+        shared=_shared(refs[:, : shape.leads], starts),
     )  # fmt: skip
+
+
+def _heads(group: Array, first: Array, second: Array) -> Array:
+    """Where chunks must begin: at another first predicate, and around many with the same second."""
+    begins = (np.diff(group, prepend=-1) != 0) | (np.diff(first, prepend=-1) != 0)
+    runs = np.flatnonzero(begins | (np.diff(second, prepend=-1) != 0))
+    many = np.diff(np.append(runs, len(group))) >= COMMON
+    beside = many | np.append(False, many[:-1]) if len(many) else many
+    found: Array = np.union1d(np.flatnonzero(begins), runs[beside])
+    return found
 
 
 def _by_columns(refs: Array, starts: Array, sizes: Array) -> Array:
@@ -147,6 +167,15 @@ def _codes(refs: Array, starts: Array, predicates: Predicates) -> Array:
     low = np.minimum.reduceat(codes, starts, axis=0)
     same = (low == np.maximum.reduceat(codes, starts, axis=0)) & (low >= 0)
     return np.where(same, low, -1)
+
+
+def _shared(leads: Array, starts: Array) -> Array:
+    """How many of the leads, from the first on, are the same in a whole chunk."""
+    if not len(starts) or not leads.shape[1]:
+        return np.zeros(len(starts), np.uint8)
+    same = np.minimum.reduceat(leads, starts) == np.maximum.reduceat(leads, starts)
+    found: Array = np.minimum(np.cumprod(same, axis=1).sum(axis=1), 255).astype(np.uint8)
+    return found
 
 
 def signatures_of(codes: list[Array]) -> Array:
