@@ -15,7 +15,7 @@ import numpy as np
 from tamis.engines.base import Bulk, Options
 from tamis.engines.naive import NaiveEngine
 from tamis.engines.pieces import Piece, joined, lists_of, merged
-from tamis.engines.resources import Resources
+from tamis.engines.resources import Resources, profile_of
 from tamis.events import Row
 from tamis.language.expression import Expression
 from tamis.language.normalize import normalize
@@ -61,6 +61,7 @@ class AutoEngine:
         self._semantics = semantics
         self._options = options
         self.memory = options.bytes
+        profile_of(options, semantics)  # refuses a bad one now, not when it is needed
         self.lock = threading.RLock()  # held while anything changes
         self._live = NaiveEngine(semantics, Options())
         self._leaves: dict[int, Leaves] = {}  # of live filters, where they are known

@@ -2,11 +2,17 @@
 
 import os
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from tamis.engines.base import Options
-from tamis.errors import CapacityError, OptionError
+from tamis.errors import CapacityError, EventError, OptionError
+from tamis.semantics import Semantics
+
+if TYPE_CHECKING:  # Arrow is heavy
+    from tamis.predicates.batches import Batch
 
 MOST_THREADS = 1024
+MOST_PROFILED = 1 << 14  # events of a profile that are looked at
 
 
 @dataclass(frozen=True)
@@ -15,12 +21,14 @@ class Resources(Options):
 
     `threads` match a large batch; 0 takes as many as there are processors. With `background`,
     segments are merged in a thread of their own. `memory` is how many bytes compiling, or the
-    matches of one batch, may take; 0 stands for half of what the machine has.
+    matches of one batch, may take; 0 stands for half of what the machine has. `profile` is a table
+    of events like those to come; what they have says which predicates are rare.
     """
 
     threads: int = 0
     background: bool = False
     memory: int = 0
+    profile: Any = None
 
     def __post_init__(self) -> None:
         if type(self.threads) is not int or not 0 <= self.threads <= MOST_THREADS:
@@ -36,6 +44,27 @@ class Resources(Options):
     def bytes(self) -> int:
         """The memory that may be used."""
         return self.memory or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+
+
+def profile_of(options: Resources, semantics: Semantics) -> "Batch | None":
+    """Some events of the profile, spread over all of it; None without one."""
+    if options.profile is None:
+        return None
+    import numpy as np
+
+    from tamis.columns import as_table
+    from tamis.predicates.batches import batch_of_table
+
+    try:
+        table = as_table(options.profile)
+        if table is None:
+            raise OptionError(f"profile is a table of events, not {type(options.profile).__name__}")
+        step = max(1, table.num_rows // MOST_PROFILED)
+        places = np.arange(0, table.num_rows, step, dtype=np.int64)[:MOST_PROFILED]
+        some = table.take(places)
+        return batch_of_table(some, semantics, refuse_unknown=False)
+    except EventError as error:
+        raise OptionError(f"profile: {error}") from None
 
 
 def check_memory(needed: int, allowed: int, what: str, advice: str) -> None:

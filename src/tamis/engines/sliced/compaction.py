@@ -11,6 +11,7 @@ from tamis.engines.resources import check_memory
 from tamis.engines.sliced.material import Material, combine
 from tamis.engines.sliced.segment import Segment
 from tamis.kernels.programs import ALIVE
+from tamis.predicates.batches import Batch
 
 if TYPE_CHECKING:
     from tamis.engines.sliced.engine import SlicedEngine
@@ -87,7 +88,8 @@ class Compaction:
             self.busy = chosen
         if not chosen:
             return False
-        made = compiled([segment.material(now) for segment in chosen], engine.memory)
+        materials = [segment.material(now) for segment in chosen]
+        made = compiled(materials, engine.memory, engine.profile)
         with engine.lock:
             if made is not None:
                 _repeat_deaths(chosen, made, now)
@@ -96,14 +98,16 @@ class Compaction:
         return True
 
 
-def compiled(materials: Sequence[Material], memory: int | None = None) -> Segment | None:
+def compiled(
+    materials: Sequence[Material], memory: int | None = None, profile: Batch | None = None
+) -> Segment | None:
     """One segment of some materials, None of nothing, in so many bytes of memory."""
     materials = [material for material in materials if material.tables]
     if not materials:
         return None
     if memory is not None:
         _check_memory(materials, memory)
-    return Segment.compile(combine(materials))
+    return Segment.compile(combine(materials), profile)
 
 
 def _check_memory(materials: Sequence[Material], memory: int) -> None:

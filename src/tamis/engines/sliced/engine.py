@@ -18,9 +18,10 @@ import numpy as np
 
 from tamis.engines.base import Options
 from tamis.engines.pieces import Piece, joined, lists_of, merged
-from tamis.engines.resources import Resources
+from tamis.engines.resources import Resources, profile_of
 from tamis.engines.sliced.blocks import Blocks
 from tamis.engines.sliced.compaction import Compaction, compiled, due
+from tamis.engines.sliced.forms import ALWAYS, NEVER
 from tamis.engines.sliced.leaves import Leaves
 from tamis.engines.sliced.material import Material, material_of
 from tamis.engines.sliced.parallel import in_order_of
@@ -38,7 +39,6 @@ Array = np.ndarray[Any, Any]
 
 MOST_YOUNG = 1 << 17  # subscriptions that wait to be compiled
 MOST_AT_ONCE = 1 << 12  # subscriptions of a segment that is merged while changes wait
-ALWAYS, NEVER = "1", "0"  # shapes without any predicate
 
 
 class Snapshot(NamedTuple):
@@ -68,6 +68,7 @@ class SlicedEngine:
         self._parts: tuple[Blocks, ...] = ()
         self._is_untidy = False  # segments are to be merged
         self.memory = options.bytes
+        self.profile = profile_of(options, semantics)
         self._compaction = Compaction(self)
 
     # --- the contract of engines
@@ -219,7 +220,8 @@ class SlicedEngine:
         last, busy = due(self.segments, len(self._young)), self._compaction.busy
         small = [s for s in last if len(s) < MOST_AT_ONCE and s not in busy]
         materials = [material_of(self._young.items(), self._keys)]
-        made = compiled([*materials, *(segment.material() for segment in small)])
+        materials += [segment.material() for segment in small]
+        made = compiled(materials, profile=self.profile)
         self.exchange(small, made)
         self._young = {}
         self._is_untidy = bool(self._compaction.due())
@@ -321,7 +323,7 @@ class SlicedBulk:
         """Compile, so that all that is left to do is done at once."""
         if self._young:
             self._gather()
-        self._made = compiled(self._materials, self._engine.memory)
+        self._made = compiled(self._materials, self._engine.memory, self._engine.profile)
         self._materials = []
 
     def commit(self, replaced: Iterable[int]) -> None:

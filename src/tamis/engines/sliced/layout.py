@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tamis.engines.sliced.classes import classes_of
 from tamis.engines.sliced.material import Material, Table
 from tamis.engines.sliced.predicates import Predicates
 from tamis.engines.sliced.shapes import Shape, shape_of
@@ -11,6 +12,7 @@ from tamis.kernels.comparisons import AT_LEAST, BELOW, EQUAL
 from tamis.kernels.cuts import KINDS
 from tamis.kernels.lanes import LANES
 from tamis.kernels.programs import MIXED, Programs
+from tamis.predicates.batches import Batch
 
 Array = np.ndarray[Any, Any]
 
@@ -38,10 +40,13 @@ class Laid(NamedTuple):
     shared: Array  # uint8[chunk]: how many leads all its members have in common
 
 
-def programs_of(material: Material) -> tuple[Programs, Array, Array]:
-    """The programs of all shapes, the handles by slot, and the kinds used of each attribute."""
+def programs_of(material: Material, profile: Batch | None = None) -> tuple[Programs, Array, Array]:
+    """The programs of all shapes, the handles by slot, and the kinds used of each attribute.
+
+    The events of a profile say which predicates are rare; without one the filters do.
+    """
     predicates = material.predicates
-    shares = Shares(material)
+    shares = Shares(material) if profile is None else Seen(material, profile)
     handles = [table.handles for table in material.tables.values()]
     every = np.concatenate(handles) if handles else np.empty(0, np.int64)
     order = np.argsort(every, kind="stable")
@@ -247,6 +252,47 @@ class Shares:
         )
         found: Array = listed | ((numbers < self._predicates.base) & (refs % KINDS == EQUAL))
         return found
+
+
+class Seen(Shares):
+    """The share of events that a reference lets through, as counted in some of them."""
+
+    def __init__(self, material: Material, events: Batch) -> None:
+        super().__init__(material)
+        predicates = self._predicates
+        used = np.flatnonzero(self.masks | self._with_sets())
+        classes = classes_of(events, predicates, used)
+        classes.sort(axis=1)  # what is missing comes first
+        self._size = max(events.size, 1)
+        self._classes = [line[np.searchsorted(line, 0) :] for line in classes]
+        sets = predicates.in_sets
+        members = self.of((sets.members.astype(np.int64)) * KINDS + EQUAL)
+        sums = np.add.reduceat(members, sets.at[:-1]) if len(members) else members
+        self._listed[: len(sets.attributes)] = np.minimum(sums, 1.0)
+
+    def of(self, refs: Array) -> Array:
+        found = super().of(refs)
+        attributes, kinds = self._predicates.attributes_of(refs), refs % KINDS
+        for attribute in np.unique(attributes[attributes >= 0]).tolist():
+            mine = attributes == attribute
+            known = self._classes[attribute]
+            here = 2 * (refs[mine] // KINDS) + 1
+            below = np.searchsorted(known, here, side="left")
+            upto = np.searchsorted(known, here, side="right")
+            all_ = np.full(len(here), len(known))
+            by_kind = np.array(
+                [upto - below, all_ - (upto - below), below, upto, all_ - upto, all_ - below, all_,
+                 self._size - all_]
+            )  # fmt: skip
+            # What was never seen may come after all: half an event.
+            counted = by_kind[kinds[mine], np.arange(len(here))] + 0.5
+            found[mine] = np.minimum(counted / self._size, 1.0)
+        return found
+
+    def _with_sets(self) -> Array:
+        flags = np.zeros_like(self.masks)
+        flags[self._predicates.in_sets.attributes] = 1
+        return flags
 
 
 def distinct_up_to(numbers: Array, most: int) -> Array:

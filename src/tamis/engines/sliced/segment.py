@@ -13,6 +13,7 @@ from tamis.engines.sliced.material import Material
 from tamis.engines.sliced.predicates import Predicates
 from tamis.engines.sliced.shapes import shape_of
 from tamis.kernels.programs import ALIVE, Programs
+from tamis.predicates.batches import Batch
 
 Array = np.ndarray[Any, Any]
 
@@ -44,9 +45,9 @@ class Segment:
         self.dead = 0
 
     @classmethod
-    def compile(cls, material: Material) -> "Segment":
+    def compile(cls, material: Material, profile: Batch | None = None) -> "Segment":
         """Lay the filters out."""
-        programs, handles, masks = programs_of(material)
+        programs, handles, masks = programs_of(material, profile)
         if len(handles) == 0 or handles[-1] < 2**31:
             handles = handles.astype(np.int32)
         return cls(material.predicates, programs, handles, masks, tuple(material.tables))

@@ -1,0 +1,120 @@
+"""Events of the past say which predicates are rare."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from stocks import SMALL, stock_filters
+from tamis import Matcher, OptionError
+from tamis.engines import make_engine
+from tamis.engines.resources import MOST_PROFILED, Resources, profile_of
+from tamis.engines.sliced.classes import classes_of
+from tamis.engines.sliced.layout import Seen
+from tamis.engines.sliced.material import material_of
+from tamis.engines.sliced.reading import Reader
+from tamis.kernels.cuts import KINDS, holds_class
+from tamis.language.expression import parse
+from tamis.predicates.keys import Keys
+from tamis.semantics import Semantics
+
+KINDS_OF_EVENTS = {"kind": "string", "level": "int", "x": "double"}
+SQL = Semantics("sql", Matcher(KINDS_OF_EVENTS).schema)
+
+
+def table(size, seed=1):
+    chance = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "kind": chance.choice(["a", "b", "c"], size, p=[0.98, 0.01, 0.01]),
+            "level": pa.array(chance.integers(0, 5, size), mask=chance.random(size) < 0.2),
+            "x": pa.array(chance.choice([1.0, 2.0, float("nan")], size)),
+        }
+    )
+
+
+def material(texts):
+    reader = Reader(SQL)
+    leaves = [(n, reader.leaves(parse(text, SQL.schema))) for n, text in enumerate(texts)]
+    return material_of(leaves, Keys(SQL.schema))
+
+
+TEXTS = [
+    f"{name} {op} {constant}"
+    for name, constants in (("kind", ["'a'", "'b'", "'zz'"]), ("level", [0, 3, 9]), ("x", [1.5, 2]))
+    for constant in constants
+    for op in ("=", "<>", "<", "<=", ">", ">=")
+] + ["kind IS NULL", "level IS NULL", "level IS NOT NULL"]
+
+
+def test_shares_are_those_of_the_events():
+    made = material(TEXTS)
+    events = profile_of(Resources(profile=table(500)), SQL)
+    shares = Seen(made, events)
+    predicates = made.predicates
+    classes = classes_of(events, predicates, np.arange(len(SQL.schema)))
+    for filters in made.tables.values():
+        for ref in filters.refs.reshape(-1).tolist():
+            attribute = int(predicates.attributes_of(np.array([ref]))[0])
+            true = sum(
+                bool(holds_class(ref % KINDS, int(c), ref // KINDS)) for c in classes[attribute]
+            )
+            found = shares.of(np.array([ref]))[0]
+            assert found == pytest.approx(min((true + 0.5) / 500, 1.0))
+
+
+def test_sets_add_their_members_up():
+    made = material(["kind IN ('b', 'c')", "kind IN ('a', 'b')", "kind = 'a'"])
+    events = profile_of(Resources(profile=table(1000)), SQL)
+    shares = Seen(made, events)
+    base = made.predicates.base * KINDS
+    both = [shares.of(np.array([base + KINDS * n]))[0] for n in range(2)]
+    assert min(both) < 0.05
+    assert max(both) > 0.9
+
+
+def test_the_rare_predicate_leads():
+    texts = {n: f"kind = 'b' AND level = {n % 5}" for n in range(100)}
+    plain, told = (
+        Matcher(KINDS_OF_EVENTS, "sliced", options=options)
+        for options in ({}, {"profile": table(5000)})
+    )
+    for matcher in (plain, told):
+        matcher.subscribe_many(texts)
+    assert "kind" in str(told.explain())
+    assert "kind" not in str(plain.explain())
+
+
+@pytest.mark.parametrize("engine", ["sliced", "auto"])
+@pytest.mark.parametrize("size", [0, 1, 700])
+def test_answers_do_not_depend_on_it(engine, size):
+    texts = dict(enumerate(stock_filters(3, 30)))
+    naive = Matcher(SMALL, "naive")
+    sample = pa.table(
+        {"i": pa.array([1, 2, None] * size, pa.int64()), "s": ["T1", "q", None] * size}
+    )
+    told = Matcher(SMALL, engine, options={"profile": sample})
+    for matcher in (naive, told):
+        matcher.subscribe_many(texts)
+    rows = [{"i": n % 7, "s": f"T{n % 3}", "x": n / 3} for n in range(50)]
+    assert [told.match(row) for row in rows] == [naive.match(row) for row in rows]
+    assert told.match_batch(rows).to_pydict() == naive.match_batch(rows).to_pydict()
+
+
+def test_a_large_profile_is_looked_at_here_and_there():
+    events = pa.table({"level": pa.array(range(3 * MOST_PROFILED), pa.int64())})
+    found = profile_of(Resources(profile=events), SQL)
+    assert found.size == MOST_PROFILED
+    assert found.columns[1].keys.max() > 2.9 * MOST_PROFILED
+
+
+@pytest.mark.parametrize("engine", ["sliced", "auto"])
+@pytest.mark.parametrize(
+    ("profile", "problem"),
+    [
+        (3, "profile is a table of events, not int"),
+        (pa.table({"level": ["a"]}), "profile: .*level"),
+    ],
+)
+def test_what_is_no_profile(engine, profile, problem):
+    with pytest.raises(OptionError, match=problem):
+        make_engine(engine, SQL, {"profile": profile})
