@@ -36,7 +36,7 @@ MANY = 64  # events of a round, if patience allows
 BLOCK = 512
 MOST_PAIRS = 100_000_000  # in one answer
 SINGLES = 500  # events, one at a time
-WARM = 300  # subscriptions of the small contestant that has the kernels compiled
+WARM = 2000  # subscriptions; so many that `auto` compiles them
 SUBSCRIPTION_SEED, EVENT_SEED = 1, 2
 
 
