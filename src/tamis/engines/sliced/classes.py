@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tamis.engines.sliced.predicates import Predicates, Texts, texts_of
 from tamis.events import Row
@@ -21,12 +23,21 @@ from tamis.types import Kind
 Array = np.ndarray[Any, Any]
 
 MOST_REMEMBERED = 100_000  # values of an attribute whose tests are remembered
+FEWEST_LEARNED = 8  # new values from which patterns are searched in all of them at once
 
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le,
     ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
+
+
+class Pattern(NamedTuple):
+    """A search that Arrow does for a whole column."""
+
+    search: Callable[[pa.Array, str], pa.Array]
+    text: str
+    negative: bool
 
 
 class Passed(NamedTuple):
@@ -111,6 +122,15 @@ class Tests:
         self._several = several
         self._others = [test for test in several if test[0] not in compared]
         self._known: dict[int, dict[Any, Array]] = {a: {} for a in self._by_attribute}
+        self._by_row: dict[int, list[tuple[int, Callable[[Row], Any]]]] = {}
+        self._patterns: dict[int, list[tuple[int, Pattern]]] = {}
+        for attribute, own in self._by_attribute.items():
+            for number, condition in own:
+                pattern = _pattern_of(predicates.tests[number - self._first])
+                if pattern is None:
+                    self._by_row.setdefault(attribute, []).append((number, condition))
+                else:
+                    self._patterns.setdefault(attribute, []).append((number, pattern))
 
     def of_row(self, row: Row) -> Array:
         """The numbers of all tests that a row passes."""
@@ -153,7 +173,32 @@ class Tests:
             keys, codes = np.unique(column.keys, return_inverse=True)
             values = key_values(self._schema.attributes[a], keys)
             codes = np.where(column.present, codes, len(values))
+        if a in self._patterns:
+            self._learn(a, [value for value in values if value not in self._known[a]])
         return _listed(codes, [self._numbers(a, value) for value in [*values, None]])
+
+    def _learn(self, a: int, values: list[str]) -> None:
+        """What many new strings pass: pattern by pattern, all strings at once."""
+        if len(values) < FEWEST_LEARNED or len(values) > MOST_REMEMBERED:
+            return
+        known = self._known[a]
+        if len(known) + len(values) > MOST_REMEMBERED:
+            known.clear()
+        column = pa.array(values, pa.large_string())
+        places, numbers = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
+        for number, (search, text, negative) in self._patterns[a]:
+            passed = np.asarray(search(column, text)) != negative
+            places.append(np.flatnonzero(passed))
+            numbers.append(np.full(len(places[-1]), number, np.int32))
+        before, behind = (None,) * a, (None,) * (len(self._schema) - a - 1)
+        for place, value in enumerate(values if a in self._by_row else ()):
+            numbers.append(_passed(self._by_row[a], (*before, value, *behind)))
+            places.append(np.full(len(numbers[-1]), place))
+        where = np.concatenate(places)
+        order = np.argsort(where, kind="stable")
+        ends = np.searchsorted(where[order], np.arange(1, len(values)))
+        found = np.split(np.concatenate(numbers)[order], ends)
+        known.update(zip(values, found, strict=True))
 
     def _numbers(self, a: int, value: Any) -> Array:
         """The tests of one attribute that a value passes."""
@@ -168,6 +213,22 @@ class Tests:
                 known.clear()
             known[key] = numbers
         return numbers
+
+
+_SEARCHES: dict[str, Callable[[pa.Array, str], pa.Array]] = {
+    "contains": pc.match_substring, "startswith": pc.starts_with, "endswith": pc.ends_with,
+}  # fmt: skip
+
+
+def _pattern_of(test: Node) -> Pattern | None:
+    """How Arrow runs a test of a string, if it can."""
+    match test:
+        case ast.Not(inner) if (found := _pattern_of(inner)) is not None:
+            return found._replace(negative=not found.negative)
+        case ast.Call(name, (ast.Attribute(), ast.Literal(str(text), _)), _) if name in _SEARCHES:
+            return Pattern(_SEARCHES[name], text, negative=False)
+        case _:
+            return None
 
 
 def _pair_of(test: Node, schema: Schema) -> tuple[Callable[[Any, Any], Any], int, int] | None:

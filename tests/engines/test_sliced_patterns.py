@@ -1,0 +1,70 @@
+"""Patterns are searched in all new strings of a batch at once."""
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tamis import Matcher
+from tamis.engines.sliced import classes
+
+SCHEMA = {"s": "string", "t": "string"}
+PARTS = ["", "a", "b", "ab", "\u00e9", "\U0001f600", "%", "_", "\n", "\x00", "'"]
+texts = st.lists(st.sampled_from(PARTS), max_size=4).map("".join)
+
+
+def quoted(text):
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def filters(text):
+    s = quoted(text)
+    return [
+        f"contains(s, {s})", f"startswith(s, {s})", f"endswith(s, {s})", f"NOT contains(s, {s})",
+        f"NOT startswith(s, {s}) AND endswith(t, {s})", f"lower(s) = {s} OR contains(t, {s})",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("fewest", [1, 8, 1000])
+@given(st.lists(texts, min_size=1, max_size=4), st.lists(st.none() | texts, max_size=20))
+def test_searched_together_or_one_by_one(fewest, patterns, values):
+    held = [text for pattern in patterns for text in filters(pattern)]
+    events = pa.table(
+        {"s": pa.array(values, pa.string()), "t": pa.array(values[::-1], pa.string())}
+    )
+    answers = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(classes, "FEWEST_LEARNED", fewest)
+        for engine in ("sliced", "naive"):
+            matcher = Matcher(SCHEMA, engine)
+            matcher.subscribe_many(enumerate(held))
+            once = matcher.match_batch(events, "lists").to_pydict()
+            assert matcher.match_batch(events, "lists").to_pydict() == once
+            answers.append(once)
+    assert answers[0] == answers[1]
+
+
+def test_no_function_is_called_for_a_pattern(monkeypatch):
+    matcher = Matcher(SCHEMA, "sliced")
+    matcher.subscribe_many({n: f"s LIKE '%w{n}x%'" for n in range(50)} | {50: "lower(s) = 'w3x'"})
+    asked = []
+    real = classes._passed
+    monkeypatch.setattr(
+        classes, "_passed", lambda tests, row: asked.append(len(tests)) or real(tests, row)
+    )
+    events = pa.table({"s": [f"w{n}x" for n in range(50)]})
+    assert matcher.match_batch(events, "counts")["count"].to_pylist() == [1] * 3 + [2] + [1] * 46
+    assert asked.count(1) == 50  # the one that is no pattern, of each string
+    assert set(asked) == {1, 51}  # all of them of what is missing
+
+
+@pytest.mark.parametrize("most", [1, 5, 12])
+def test_few_strings_are_remembered(monkeypatch, most):
+    monkeypatch.setattr(classes, "MOST_REMEMBERED", most)
+    monkeypatch.setattr(classes, "FEWEST_LEARNED", 2)
+    matcher = Matcher(SCHEMA, "sliced")
+    matcher.subscribe_many({n: f"contains(s, '{n}')" for n in range(10)})
+    for start in (0, 3, 30, 0):
+        values = [str(n) for n in range(start, start + 10)]
+        found = matcher.match_batch(pa.table({"s": values}), "lists")["subscriptions"].to_pylist()
+        assert found == [sorted({int(digit) for digit in value}) for value in values]
