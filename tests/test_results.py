@@ -189,4 +189,4 @@ def test_a_column_of_an_array():
         assert column.none().type.value_type == kind
     column = IdColumn(pa.array([10, 20, 30]), Places.of(np.array([7, 5, 2**40])))
     assert column.take(np.array([5, 2**40, 7])).to_pylist() == [20, 30, 10]
-    assert column.none().type == pa.int64()
+    assert column.none().type.value_type == pa.int64()
