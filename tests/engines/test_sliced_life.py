@@ -464,10 +464,10 @@ class Failures:
         self.left = []  # whether the next ones fail; later ones do not
         compiled = Segment.compile
 
-        def compile_or_not(material):
+        def compile_or_not(material, profile=None):
             if self.left and self.left.pop(0):
                 raise MemoryError("no room for a segment")
-            return compiled(material)
+            return compiled(material, profile)
 
         monkeypatch.setattr(Segment, "compile", compile_or_not)
 

@@ -81,13 +81,13 @@ class Gate:
         self._compile = Segment.compile
         monkeypatch.setattr(Segment, "compile", self._stop)
 
-    def _stop(self, material):
+    def _stop(self, material, profile=None):
         if threading.current_thread() is not self._here:
             self.began.set()
             assert self._open.wait(PATIENCE)
             if self.error is not None:
                 raise self.error
-        return self._compile(material)
+        return self._compile(material, profile)
 
     def wait(self):
         """Until somebody stands at the gate."""
@@ -580,7 +580,7 @@ def test_who_compacts_hears_of_the_failure(monkeypatch):
     tested.remove(3)
     del texts[3]
 
-    def fail(_material):
+    def fail(*_):
         raise MemoryError
 
     with monkeypatch.context() as patch:

@@ -47,7 +47,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     add_schema(parser, "guessed from the filter")
     add_semantics(parser)
     add_json(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, misused=parser.error)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -56,9 +56,9 @@ def run(options: argparse.Namespace) -> None:
         explain_plan(options)
         return
     if options.filter is None:
-        raise OptionError("explain takes a FILTER, or --plan SUBSCRIPTIONS")
+        options.misused("it takes a FILTER, or --plan SUBSCRIPTIONS")
     if options.events is not None:
-        raise OptionError("--events belongs to --plan; --event is for a filter")
+        options.misused("--events belongs to --plan; --event is for a filter")
     _check_graph(options)
     schema = (
         read_schema(options.schema)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tamis.cli.match import found_schema, subscribe_file
 from tamis.cli.options import read_defaults, read_schema
-from tamis.errors import EventError, OptionError, counted
+from tamis.errors import EventError, counted
 from tamis.events import Row
 from tamis.files import Record, read_records
 from tamis.matcher import Matcher
@@ -16,14 +16,14 @@ def explain_plan(options: argparse.Namespace) -> None:
     """Print the plan; with events, after they were matched."""
     for name in ("filter", "event", "graph"):
         if getattr(options, name) is not None:
-            raise OptionError("--plan speaks of a file of subscriptions, not of one filter")
+            options.misused("--plan speaks of a file of subscriptions, not of one filter")
     records = [] if options.events is None else list(read_records(options.events))
     unusable = 0
     if Path(options.plan).suffix.lower() == ".tamis":
         matcher = Matcher.load(options.plan)
     else:
         if options.schema is None and not records:
-            raise OptionError("--plan needs --schema, or --events to find one in")
+            options.misused("--plan needs --schema, or --events to find one in")
         schema = (
             read_schema(options.schema)
             if options.schema is not None
