@@ -35,7 +35,7 @@ def outline(matched, which):
     handles = engine._slots._handles
     found = {}
     for path, view in engine.outline()[which].items():
-        held = sorted(matched._ids[int(handles[slot])] for slot in view.slots)
+        held = sorted(matched._subscriptions.id_of(int(handles[slot])) for slot in view.slots)
         found[path] = (view.test or held, view.successors)
     return found
 
