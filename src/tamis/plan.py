@@ -76,7 +76,7 @@ class Plan(NamedTuple):
 
 
 # Seconds, rough ones of a model: to combine a row of 512 events; to compare a subscription of a
-# cluster with one event; for an event before anything is found. `measured` says what it really took.
+# cluster with one event; for an event before anything is found. `measured` says what it took.
 ROW, MEMBER, EVENT = 2e-9, 0.3e-9, 150e-9
 _BY_ROWS = "512 events at once"
 _BY_COLUMNS = "64 subscriptions at once where few events come, else 512 events at once"
