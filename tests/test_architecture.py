@@ -21,7 +21,7 @@ PLACES = {
     "events": "language", "semantics": "language", "files": "language", "guessing": "language",
     "columns": "ground", "explanation": "language", "matcher": "matcher",
     "subscriptions": "language", "bulk": "language", "rules": "matcher", "streams": "ground",
-    "plan": "matcher",
+    "plan": "matcher", "faults": "language",
     "__init__": "matcher", "__main__": "cli",
 }  # fmt: skip
 HEAVY = {"numba", "pyspark", "duckdb", "pyarrow", "pandas", "polars", "numpy", "re2", "tqdm"}

@@ -251,16 +251,20 @@ def _moments(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
-def _check_domain(column: pa.ChunkedArray, attribute: Attribute) -> None:
+def outside_domain(column: pa.ChunkedArray, attribute: Attribute) -> pa.ChunkedArray | None:
+    """Whether each value is outside its domain, null where it is missing; None without a domain."""
     match attribute.domain:
         case IntRange(low, high):
-            outside = pc.or_(pc.less(column, low), pc.greater(column, high))
+            return pc.or_(pc.less(column, low), pc.greater(column, high))
         case Enumeration(values):
             known = pc.is_in(column, value_set=pa.array(values, column.type))
-            outside = pc.and_(pc.invert(known), pc.is_valid(column))
-        case _:
-            return
-    row = pc.index(outside, value=True).as_py()
+            return pc.and_(pc.invert(known), pc.is_valid(column))
+    return None
+
+
+def _check_domain(column: pa.ChunkedArray, attribute: Attribute) -> None:
+    outside = outside_domain(column, attribute)
+    row = -1 if outside is None else pc.index(outside, value=True).as_py()
     if row >= 0:
         try:
             check_domain(attribute, column[row].as_py())

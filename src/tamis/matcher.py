@@ -278,6 +278,24 @@ class Matcher:
         matcher._subscriptions = rules.fill(matcher._engine, matcher.meaning, matcher._parse)
         return matcher
 
+    def absorb(self, path: "str | Path") -> None:
+        """Add all subscriptions of a file that `save` wrote, and that has the same schema.
+
+        Nothing is compiled again before the next `save`. Subscriptions whose ids the file has are
+        replaced, and count as new ones.
+        """
+        from tamis.bulk import checked_id
+        from tamis.rules import Rules, absorb
+
+        rules = Rules(path)
+        rules.check_like(self.meaning)
+        found = rules.read(self.meaning, self._parse)
+        with self._changing, self._lock:
+            for subscription in found.held:
+                checked_id(subscription, self._subscriptions.kind)
+                break  # those of a file are of one kind
+            absorb(self._engine, self._subscriptions, found)
+
     def explain(self) -> "Plan":
         """How events are matched: what is compiled in which way, and what it costs."""
         from tamis.plan import plan_of

@@ -10,6 +10,9 @@ from tamis.engines.sliced.blocks import Blocks
 from tamis.errors import counted
 from tamis.kernels.lanes import LANES
 from tamis.kernels.programs import MIXED
+from tamis.language.ast import attributes
+from tamis.names import path_text
+from tamis.rules import compiling
 from tamis.schema import Schema
 
 
@@ -95,6 +98,17 @@ def plan_of(engine: Any, schema: Schema) -> Plan:
     parts = tuple(_part(blocks, schema) for blocks in compiled.snapshot().parts)
     asked = total - compiled.statistics()["subscriptions"]
     return Plan(engine.name, total, asked, parts)
+
+
+def asked_attributes(engine: Any, schema: Schema) -> set[str]:
+    """The names of the attributes that some filter asks for, of an engine that compiles filters."""
+    compiled = compiling(engine)
+    found: set[str] = set()
+    for segment in (blocks.segment for blocks in compiled.snapshot().parts):
+        found |= {schema.attributes[place].name for place in segment.used.tolist()}
+        for test in segment.predicates.tests:
+            found |= {path_text(path) for path in attributes(test)}
+    return found
 
 
 def _part(blocks: Blocks, schema: Schema) -> Part:

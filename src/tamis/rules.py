@@ -11,6 +11,7 @@ import numpy as np
 from tamis.container import Container, open_container, text_array, write
 from tamis.engines.auto import AutoEngine
 from tamis.engines.sliced import SlicedEngine, storage
+from tamis.engines.sliced.segment import Segment
 from tamis.errors import FileError, OptionError, TamisError, choose
 from tamis.events import UNKNOWN_CHOICES
 from tamis.language.expression import Expression
@@ -29,6 +30,14 @@ class Settings(NamedTuple):
     semantics: str
     defaults: tuple[Any, ...]  # as they are kept
     unknown: str
+
+
+class Loaded(NamedTuple):
+    """What a file holds."""
+
+    held: Subscriptions
+    segment: Segment | None
+    always: dict[int, bool]  # filters without any predicate, and their answer
 
 
 def save(
@@ -82,12 +91,28 @@ class Rules:
         self, engine: Any, meaning: Semantics, parse: Callable[[str], Expression]
     ) -> Subscriptions:
         """Put what the file holds into a new engine."""
+        held, segment, always = self.read(meaning, parse)
         with self._reading():
-            return self._fill(compiling(engine), meaning, parse)
+            compiling(engine).publish(segment, always, ())
+        return held
 
-    def _fill(
-        self, compiled: SlicedEngine, meaning: Semantics, parse: Callable[[str], Expression]
-    ) -> Subscriptions:
+    def check_like(self, meaning: Semantics) -> None:
+        """Refuse a file whose filters mean something else than those of a matcher."""
+        of = self.settings
+        if (of.schema, of.semantics, of.defaults) != (
+            meaning.schema, meaning.name, tuple(meaning.defaults),
+        ):  # fmt: skip
+            raise OptionError(
+                f"{self._path} was saved with another schema, semantics or defaults than those of "
+                "this matcher"
+            )
+
+    def read(self, meaning: Semantics, parse: Callable[[str], Expression]) -> Loaded:
+        """What the file holds, under handles from 0 on."""
+        with self._reading():
+            return self._read(meaning, parse)
+
+    def _read(self, meaning: Semantics, parse: Callable[[str], Expression]) -> Loaded:
         meta, get = self._container.meta, self._container.array
         held = Subscriptions.from_sections(meta["subscriptions"], get, parse)
         count = len(held)
@@ -108,8 +133,7 @@ class Rules:
         always = dict(zip(get("always.handles").tolist(), answers, strict=True))
         if len(always) + (0 if segment is None else len(segment)) != len(held):
             raise ValueError("the numbers of subscriptions differ")
-        compiled.publish(segment, always, ())
-        return held
+        return Loaded(held, segment, always)
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -121,6 +145,22 @@ class Rules:
             raise FileError(text if str(self._path) in text else f"{self._path}: {text}") from None
         except (AttributeError, KeyError, TypeError, ValueError, IndexError, TamisError) as error:
             raise FileError(f"{self._path} is damaged, or of another version: {error}") from None
+
+
+def absorb(engine: Any, held: Subscriptions, found: Loaded) -> None:
+    """Hold what a file holds beside, or in the place of, what an engine holds.
+
+    The caller sees to it that nothing else changes meanwhile.
+    """
+    compiled, first = compiling(engine), held.next_handle
+    columns = found.held.columns()
+    if columns is None:
+        return
+    known = held.split(columns.ids).handles.tolist()
+    segment = None if found.segment is None else found.segment.moved(first)
+    compiled.publish(segment, {first + h: answer for h, answer in found.always.items()}, known)
+    held.remove_handles(known)
+    held.add_page(columns.ids, columns.texts)
 
 
 def compiling(engine: Any) -> SlicedEngine:

@@ -407,6 +407,20 @@ class Subscriptions:
         for handle in handles.tolist() if self._filters else ():
             self._filters.pop(handle, None)
 
+    def remove_handles(self, handles: Iterable[int]) -> None:
+        """Drop the ids and filters of some handles."""
+        for handle in handles:
+            subscription = self.id_of(handle)
+            if subscription is not None:
+                self.remove(subscription)
+
+    def columns(self) -> Columns | None:
+        """All subscriptions, oldest first; None if there is none."""
+        if self._count == 0:
+            return None
+        page = self._as_one_page()
+        return page.columns(page.mask())
+
     # --- files
 
     def to_sections(self) -> Stored:

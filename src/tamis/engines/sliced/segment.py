@@ -52,6 +52,13 @@ class Segment:
             handles = handles.astype(np.int32)
         return cls(material.predicates, programs, handles, masks, tuple(material.tables))
 
+    def moved(self, by: int) -> "Segment":
+        """The same, of which nothing is gone yet, under handles greater by a number."""
+        handles = self.handles.astype(np.int64) + by
+        if len(handles) == 0 or handles[-1] < 2**31:
+            handles = handles.astype(np.int32)
+        return Segment(self.predicates, self.programs, handles, self.masks, self.shapes)
+
     def __len__(self) -> int:
         return len(self.handles) - self.dead
 

@@ -1,0 +1,75 @@
+"""Which rows of a table are no events, and why: for those who go on without them."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.columns import checked_columns, find_column, outside_domain
+from tamis.errors import EventError
+from tamis.semantics import Semantics
+from tamis.values import check_domain
+
+
+def faults_of(table: pa.Table, semantics: Semantics) -> dict[int, str]:
+    """The rows that matching would refuse, with the reasons, in ascending order.
+
+    Values outside their domains and attributes that must not be missing are found in all rows at
+    once; whatever else a column may hold is found by asking for halves of it.
+    """
+    found: dict[int, str] = {}
+    columns = {}
+    for attribute in semantics.schema.attributes:
+        try:
+            columns[attribute] = find_column(table, attribute)
+        except EventError:
+            return dict(sorted(_halves(table, 0, semantics)))
+    for attribute, column in columns.items():
+        outside = None if column is None else outside_domain(column, attribute)
+        if column is not None and outside is not None:
+            for row in np.flatnonzero(np.asarray(pc.fill_null(outside, False))).tolist():
+                try:
+                    check_domain(attribute, column[row].as_py())
+                except EventError as error:
+                    found.setdefault(row, error.problem)
+    if semantics.name == "total" and table.num_rows:
+        _find_missing(list(columns.values()), table.num_rows, semantics, found)
+    rows = np.setdiff1d(np.arange(table.num_rows), np.array(list(found), np.int64))
+    left = table if not found else table.take(pa.array(rows))
+    for row, reason in _halves(left, 0, semantics):
+        found[int(rows[row])] = reason
+    return dict(sorted(found.items()))
+
+
+def _find_missing(
+    columns: list[pa.ChunkedArray | None], size: int, semantics: Semantics, found: dict[int, str]
+) -> None:
+    present = [
+        np.zeros(size, bool) if column is None else np.asarray(column.is_valid())
+        for column in columns
+    ]
+    for row in np.flatnonzero(~np.logical_and.reduce(present)).tolist():
+        try:
+            semantics.prepare(tuple(True if mask[row] else None for mask in present))
+        except EventError as error:
+            found.setdefault(row, error.problem)
+
+
+def _halves(table: pa.Table, first: int, semantics: Semantics) -> Iterator[tuple[int, str]]:
+    """The bad rows of a part that begins at a row."""
+    if not table.num_rows:
+        return
+    try:
+        columns = checked_columns(table, semantics.schema, refuse_unknown=False)
+        if semantics.name == "total":
+            missing: dict[int, str] = {}
+            _find_missing(columns, table.num_rows, semantics, missing)
+            yield from ((first + row, reason) for row, reason in missing.items())
+    except EventError as error:
+        if table.num_rows == 1:
+            yield first, error.problem
+            return
+        middle = table.num_rows // 2
+        yield from _halves(table.slice(0, middle), first, semantics)
+        yield from _halves(table.slice(middle), first + middle, semantics)

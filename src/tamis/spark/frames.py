@@ -1,0 +1,186 @@
+"""Events of a DataFrame: which columns are attributes, and what of a frame goes to the workers.
+
+Workers get columns by their places: the id, then each top-level column that holds an attribute,
+then the columns to keep, then the text of a row that could not be read. A record is cut down to the
+fields that filters ask for.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tamis.columns import spark_attributes
+from tamis.errors import OptionError, SchemaError, did_you_mean
+from tamis.names import Path, path_text
+from tamis.schema import Schema
+from tamis.types import DOUBLE, INT
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType, StructType
+
+CORRUPT = "_corrupt_record"  # what Spark's readers call the text of a row that they cannot read
+
+
+class Layout(NamedTuple):
+    """What workers have to know of the columns that they get."""
+
+    names: tuple[str, ...]  # of the top-level columns that hold attributes
+    kept: tuple[str, ...]
+    has_corrupt: bool
+
+
+class Events:
+    """A frame of events, checked."""
+
+    def __init__(
+        self, frame: "DataFrame", event_id: str, schema: Schema | None, keep: Sequence[str]
+    ) -> None:
+        self.frame = frame
+        self.event_id = event_id
+        self.keep = _as_names(keep)
+        fields = _fields(frame)
+        self._check(fields)
+        self.has_corrupt = CORRUPT in fields
+        usable = frame.schema
+        if self.has_corrupt:
+            usable = type(usable)([field for field in usable if field.name != CORRUPT])
+        self.skipped = unusable(usable)
+        found = Schema.of_attributes(spark_attributes(usable, "skip"))
+        self.schema = found if schema is None else schema
+        if not len(self.schema):
+            raise SchemaError(
+                "the events have no column that a filter can use; "
+                f"there is {', '.join(map(_shown, usable.fields)) or 'none at all'}"
+            )
+        self._present = _present(self.schema, found, self.skipped)
+
+    def _check(self, fields: "dict[str, DataType]") -> None:
+        for what, name in (("event_id", self.event_id), *(("keep", name) for name in self.keep)):
+            if name not in fields:
+                raise OptionError(
+                    f"{what}: the events have no column {name!r}; {did_you_mean(name, fields)}"
+                )
+        taken = {"event_id", "subscription", "subscriptions", "count"} & set(self.keep)
+        if taken:
+            raise OptionError(
+                f"keep: the column {min(taken)!r} has the name of a column of the matches; "
+                "rename it first"
+            )
+
+    @property
+    def id_type(self) -> "DataType":
+        """The type of the ids of the events."""
+        return self.frame.schema[self.event_id].dataType
+
+    def kept_fields(self) -> "list[tuple[str, DataType]]":
+        """Names and types of the columns to keep."""
+        return [(name, self.frame.schema[name].dataType) for name in self.keep]
+
+    def layout(self, asked: Iterable[str]) -> Layout:
+        """What workers get when filters ask for some attributes."""
+        tops = dict.fromkeys(path[0] for path in self._paths(asked))
+        return Layout(tuple(tops), self.keep, self.has_corrupt)
+
+    def project(self, asked: Iterable[str]) -> "DataFrame":
+        """The columns that workers get."""
+        tree: dict[str, Any] = {}
+        for path in self._paths(asked):
+            place = tree
+            for part in path:
+                place = place.setdefault(part, {})
+        columns = [_column((self.event_id,)).alias("id")]
+        columns += [
+            _cut((top,), inner).alias(f"e{n}") for n, (top, inner) in enumerate(tree.items())
+        ]
+        columns += [_column((name,)).alias(f"k{n}") for n, name in enumerate(self.keep)]
+        if self.has_corrupt:
+            columns.append(_column((CORRUPT,)).alias("corrupt"))
+        return self.frame.select(*columns)
+
+    def _paths(self, asked: Iterable[str]) -> list[Path]:
+        wanted = set(asked)
+        return [
+            a.path for a in self.schema.attributes if a.name in wanted and a.path in self._present
+        ]
+
+
+def needed(schema: Schema, asked: Iterable[str], semantics: str) -> set[str]:
+    """The attributes that have to be looked at: those that filters ask for, and those that say
+    whether an event can be used at all."""
+    if semantics == "total":
+        return set(schema)
+    return {*asked, *(a.name for a in schema.attributes if a.domain is not None)}
+
+
+def unusable(schema: "StructType", path: Path = ()) -> dict[str, str]:
+    """Columns that no filter can use, and their types."""
+    found: dict[str, str] = {}
+    for field in schema.fields:
+        inner = (*path, field.name)
+        if field.dataType.typeName() == "struct":
+            found |= unusable(field.dataType, inner)  # type: ignore[arg-type]  # it is a struct
+        elif not list(spark_attributes(type(schema)([field]), "skip")):
+            found[path_text(inner)] = field.dataType.simpleString()
+    return found
+
+
+def _as_names(keep: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(keep, str):
+        raise OptionError(f"keep is a list of columns, not {keep!r}; write [{keep!r}]")
+    names = tuple(keep)
+    if len(set(names)) < len(names):
+        raise OptionError("keep names a column twice")
+    return names
+
+
+def _fields(frame: "DataFrame") -> "dict[str, DataType]":
+    names = frame.columns
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise OptionError(f"the events have two columns named {twice!r}; rename one of them")
+    return {field.name: field.dataType for field in frame.schema.fields}
+
+
+def _present(schema: Schema, found: Schema, skipped: dict[str, str]) -> set[Path]:
+    """The attributes that the frame has; the others are missing in all events."""
+    present: set[Path] = set()
+    for attribute in schema.attributes:
+        if attribute.name in skipped:
+            raise SchemaError(
+                f"column {attribute.name} has the type {skipped[attribute.name]}, "
+                f"which no filter can use; expected {attribute}"
+            )
+        column = found.find(attribute.path)
+        if column is None:
+            continue
+        if column.type != attribute.type and (column.type, attribute.type) != (INT, DOUBLE):
+            raise SchemaError(
+                f"column {attribute.name} is of type {column}, expected {attribute}; "
+                "convert the column, or change the schema"
+            )
+        present.add(attribute.path)
+    if not present:
+        raise SchemaError(
+            f"the events have none of the attributes {', '.join(list(schema)[:10])}; "
+            f"they have {', '.join(list(found)[:10])}"
+        )
+    return present
+
+
+def _column(path: Path) -> "Column":
+    from pyspark.sql import functions as f
+
+    return f.col(".".join("`" + part.replace("`", "``") + "`" for part in path))
+
+
+def _cut(path: Path, inner: dict[str, Any]) -> "Column":
+    """A column, or the record of the fields that are asked for."""
+    if not inner:
+        return _column(path)
+    from pyspark.sql import functions as f
+
+    return f.struct(*(_cut((*path, name), more).alias(name) for name, more in inner.items()))
+
+
+def _shown(field: Any) -> str:
+    return f"{field.name} ({field.dataType.simpleString()})"
