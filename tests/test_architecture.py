@@ -22,7 +22,7 @@ PLACES = {
     "columns": "ground", "explanation": "language", "matcher": "matcher",
     "subscriptions": "language", "bulk": "language", "rules": "matcher", "streams": "ground",
     "plan": "matcher", "faults": "language",
-    "__init__": "matcher", "__main__": "cli",
+    "profiles": "predicates", "__init__": "matcher", "__main__": "cli",
 }  # fmt: skip
 HEAVY = {"numba", "pyspark", "duckdb", "pyarrow", "pandas", "polars", "numpy", "re2", "tqdm"}
 
@@ -79,8 +79,8 @@ def test_the_public_names():
     assert set(tamis.__all__) == {
         "BulkError", "CapacityError", "EventError", "Explanation", "Expression",
         "ExpressionError", "FileError", "LimitError", "Matcher", "MissingDependency",
-        "OptionError", "ParseError", "Schema", "SchemaError", "SubscriptionError", "TamisError",
-        "TypeMismatch", "__version__", "parse",
+        "OptionError", "ParseError", "Profile", "Schema", "SchemaError", "SubscriptionError",
+        "TamisError", "TypeMismatch", "__version__", "parse",
     }  # fmt: skip
     assert all(hasattr(tamis, name) for name in tamis.__all__)
 

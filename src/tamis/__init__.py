@@ -4,6 +4,8 @@ A subscription is what one would write after WHERE. For every event, tamis finds
 that it satisfies.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from tamis.errors import (
     BulkError,
     CapacityError,
@@ -24,6 +26,9 @@ from tamis.language.expression import Expression, parse
 from tamis.matcher import Matcher
 from tamis.schema import Schema
 
+if TYPE_CHECKING:
+    from tamis.profiles import Profile
+
 __version__ = "0.1.0.dev0"
 
 __all__ = [
@@ -39,6 +44,7 @@ __all__ = [
     "MissingDependency",
     "OptionError",
     "ParseError",
+    "Profile",
     "Schema",
     "SchemaError",
     "SubscriptionError",
@@ -47,3 +53,12 @@ __all__ = [
     "__version__",
     "parse",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """A profile is imported when it is asked for: it needs Arrow, which is heavy."""
+    if name != "Profile":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from tamis.profiles import Profile
+
+    return Profile

@@ -1,12 +1,13 @@
-"""The order of attributes that the history of subscriptions suggests."""
+"""The order of attributes that the history of subscriptions, or of events, suggests."""
 
 import random
 
+import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis import Schema, parse
-from tamis.diagrams.orders import attribute_order
+from tamis import Profile, Schema, parse
+from tamis.diagrams.orders import attribute_order, profiled_order
 from tamis.language import ast
 from tamis.language.normalize import normalize
 
@@ -66,6 +67,44 @@ def test_without_a_difference_the_schema_decides():
 
 def test_a_predicate_of_two_attributes_counts_for_both():
     assert order(["price < seat"] * 3 + ["time = 1"]) == ["destination", "time", "seat", "price"]
+
+
+# --- from events
+
+
+def profiled(**columns):
+    profile = Profile.of(pa.table(columns))
+    return [NAMES[position] for position in profiled_order(profile, SCHEMA.positions)]
+
+
+def test_attributes_that_events_have_seldom_are_above_those_they_have_often():
+    found = profiled(price=[1] * 8, time=[1, None] * 4, seat=[1] * 6 + [None] * 2)
+    assert found == ["destination", "time", "seat", "price"]
+
+
+def test_attributes_of_many_values_are_above_those_of_few():
+    found = profiled(
+        price=range(1000), time=[n % 50 for n in range(1000)], destination=["x"] * 1000
+    )
+    assert found == ["seat", "price", "time", "destination"]
+    # With many values each, it is how often there is any.
+    rare = [n if n % 4 == 0 else None for n in range(8000)]
+    assert profiled(price=range(8000), time=rare)[-2:] == ["time", "price"]
+    assert profiled(price=rare, time=range(8000))[-2:] == ["price", "time"]
+
+
+def test_attributes_that_events_have_together_are_neighbours():
+    seats = [1] * 60 + [None] * 40
+    together = [1] * 48 + [None] * 52
+    apart = [None] * 50 + [1] * 50
+    found = profiled(seat=seats, price=together, time=apart)
+    assert found == ["destination", "time", "price", "seat"]
+
+
+def test_a_profile_may_know_other_attributes_or_nothing():
+    assert profiled(other=[1, 2], time=[1, 1]) == ["price", "destination", "seat", "time"]
+    assert profiled(time=pa.nulls(3, pa.int64())) == NAMES
+    assert profiled() == NAMES
 
 
 ATOMS = ["price = 1", "price < 5", "time = 1", "time > 3", "destination = 'x'", "seat = 7",

@@ -3,12 +3,22 @@
 import itertools
 import random
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strategies import SCHEMA, delicate_rows, filters, rows
-from tamis import CapacityError, LimitError, Matcher, OptionError, Schema, TypeMismatch, parse
+from tamis import (
+    CapacityError,
+    LimitError,
+    Matcher,
+    OptionError,
+    Profile,
+    Schema,
+    TypeMismatch,
+    parse,
+)
 from tamis.diagrams.diagram import Diagram, FunctionTooLarge
 from tamis.engines import bdd, make_engine
 from tamis.engines.bdd import ORDERS, RESTRICTIONS
@@ -26,6 +36,8 @@ CHOICES = [
     {"order": order, "restriction": restriction}
     for order, restriction in itertools.product(ORDERS, RESTRICTIONS)
 ]
+# Attributes of the schema that are there the less often the later they come.
+BACKWARDS = Profile.of(pa.table({n: [None] * k + [1] * (40 - k) for k, n in enumerate(SCHEMA)}))
 
 
 def engine_of(schema=SMALL, semantics="sql", defaults=None, **options):
@@ -56,6 +68,9 @@ def nodes(engine):
         ({"max_nodes": 1e6}, "max_nodes is a number"),
         ({"max_nodes": True}, "max_nodes is a number"),
         ({"seed": "x"}, "seed is a whole number"),
+        ({"profile": 3}, "profile is a tamis.Profile, the path of one, or a table of events"),
+        ({"profile": "no/such"}, "profile: no/such does not exist"),
+        ({"profile": pa.table({"i": [1]}), "order": "random"}, "order='attribute' only"),
         ({"nodes": 1000}, "unknown option of the engine bdd 'nodes'"),
     ],
 )
@@ -96,7 +111,9 @@ def check_answers(tested, oracle, meaning, some_rows):
 @settings(max_examples=12)
 def test_every_order_and_every_restriction_give_the_same_answers(semantics, texts, some_rows):
     meaning = Semantics(semantics, SCHEMA, DEFAULTS if semantics == "default" else None)
-    tested = [make_engine("bdd", meaning, options) for options in CHOICES]
+    tested = [
+        make_engine("bdd", meaning, options) for options in [*CHOICES, {"profile": BACKWARDS}]
+    ]
     oracle = make_engine("naive", meaning)
     for handle, text in enumerate(texts):
         try:
@@ -150,6 +167,16 @@ def test_the_order_by_attribute_keeps_attributes_together():
     by_level = sorted(engine.variables(), key=lambda pair: engine.diagram.level(pair[1]))
     order = [node.left.path[0] for node, _ in by_level]
     assert order == ["i"] * 10 + ["j"] * 10 + ["k"] * 10 + ["s"] * 30
+
+
+def test_a_profile_orders_the_attributes():
+    seen = pa.table({"k": range(9), "s": ["a"] * 9, "i": [1, 2, 3] * 3})
+    engine = engine_of(profile=seen)
+    for n in range(30):
+        add(engine, n, f"{'kji'[n % 3]} = {n} AND s = '{n}'")
+    by_level = sorted(engine.variables(), key=lambda pair: engine.diagram.level(pair[1]))
+    order = [node.left.path[0] for node, _ in by_level]
+    assert order == ["j"] * 10 + ["k"] * 10 + ["i"] * 10 + ["s"] * 30
 
 
 @pytest.mark.parametrize("semantics", ["sql", "strict"])

@@ -3,12 +3,22 @@
 import itertools
 import random
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strategies import SCHEMA, delicate_rows, filters, rows
-from tamis import CapacityError, LimitError, Matcher, OptionError, Schema, TypeMismatch, parse
+from tamis import (
+    CapacityError,
+    LimitError,
+    Matcher,
+    OptionError,
+    Profile,
+    Schema,
+    TypeMismatch,
+    parse,
+)
 from tamis.diagrams.diagram import Diagram
 from tamis.engines import make_engine, mbd
 from tamis.engines.mbd import ORDERS
@@ -18,6 +28,8 @@ from tamis.workloads import workload
 SMALL = Schema({"i": "int", "j": "int", "k": "int", "s": "string"})
 PAIRS = Schema({f"{letter}{n}": "int" for letter in "ab" for n in range(1, 41)})
 EXPONENTIAL = " OR ".join(f"(a{n} = 1 AND b{n} = 1)" for n in range(1, 41))
+# Attributes of the schema that are there the less often the later they come.
+BACKWARDS = Profile.of(pa.table({n: [None] * k + [1] * (40 - k) for k, n in enumerate(SCHEMA)}))
 EMPTY = {"subscriptions": 0, "predicates": 0, "nodes": 0, "groups": 0}
 
 
@@ -41,6 +53,12 @@ def add(engine, handle, text, schema=SMALL):
         ({"max_nodes": 0}, "max_nodes is a number from 1,000 to 100,000,000"),
         ({"max_nodes": "many"}, "max_nodes is a number"),
         ({"seed": 1.5}, "seed is a whole number"),
+        ({"profile": 3}, "profile is a tamis.Profile, the path of one, or a table of events"),
+        ({"profile": "no/such"}, "profile: no/such does not exist"),
+        (
+            {"profile": pa.table({"i": [1]}), "order": "random"},
+            "order='statistics' only, not for 'random'",
+        ),
     ],
 )
 def test_options_that_cannot_be(options, message):
@@ -56,6 +74,21 @@ def test_random_orders_come_from_the_seed():
     assert sorted(other) == engine_of(SCHEMA, order="schema").rank == list(range(len(SCHEMA)))
 
 
+SEEN = pa.table({"k": [1] * 9, "i": range(9), "s": ["a", "b", "c"] * 3})
+
+
+def test_a_profile_orders_the_attributes_until_the_filters_do(tmp_path, monkeypatch):
+    monkeypatch.setattr(mbd, "FIRST_REORDER", 4)
+    Profile.of(SEEN).save(tmp_path / "seen.profile")
+    for profile in (SEEN, Profile.of(SEEN), tmp_path / "seen.profile"):
+        engine = engine_of(profile=profile)
+        assert engine.rank == [1, 0, 3, 2]  # j, i, s, k from top to bottom
+        for handle, text in enumerate(["i = 1 AND k = 2", "s = 'a'", "i = 1", "j < 3", "i = 1"]):
+            add(engine, handle, text)
+        assert engine.rank[0] == 3
+        assert sorted(engine.match((1, None, 2, "a")).tolist()) == [0, 1, 2, 4]
+
+
 # --- answers
 
 DEFAULTS = dict(zip(SCHEMA, delicate_rows()[7], strict=True)) | {
@@ -69,6 +102,7 @@ DEFAULTS = dict(zip(SCHEMA, delicate_rows()[7], strict=True)) | {
 def test_every_order_gives_the_same_answers(semantics, texts, some_rows):
     meaning = Semantics(semantics, SCHEMA, DEFAULTS if semantics == "default" else None)
     tested = [make_engine("mbd", meaning, {"order": order}) for order in ORDERS]
+    tested.append(make_engine("mbd", meaning, {"profile": BACKWARDS}))
     oracle = make_engine("naive", meaning)
     for handle, text in enumerate(texts):
         try:

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from stocks import SMALL, stock_filters
-from tamis import Matcher, OptionError
+from tamis import Matcher, OptionError, Profile
 from tamis.engines import make_engine
 from tamis.engines.resources import MOST_PROFILED, Resources, profile_of
 from tamis.engines.sliced.classes import classes_of
@@ -85,6 +85,39 @@ def test_the_rare_predicate_leads():
 
 
 @pytest.mark.parametrize("engine", ["sliced", "auto"])
+def test_a_profile_or_its_file_does_what_its_events_do(tmp_path, engine):
+    events = table(5000)
+    made = Profile.of(events)
+    made.save(tmp_path / "events.profile")
+    texts = {n: f"kind = 'b' AND level = {n % 5}" for n in range(2000)}
+    plans = []
+    for profile in (events, made, str(tmp_path / "events.profile"), tmp_path / "events.profile"):
+        matcher = Matcher(KINDS_OF_EVENTS, engine, options={"profile": profile})
+        matcher.subscribe_many(texts)
+        plans.append([(g.how, g.clusters) for g in matcher.explain().parts[0].groups])
+    assert plans == [[("found by the value of kind", 1)]] * 4
+
+
+def test_a_file_is_read_when_the_matcher_is_made(tmp_path):
+    path = tmp_path / "events.profile"
+    Profile.of(table(5000)).save(path)
+    matcher = Matcher(KINDS_OF_EVENTS, options={"profile": path})
+    path.unlink()
+    matcher.subscribe_many({n: f"kind = 'b' AND level = {n % 5}" for n in range(2000)})
+    assert matcher.engine == "sliced"
+    assert "kind" in str(matcher.explain())
+
+
+def test_a_profile_may_know_other_attributes_and_records():
+    events = pa.table({"r": [{"kind": "a", "x": 1.0}] * 99 + [{"kind": "b", "x": None}],
+                       "other": [1] * 100})  # fmt: skip
+    semantics = Semantics("sql", Matcher({"r.kind": "string", "level": "int"}).schema)
+    found = profile_of(Resources(profile=Profile.of(events)), semantics)
+    assert found.size == 100
+    assert [int(column.present.sum()) for column in found.columns] == [100, 0]
+
+
+@pytest.mark.parametrize("engine", ["sliced", "auto"])
 @pytest.mark.parametrize("size", [0, 1, 700])
 def test_answers_do_not_depend_on_it(engine, size):
     texts = dict(enumerate(stock_filters(3, 30)))
@@ -111,8 +144,10 @@ def test_a_large_profile_is_looked_at_here_and_there():
 @pytest.mark.parametrize(
     ("profile", "problem"),
     [
-        (3, "profile is a table of events, not int"),
+        (3, "profile is a tamis.Profile, the path of one, or a table of events, not int"),
         (pa.table({"level": ["a"]}), "profile: .*level"),
+        (Profile.of(pa.table({"level": ["a"]})), "profile: .*level"),
+        ("no/such.profile", "profile: no/such.profile does not exist"),
     ],
 )
 def test_what_is_no_profile(engine, profile, problem):

@@ -9,7 +9,7 @@ import pytest
 
 import tamis
 from tamis import workloads
-from tamis.workloads import NAMES, read_workload, workload
+from tamis.workloads import BLOCK, NAMES, read_workload, workload
 from tamis.workloads.texts import ROWS
 
 CONJUNCTIVE = [name for name in NAMES if name != "bdd"]
@@ -105,6 +105,12 @@ def test_the_same_on_every_platform():
         {"symbol": "S63", "price": 446.61, "volume": 419565},
         {"symbol": "S11", "price": 402.21, "volume": 953098},
     ]
+    assert workload("stock").event_block(7, seed=1).slice(0, 1).to_pylist() == [
+        {"symbol": "S11", "price": 389.43, "volume": 81328}
+    ]
+    assert workload("stock").subscription_block(7, 7 * BLOCK + 1)["filter"].to_pylist() == [
+        "symbol = 'S361' AND price BETWEEN 124.61 AND 130.50 AND volume >= 731764"
+    ]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -113,6 +119,48 @@ def test_more_than_one_piece(name):
     assert table.num_rows == ROWS + 2
     assert table["filter"].num_chunks > 1
     assert len(set(table["filter"].to_pylist())) > ROWS / 50
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_blocks_of_subscriptions_make_up_the_count(name):
+    made = workload(name)
+    count = BLOCK + 7
+    first, second, beyond = (made.subscription_block(k, count, seed=4) for k in range(3))
+    assert first["id"].to_pylist() == list(range(BLOCK))
+    assert second["id"].to_pylist() == list(range(BLOCK, count))
+    assert beyond.num_rows == 0
+    assert made.subscription_block(1, count, seed=4) == second
+    assert made.subscription_block(1, count, seed=5) != second
+    assert first["filter"].slice(0, 7) != second["filter"]
+
+
+def test_a_block_of_subscriptions_has_the_numbers_of_the_whole_count():
+    # The more subscriptions, the more tests each needs for 100 matches altogether.
+    made = workload("tree")
+    tests = []
+    for count in (BLOCK, 100 * BLOCK):
+        filters = made.subscription_block(0, count)["filter"]
+        tests.append(pc.mean(pc.add(pc.count_substring(filters, " AND "), 1)).as_py())
+        assert tests[-1] == pytest.approx(made.parameters(count)["tests"], rel=0.02)
+    assert tests[0] < tests[1]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_blocks_of_events_are_all_different_and_fixed_by_the_seed(name):
+    made = workload(name)
+    blocks = [made.event_block(k, seed=2, density=0.9) for k in (0, 1, 10**12)]
+    assert all(block.num_rows == BLOCK for block in blocks)
+    assert blocks[0].column_names == list(made.schema)
+    heads = [*(block.slice(0, 30) for block in blocks), made.events(BLOCK, 2, 0.9).slice(0, 30)]
+    assert all(a != b for k, a in enumerate(heads) for b in heads[:k])
+    assert made.event_block(1, seed=2, density=0.9) == blocks[1]
+    assert made.event_block(1, seed=3, density=0.9) != blocks[1]
+
+
+def test_a_block_is_a_whole_number():
+    for call in (lambda w: w.event_block(-1), lambda w: w.subscription_block(1.0, 5)):
+        with pytest.raises(tamis.OptionError, match="block must be a whole number from 0 on"):
+            call(workload("w4"))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,20 +1,24 @@
-"""An order of attributes from the history of subscriptions (MBD, section 3.2).
+"""An order of attributes from history (MBD, section 3.2).
 
 What two subscriptions have in common should be at the bottom of their diagrams, where it is shared.
 Three things speak for putting an attribute low: it is asked often, what is asked of it is often the
-same, and it is asked together with those that are below it already.
+same, and it is asked together with those that are below it already. Before there are subscriptions,
+a profile of events says the same of what there is to ask about.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from tamis.language import ast
 from tamis.language.ast import Node
+from tamis.names import Path
+
+if TYPE_CHECKING:  # Arrow is heavy
+    from tamis.profiles import Profile
 
 
-def attribute_order(
-    history: Iterable[Iterable[Node]], positions: dict[tuple[str, ...], int]
-) -> list[int]:
+def attribute_order(history: Iterable[Iterable[Node]], positions: dict[Path, int]) -> list[int]:
     """The positions of all attributes, top first; `history` holds the predicates of filters."""
     uses: dict[int, Counter[Node]] = defaultdict(Counter)
     together: Counter[tuple[int, int]] = Counter()
@@ -31,17 +35,51 @@ def attribute_order(
         together.update((a, b) for a in seen for b in seen if a != b)
     # The chance that two filters have a predicate of the attribute in common: frequency and spread.
     shared = {a: sum(n * n for n in uses[a].values()) / max(1, filters) ** 2 for a in asked}
+    return _top_down(shared, lambda a, below: together[a, below] / asked[below], positions)
+
+
+def profiled_order(profile: "Profile", positions: dict[Path, int]) -> list[int]:
+    """The same from events: which attributes they have, which values, and which together."""
+    names = {positions[a.path]: a.name for a in profile.schema.attributes if a.path in positions}
+    present = {a: profile.present(name) for a, name in names.items()}
+    shared = {a: _shared_values(profile, name) for a, name in names.items() if present[a]}
+
+    def company(a: int, below: int) -> float:
+        return profile.together(names[a], names[below]) * profile.events / present[below]
+
+    return _top_down(shared, company, positions)
+
+
+def _shared_values(profile: "Profile", name: str) -> float:
+    """The chance that two events have a value of an attribute in common."""
+    frequent = [frequent.low for frequent in profile.frequent(name)]
+    rest = profile.present(name) - sum(frequent)
+    others = max(1, profile.distinct(name) - len(frequent))  # which are taken as equally frequent
+    return (sum(n * n for n in frequent) + rest * rest / others) / profile.events**2
+
+
+def _top_down(
+    shared: dict[int, float], company: Callable[[int, int], float], positions: dict[Path, int]
+) -> list[int]:
+    """What is shared most at the bottom, then what is shared much and is in its company."""
     bottom_up: list[int] = []
-    left = set(asked)
+    left = set(shared)
     while left:
         below = bottom_up[-1] if bottom_up else None
 
         def worth(a: int, below: int | None = below) -> tuple[float, int]:
-            company = 0.0 if below is None else together[a, below] / asked[below]
-            return shared[a] * (1 + company), -a
+            return shared[a] * (1 + (0.0 if below is None else company(a, below))), -a
 
         best = max(left, key=worth)
         left.remove(best)
         bottom_up.append(best)
-    never = [a for a in positions.values() if a not in asked]
+    never = [a for a in positions.values() if a not in shared]
     return never + bottom_up[::-1]
+
+
+def ranks_of(order: list[int]) -> list[int]:
+    """The place of each position in an order."""
+    ranks = [0] * len(order)
+    for place, position in enumerate(order):
+        ranks[position] = place
+    return ranks

@@ -39,6 +39,8 @@ MOST_GARBAGE = 100_000  # nodes beside those that were in use at the last collec
 class BddOptions(DiagramOptions):
     """Settings of the engine bdd."""
 
+    ORDERED: ClassVar[str] = "attribute"
+
     order: str = "attribute"  # of variables: by attribute, by frequency, random
     restriction: str = "query"  # by all facts of a filter at once, one by one repeatedly, not
 
@@ -76,7 +78,7 @@ class BddEngine(DiagramEngine):
         positions = self._semantics.schema.positions
         match self.order:
             case "attribute":
-                group = min(positions[path] for path in ast.attributes(predicate))
+                group = min(self.rank[positions[path]] for path in ast.attributes(predicate))
             case "random":
                 group = self._chance.getrandbits(21)
             case _:

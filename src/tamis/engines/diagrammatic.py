@@ -22,7 +22,9 @@ from tamis.diagrams.diagram import (
     Diagram,
     FunctionTooLarge,
 )
+from tamis.diagrams.orders import profiled_order, ranks_of
 from tamis.engines.base import Options
+from tamis.engines.resources import as_profile
 from tamis.engines.slots import Slots
 from tamis.errors import CapacityError, OptionError
 from tamis.events import Row
@@ -34,6 +36,8 @@ from tamis.language.expression import Expression
 from tamis.language.normalize import normalize
 from tamis.predicates.comparisons import Ids
 from tamis.predicates.index import PredicateIndex
+from tamis.profiles import Profile
+from tamis.schema import Schema
 from tamis.semantics import Semantics
 
 MOST_NODES = 100_000_000  # 24 bytes each
@@ -44,14 +48,24 @@ FILTER_NODES = 200_000  # of the diagram of one filter
 class DiagramOptions(Options):
     """Settings of every engine with diagrams."""
 
+    ORDERED: ClassVar[str] = ""  # the order of variables for which a profile is of use
+
+    order: str = ""
     max_nodes: int = 20_000_000  # of all diagrams together
     seed: int = 1  # of a random order of variables
+    profile: Any = None  # of events; orders the attributes
 
     def __post_init__(self) -> None:
         if not (type(self.max_nodes) is int and 1_000 <= self.max_nodes <= MOST_NODES):
             raise OptionError(f"max_nodes is a number from 1,000 to {MOST_NODES:,}")
         if type(self.seed) is not int:
             raise OptionError("seed is a whole number")
+        if self.profile is not None:
+            if self.order != self.ORDERED:
+                raise OptionError(
+                    f"profile is of use for order={self.ORDERED!r} only, not for {self.order!r}"
+                )
+            object.__setattr__(self, "profile", as_profile(self.profile))
 
 
 class Form(NamedTuple):
@@ -71,6 +85,7 @@ class DiagramEngine(ABC):
     def __init__(self, semantics: Semantics, options: Any) -> None:
         self._semantics = semantics
         self.options = options
+        self.rank = _ranks(semantics.schema, options.profile)  # of an attribute by position
         self.predicates = PredicateIndex(semantics.schema)
         self.diagram = self.new_diagram()
         self.slots = Slots()
@@ -230,6 +245,13 @@ class DiagramEngine(ABC):
                         steps.append(operator)
             case _:
                 steps.append(self.variable(tree))
+
+
+def _ranks(schema: Schema, profile: Profile | None) -> list[int]:
+    """The place of each attribute, 0 on top: as in the schema, or as a profile suggests."""
+    if profile is None:
+        return list(range(len(schema)))
+    return ranks_of(profiled_order(profile, schema.positions))
 
 
 def _is_chain(tree: Node) -> bool:

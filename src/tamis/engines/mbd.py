@@ -17,7 +17,7 @@ import numpy as np
 
 from tamis.diagrams.diagram import Array
 from tamis.diagrams.groups import Groups
-from tamis.diagrams.orders import attribute_order
+from tamis.diagrams.orders import attribute_order, ranks_of
 from tamis.engines.diagrammatic import FILTER_NODES, DiagramEngine, DiagramOptions, Form
 from tamis.errors import CapacityError, choose
 from tamis.events import Row
@@ -36,6 +36,8 @@ HISTORY = 20_000  # filters whose predicates are counted
 class MbdOptions(DiagramOptions):
     """Settings of the engine mbd."""
 
+    ORDERED: ClassVar[str] = "statistics"
+
     order: str = "statistics"  # of attributes: from the filters seen, as in the schema, random
 
     def __post_init__(self) -> None:
@@ -52,7 +54,6 @@ class MbdEngine(DiagramEngine):
     def __init__(self, semantics: Semantics, options: MbdOptions) -> None:
         super().__init__(semantics, options)
         self.groups = Groups()
-        self.rank = list(range(len(semantics.schema)))  # of an attribute by position, 0 on top
         if options.order == "random":
             random.Random(options.seed).shuffle(self.rank)  # noqa: S311 - an order, not a secret
         self._variables_made = 0
@@ -104,9 +105,7 @@ class MbdEngine(DiagramEngine):
         """
         history = (form.predicates for form in islice(forms.values(), HISTORY))
         order = attribute_order(history, self._semantics.schema.positions)
-        rank = [0] * len(order)
-        for place, position in enumerate(order):
-            rank[position] = place
+        rank = ranks_of(order)
         if rank == self.rank:
             return
         before = self.diagram, self.groups, self.rank, self.variable_of

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tamis.engines.base import Options
-from tamis.errors import CapacityError, EventError, OptionError
+from tamis.errors import CapacityError, EventError, FileError, OptionError, SchemaError
 from tamis.semantics import Semantics
 
 if TYPE_CHECKING:  # Arrow is heavy
     from tamis.predicates.batches import Batch
+    from tamis.profiles import Profile
 
 MOST_THREADS = 1024
 MOST_PROFILED = 1 << 14  # events of a profile that are looked at
@@ -21,8 +22,9 @@ class Resources(Options):
 
     `threads` match a large batch; 0 takes as many as there are processors. With `background`,
     segments are merged in a thread of their own. `memory` is how many bytes compiling, or the
-    matches of one batch, may take; 0 stands for half of what the machine has. `profile` is a table
-    of events like those to come; what they have says which predicates are rare.
+    matches of one batch, may take; 0 stands for half of what the machine has. `profile` says which
+    predicates are rare: a `tamis.Profile`, the path of a saved one, or a table of events like those
+    to come.
     """
 
     threads: int = 0
@@ -39,6 +41,7 @@ class Resources(Options):
             raise OptionError(f"background is True or False, not {self.background!r}")
         if type(self.memory) is not int or self.memory < 0:
             raise OptionError(f"memory is a number of bytes, not {self.memory!r}")
+        object.__setattr__(self, "profile", loaded(self.profile))
 
     @property
     def bytes(self) -> int:
@@ -54,17 +57,56 @@ def profile_of(options: Resources, semantics: Semantics) -> "Batch | None":
 
     from tamis.columns import as_table
     from tamis.predicates.batches import batch_of_table
+    from tamis.profiles import Profile
 
+    profile = options.profile
     try:
-        table = as_table(options.profile)
+        table = profile.sample if isinstance(profile, Profile) else as_table(profile)
         if table is None:
-            raise OptionError(f"profile is a table of events, not {type(options.profile).__name__}")
+            raise no_profile(profile)
         step = max(1, table.num_rows // MOST_PROFILED)
         places = np.arange(0, table.num_rows, step, dtype=np.int64)[:MOST_PROFILED]
         some = table.take(places)
         return batch_of_table(some, semantics, refuse_unknown=False)
     except EventError as error:
         raise OptionError(f"profile: {error}") from None
+
+
+def as_profile(profile: Any) -> "Profile":
+    """A profile: one, that of a path, or that of a table of events."""
+    from tamis.columns import as_table
+    from tamis.profiles import Profile
+
+    profile = loaded(profile)
+    if isinstance(profile, Profile):
+        return profile
+    try:
+        table = as_table(profile)
+        if table is None:
+            raise no_profile(profile)
+        return Profile.of(table)
+    except (EventError, SchemaError) as error:
+        raise OptionError(f"profile: {error}") from None
+
+
+def loaded(profile: Any) -> Any:
+    """The profile of a path, which is read now and no later; anything else as it is."""
+    if not isinstance(profile, str | os.PathLike):
+        return profile
+    from tamis.profiles import Profile
+
+    try:
+        return Profile.load(os.fspath(profile))
+    except FileError as error:
+        raise OptionError(f"profile: {error}") from None
+
+
+def no_profile(found: Any) -> OptionError:
+    """The error for what is none."""
+    return OptionError(
+        "profile is a tamis.Profile, the path of one, or a table of events, not "
+        f"{type(found).__name__}"
+    )
 
 
 def check_memory(needed: int, allowed: int, what: str, advice: str) -> None:

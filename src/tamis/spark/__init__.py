@@ -1,14 +1,34 @@
-"""tamis on Spark."""
+"""tamis on Spark: what is matched in batches and streams, and what is generated and profiled."""
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tamis.spark.batch import MatchJob, match
+    from tamis.spark.metrics import StreamMetrics
+    from tamis.spark.profiling import profile
     from tamis.spark.session import spark_session
+    from tamis.spark.source import register
+    from tamis.spark.streaming import match_stream
 
-__all__ = ["MatchJob", "match", "spark_session"]
+__all__ = [
+    "MatchJob",
+    "StreamMetrics",
+    "match",
+    "match_stream",
+    "profile",
+    "register",
+    "spark_session",
+]
 
-_HOMES = {"MatchJob": "batch", "match": "batch", "spark_session": "session"}
+_HOMES = {
+    "MatchJob": "batch",
+    "StreamMetrics": "metrics",
+    "match": "batch",
+    "match_stream": "streaming",
+    "profile": "profiling",
+    "register": "source",
+    "spark_session": "session",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tamis.errors import BulkError, OptionError, SubscriptionError, choose, counted
 from tamis.matcher import Matcher
 from tamis.schema import Schema
-from tamis.spark.letters import Letter, filter_letter, listing
+from tamis.spark.frames import column_at
+from tamis.spark.letters import Letter, filter_letter, listing, texts_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +35,7 @@ MOST_TASKS = 512
 CHUNK = 8 << 20  # bytes of a file in one row
 EXAMPLES = 20  # letters that a task reports; `dead_letters` has them all
 FILE_BYTES = 64  # about, that a compiled subscription takes beside its text
-_OUTCOME = "task int, kind string, number bigint, text string, data binary"
+OUTCOME = "task int, kind string, number bigint, text string, data binary"
 
 logger = logging.getLogger("tamis")
 
@@ -119,7 +120,7 @@ class Subscriptions:
         from pyspark.sql import functions as f
 
         row = f.monotonically_increasing_id().alias("row")
-        later = [] if self._order is None else [f.col(f"`{self._order}`").alias("later")]
+        later = [] if self._order is None else [column_at((self._order,)).alias("later")]
         columns = [f.col("id").cast(self.id_type).alias("id"), f.col("filter"), row, *later]
         ordered = ["row"] if self._order is None else ["later", "row"]
         spread: DataFrame = self.frame.select(*columns).repartition(tasks, "id")
@@ -164,14 +165,12 @@ class Compiling:
                 yield outcome(task, "rules", number, data=data)
 
 
-def bulks(
-    batches: "Iterable[pa.RecordBatch]",
-) -> Iterator[tuple[list[Any], list[Any], list[int]]]:
-    """Ids, filters and positions, many at once."""
+def bulks(batches: "Iterable[pa.RecordBatch]") -> Iterator[tuple[list[Any], ...]]:
+    """Ids, filters, positions and what else the columns hold, many rows at once."""
     from tamis.spark.worker import gathered
 
     for table in gathered(batches, FILTERS_AT_ONCE):
-        yield tuple(column.to_pylist() for column in table.columns)
+        yield tuple(texts_of(column) for column in table.columns)
 
 
 def subscribe_good(
@@ -200,8 +199,9 @@ def subscribe_good(
 def explained(letter: Letter, skipped: Mapping[str, str] | None) -> Letter:
     """With the reason why an attribute is unknown, if it is a column that no filter can use."""
     if letter.reason.startswith("unknown attribute") and skipped:
-        name = letter.reason.split("'")[1]
-        if name in skipped:
+        path = letter.reason.split("'")[1] + "."
+        name = next((name for name in skipped if path.startswith(name + ".")), None)
+        if name is not None:
             said = f"column {name} has the type {skipped[name]}, which no filter can use"
             where = letter.reason[letter.reason.index(" (line") :]
             return letter._replace(reason=said + where)
@@ -213,9 +213,14 @@ def file_of(matcher: Matcher) -> Iterator[bytes]:
     with tempfile.TemporaryDirectory(prefix="tamis-") as folder:
         path = Path(folder) / "part.tamis"
         matcher.save(path)
-        with path.open("rb") as file:
-            while data := file.read(CHUNK):
-                yield data
+        yield from read_chunks(path)
+
+
+def read_chunks(path: Path) -> Iterator[bytes]:
+    """A file, in chunks."""
+    with path.open("rb") as file:
+        while data := file.read(CHUNK):
+            yield data
 
 
 def outcome(
@@ -250,7 +255,7 @@ def compile_all(
     """Compile a table of subscriptions on the executors."""
     choose("treatment of duplicates", duplicates, DUPLICATES)
     tasks = tasks_for(subscriptions.size)
-    frame = subscriptions.spread(tasks).mapInArrow(Compiling(meaning, duplicates), _OUTCOME)
+    frame = subscriptions.spread(tasks).mapInArrow(Compiling(meaning, duplicates), OUTCOME)
     found = frame.toArrow()
     counts, letters = read_report(found)
     paths = write_parts(found, folder)
@@ -265,14 +270,11 @@ def tasks_for(size: Size) -> int:
 
 def read_report(found: "pa.Table") -> tuple[Counts, list[Letter]]:
     """What the tasks say of the rows; an error if nothing can be used."""
-    counts, letters, twice, ids = Counts(), list[Letter](), 0, list[Any]()
-    kinds, texts = found["kind"].to_pylist(), found["text"].to_pylist()
-    for kind, text, number in zip(kinds, texts, found["number"].to_pylist(), strict=True):
-        if kind == "counts":
-            counts += json.loads(text)
-        elif kind == "letter":
-            letters.append(Letter(*json.loads(text)))
-        elif kind == "twice":
+    twice, ids = 0, list[Any]()
+    for kind, text, number in zip(
+        *(found[name].to_pylist() for name in ("kind", "text", "number")), strict=True
+    ):
+        if kind == "twice":
             twice += number
             ids += json.loads(text)
     if twice:
@@ -281,7 +283,7 @@ def read_report(found: "pa.Table") -> tuple[Counts, list[Letter]]:
             f"{', '.join(map(repr, ids[:3]))}; make ids unique, or pass duplicates='last' to let "
             "the last row of an id count"
         )
-    letters.sort(key=lambda letter: letter.row)
+    counts, letters = read_counts(found)
     if not counts.rows:
         raise SubscriptionError("the table of subscriptions has no rows")
     if not counts.good:
@@ -289,20 +291,32 @@ def read_report(found: "pa.Table") -> tuple[Counts, list[Letter]]:
     return counts, letters
 
 
+def read_counts(found: "pa.Table") -> tuple[Counts, list[Letter]]:
+    """The sums of what the tasks have counted, and their letters, in the order of the rows."""
+    counts, letters = Counts(), list[Letter]()
+    for kind, text in zip(found["kind"].to_pylist(), found["text"].to_pylist(), strict=True):
+        if kind == "counts":
+            counts += json.loads(text)
+        elif kind == "letter":
+            letters.append(Letter(*json.loads(text)))
+    return counts, sorted(letters, key=lambda letter: letter.row)
+
+
 def write_parts(found: "pa.Table", folder: Path) -> list[Path]:
     """The files that the tasks have compiled."""
+    import numpy as np
     import pyarrow.compute as pc
 
-    rules = found.filter(pc.equal(found["kind"], "rules")).sort_by(
-        [("task", "ascending"), ("number", "ascending")]
-    )
+    rows = np.flatnonzero(np.asarray(pc.equal(found["kind"], "rules")))
+    keys = found.select(["task", "number"]).take(rows).to_pydict()
     paths: list[Path] = []
-    for task, data in zip(rules["task"].to_pylist(), rules["data"], strict=True):
+    # The order of rows, not of a sorted table: Arrow would join all data, and not beyond 2 GB.
+    for task, _, row in sorted(zip(keys["task"], keys["number"], rows.tolist(), strict=True)):
         path = folder / f"part-{task}.tamis"
         if not paths or paths[-1] != path:
             paths.append(path)
         with path.open("ab") as file:
-            file.write(data.as_buffer())
+            file.write(found["data"][row].as_buffer())
     return paths
 
 

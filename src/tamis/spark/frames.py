@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tamis.columns import spark_attributes
 from tamis.errors import OptionError, SchemaError, did_you_mean
 from tamis.names import Path, path_text
-from tamis.schema import Schema
+from tamis.schema import Attribute, Schema
 from tamis.types import DOUBLE, INT
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Events:
         self.keep = _as_names(keep)
         fields = _fields(frame)
         self._check(fields)
-        self.has_corrupt = CORRUPT in fields
+        self.has_corrupt = CORRUPT in fields and fields[CORRUPT].typeName() == "string"
         usable = frame.schema
         if self.has_corrupt:
             usable = type(usable)([field for field in usable if field.name != CORRUPT])
@@ -60,12 +60,16 @@ class Events:
                 raise OptionError(
                     f"{what}: the events have no column {name!r}; {did_you_mean(name, fields)}"
                 )
-        taken = {"event_id", "subscription", "subscriptions", "count"} & set(self.keep)
-        if taken:
-            raise OptionError(
-                f"keep: the column {min(taken)!r} has the name of a column of the matches; "
-                "rename it first"
-            )
+        for name in self.keep:
+            if name.lower() in {"event_id", "subscription", "subscriptions", "count"}:
+                raise OptionError(
+                    f"keep: the column {name!r} has the name of a column of the matches; "
+                    "rename it first"
+                )
+
+    def of(self, frame: "DataFrame") -> "Events":
+        """The same of another frame with the same columns."""
+        return Events(frame, self.event_id, self.schema, self.keep)
 
     @property
     def id_type(self) -> "DataType":
@@ -88,19 +92,22 @@ class Events:
             place = tree
             for part in path:
                 place = place.setdefault(part, {})
-        columns = [_column((self.event_id,)).alias("id")]
+        columns = [column_at((self.event_id,)).alias("id")]
         columns += [
             _cut((top,), inner).alias(f"e{n}") for n, (top, inner) in enumerate(tree.items())
         ]
-        columns += [_column((name,)).alias(f"k{n}") for n, name in enumerate(self.keep)]
+        columns += [column_at((name,)).alias(f"k{n}") for n, name in enumerate(self.keep)]
         if self.has_corrupt:
-            columns.append(_column((CORRUPT,)).alias("corrupt"))
+            columns.append(column_at((CORRUPT,)).alias("corrupt"))
         return self.frame.select(*columns)
 
     def _paths(self, asked: Iterable[str]) -> list[Path]:
+        """Where the frame has the attributes that are asked for."""
         wanted = set(asked)
         return [
-            a.path for a in self.schema.attributes if a.name in wanted and a.path in self._present
+            self._present[a.path]
+            for a in self.schema.attributes
+            if a.name in wanted and a.path in self._present
         ]
 
 
@@ -141,16 +148,28 @@ def _fields(frame: "DataFrame") -> "dict[str, DataType]":
     return {field.name: field.dataType for field in frame.schema.fields}
 
 
-def _present(schema: Schema, found: Schema, skipped: dict[str, str]) -> set[Path]:
-    """The attributes that the frame has; the others are missing in all events."""
-    present: set[Path] = set()
+def _present(schema: Schema, found: Schema, skipped: dict[str, str]) -> dict[Path, Path]:
+    """The attributes that the frame has, and where; the others are missing in all events."""
+    present: dict[Path, Path] = {}
+    tops = {path[0] for path in found.positions}
     for attribute in schema.attributes:
-        if attribute.name in skipped:
-            raise SchemaError(
-                f"column {attribute.name} has the type {skipped[attribute.name]}, "
-                f"which no filter can use; expected {attribute}"
-            )
-        column = found.find(attribute.path)
+        path = attribute.path
+        for length in range(1, len(path) + 1):
+            name = path_text(path[:length])
+            if name in skipped:
+                raise SchemaError(
+                    f"column {name} has the type {skipped[name]}, which no filter can use; "
+                    f"expected {_expected(attribute, length)}"
+                )
+            outer = found.find(path[:length])
+            if outer is not None and length < len(path):
+                raise SchemaError(
+                    f"column {name} is of type {outer}, expected {_expected(attribute, length)}"
+                )
+        if any(other[: len(path)] == path != other for other in found.positions):
+            raise SchemaError(f"column {attribute.name} is a record, expected {attribute}")
+        # A frame without the record address may name a column address.city, as a table may.
+        column = found.find(path if path[0] in tops else (".".join(path),))
         if column is None:
             continue
         if column.type != attribute.type and (column.type, attribute.type) != (INT, DOUBLE):
@@ -158,7 +177,7 @@ def _present(schema: Schema, found: Schema, skipped: dict[str, str]) -> set[Path
                 f"column {attribute.name} is of type {column}, expected {attribute}; "
                 "convert the column, or change the schema"
             )
-        present.add(attribute.path)
+        present[path] = column.path
     if not present:
         raise SchemaError(
             f"the events have none of the attributes {', '.join(list(schema)[:10])}; "
@@ -167,7 +186,13 @@ def _present(schema: Schema, found: Schema, skipped: dict[str, str]) -> set[Path
     return present
 
 
-def _column(path: Path) -> "Column":
+def _expected(attribute: Attribute, length: int) -> str:
+    """What must be at the first parts of the path of an attribute."""
+    rest = attribute.path[length:]
+    return f"a record with {rest[0]!r}" if rest else str(attribute)
+
+
+def column_at(path: Path) -> "Column":
     from pyspark.sql import functions as f
 
     return f.col(".".join("`" + part.replace("`", "``") + "`" for part in path))
@@ -176,7 +201,7 @@ def _column(path: Path) -> "Column":
 def _cut(path: Path, inner: dict[str, Any]) -> "Column":
     """A column, or the record of the fields that are asked for."""
     if not inner:
-        return _column(path)
+        return column_at(path)
     from pyspark.sql import functions as f
 
     return f.struct(*(_cut((*path, name), more).alias(name) for name, more in inner.items()))

@@ -9,6 +9,6 @@ Each workload is a small file in ``configs/``: its kind of recipe and the number
 `read_workload` reads such a file of one's own.
 """
 
-from tamis.workloads.workload import NAMES, Workload, read_workload, workload
+from tamis.workloads.workload import BLOCK, NAMES, Workload, read_workload, workload
 
-__all__ = ["NAMES", "Workload", "read_workload", "workload"]
+__all__ = ["BLOCK", "NAMES", "Workload", "read_workload", "workload"]

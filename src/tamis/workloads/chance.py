@@ -17,9 +17,12 @@ SUBSCRIPTIONS, EVENTS = range(2)
 _RESOLUTION = 2**32  # steps of a cumulative probability
 
 
-def seeded(seed: int, stream: int) -> Chance:
-    """The random numbers of a seed for one purpose."""
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, stream])))
+def seeded(seed: int, stream: int, block: int | None = None) -> Chance:
+    """The random numbers of a seed for one purpose; each block has its own."""
+    spawned = () if block is None else (block,)
+    return np.random.Generator(
+        np.random.PCG64(np.random.SeedSequence([seed, stream], spawn_key=spawned))
+    )
 
 
 def cumulated(probabilities: Array) -> Array:

@@ -12,12 +12,13 @@ import pyarrow.compute as pc
 from tamis.errors import OptionError, SchemaError, choose
 from tamis.schema import Schema
 from tamis.workloads.base import Recipe
-from tamis.workloads.chance import EVENTS, SUBSCRIPTIONS, seeded
+from tamis.workloads.chance import EVENTS, SUBSCRIPTIONS, Chance, seeded
 from tamis.workloads.comparisons import Comparisons
 from tamis.workloads.config import Config, read_config
 from tamis.workloads.equalities import Equalities
 from tamis.workloads.queries import Queries
 from tamis.workloads.stock import Stock
+from tamis.workloads.texts import ROWS
 
 # COUNT, TREE, BDD, MBD, and beyond the papers.
 NAMES = (
@@ -27,6 +28,8 @@ NAMES = (
     "mbd-a", "mbd-b",
     "stock", "constants",
 )  # fmt: skip
+
+BLOCK = ROWS  # subscriptions or events of a block; it is part of what a seed means
 
 _CONFIGS = Path(__file__).parent / "configs"
 _KINDS: dict[str, type[Comparisons | Equalities | Queries | Stock]] = {
@@ -43,6 +46,9 @@ class Workload:
 
     `least` is the smallest number of subscriptions that can be asked for; it is 0 for all but those
     that promise a number of matches.
+
+    What is too much for one table is made in blocks of `BLOCK` rows: each comes from its number
+    alone, in any order and in any process. The blocks of a seed are other rows than its one table.
     """
 
     name: str
@@ -67,6 +73,24 @@ class Workload:
         ids = pa.array(np.arange(count))
         return pa.table({"id": ids, "filter": pa.chunked_array(pieces, pa.string())})
 
+    def subscription_block(self, block: int, count: int, seed: int = 1) -> pa.Table:
+        """The part of `count` subscriptions whose ids begin at ``block * BLOCK``.
+
+        `count` shapes the filters, so blocks of different counts do not belong together.
+        """
+        _check_whole("block", block)
+        _check_whole("count", count)
+        _check_whole("seed", seed)
+        ids = np.arange(block * BLOCK, max(block * BLOCK, min((block + 1) * BLOCK, count)))
+        filters = self.recipe.filters(seeded(seed, SUBSCRIPTIONS, block), count)
+        pieces: list[pa.StringArray] = []
+        made = 0
+        while made < ids.size:
+            pieces.append(next(filters))
+            made += len(pieces[-1])
+        texts = pa.chunked_array(pieces, pa.string()).slice(0, ids.size)
+        return pa.table({"id": pa.array(ids), "filter": texts})
+
     def events(self, count: int, seed: int = 1, density: float = 1.0) -> pa.Table:
         """A table with a column for each attribute of the schema, null where an event lacks it.
 
@@ -76,7 +100,16 @@ class Workload:
         _check_whole("count", count)
         _check_whole("seed", seed)
         _check_density(density)
-        chance = seeded(seed, EVENTS)
+        return self._drawn(seeded(seed, EVENTS), count, density)
+
+    def event_block(self, block: int, seed: int = 1, density: float = 1.0) -> pa.Table:
+        """Events from number ``block * BLOCK`` on, `BLOCK` of them, of a sequence without end."""
+        _check_whole("block", block)
+        _check_whole("seed", seed)
+        _check_density(density)
+        return self._drawn(seeded(seed, EVENTS, block), BLOCK, density)
+
+    def _drawn(self, chance: Chance, count: int, density: float) -> pa.Table:
         columns = self.recipe.columns
         lacking = np.full(count, self.recipe.pairs)  # pairs that each event still has to get
         table = {}

@@ -1,0 +1,162 @@
+"""Summaries of many values that stay small and can be merged.
+
+Values are 64-bit keys in numpy (`tamis.predicates.keys`) or strings in Arrow. Two summaries of
+parts become one of the whole with the same guarantees, in whatever order parts are merged.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.profiles.hashes import hashes_of, mixed
+from tamis.types import INT64_MAX
+
+Array = np.ndarray[Any, Any]
+
+MINIMA = 1024  # hashes that are kept: the standard error of an estimate is 1 / sqrt(1022), 3.1 %
+PRIORITY = "priority"  # the column of a sample that its other columns stand beside
+
+
+# --- values that come often
+
+
+class Counters(NamedTuple):
+    """The values that come often (Misra and Gries; Agarwal and others, Mergeable Summaries, 2012).
+
+    A value came at least `counts` and at most `counts + error` times, one that is not here at most
+    `error` times. With k counters and n values, `error` is at most n / (k + 1).
+    """
+
+    values: Any
+    counts: Array  # int64, descending
+    error: int
+
+    def merge(self, other: "Counters", most: int) -> "Counters":
+        """Both, in at most so many counters."""
+        values, codes = _coded(self.values, other.values)
+        counts = np.zeros(len(values), np.int64)
+        np.add.at(counts, codes, np.concatenate([self.counts, other.counts]))
+        return counters_of(values, counts, most, self.error + other.error)
+
+
+def counters_of(values: Any, counts: Array, most: int, error: int = 0) -> Counters:
+    """The counters of distinct values: of too many, all lose what the first to go has."""
+    if len(counts) > most:
+        # Among those that lose so much are more than `most`, so that many values pay for an error.
+        least = int(np.partition(counts, len(counts) - most - 1)[len(counts) - most - 1])
+        counts, error = counts - least, error + least
+    stay = np.flatnonzero(counts > 0)
+    values, counts = _taken(values, stay), counts[stay]
+    # Equal counts by value: the order in which parts came shall not matter.
+    order = np.lexsort((_ranks(values), -counts))
+    return Counters(_taken(values, order), counts[order], error)
+
+
+def _coded(some: Any, others: Any) -> tuple[Any, Array]:
+    """The distinct values of both, and for each of them which it is."""
+    if isinstance(some, np.ndarray):
+        return np.unique(np.concatenate([some, others]), return_inverse=True)
+    encoded = pa.concat_arrays([some, others]).dictionary_encode()
+    return encoded.dictionary, np.asarray(encoded.indices)
+
+
+def _ranks(values: Any) -> Array:
+    """The places of distinct values in their order."""
+    if isinstance(values, np.ndarray):
+        return values
+    return np.argsort(np.asarray(pc.sort_indices(values)))
+
+
+def _taken(values: Any, places: Array) -> Any:
+    return values[places] if isinstance(values, np.ndarray) else values.take(pa.array(places))
+
+
+# --- how many are distinct
+
+
+def smallest(some: Array, others: Array) -> Array:
+    """The smallest hashes of both, neither of which has one twice; ascending."""
+    both = np.concatenate([some, others])
+    if len(both) > 2 * MINIMA:
+        both = np.partition(both, 2 * MINIMA)[: 2 * MINIMA]
+    found: Array = np.unique(both)[:MINIMA]
+    return found
+
+
+def distinct_estimate(minima: Array) -> int:
+    """How many distinct values have these smallest hashes; exact if all are here."""
+    if len(minima) < MINIMA:
+        return len(minima)
+    return round((MINIMA - 1) / ((int(minima[-1]) + 1) / 2**64))
+
+
+# --- one attribute
+
+
+class Summary(NamedTuple):
+    """What is known of one attribute; its range leaves NaN aside, unless there is nothing else."""
+
+    present: int
+    counters: Counters
+    minima: Array  # uint64[*]: of the hashes of its values
+    low: Any  # None if there is no value
+    high: Any
+
+    def merge(self, other: "Summary", most: int) -> "Summary":
+        """Both."""
+        bounds = [(s.low, s.high) for s in (self, other) if s.low is not None]
+        return Summary(
+            present=self.present + other.present,
+            counters=self.counters.merge(other.counters, most),
+            minima=smallest(self.minima, other.minima),
+            low=min((low for low, _ in bounds), default=None),
+            high=max((high for _, high in bounds), default=None),
+        )
+
+
+def summary_of(values: Any, counts: Array, is_double: bool, most: int) -> Summary:
+    """The summary of distinct values, which each came so often."""
+    low = high = None
+    if isinstance(values, np.ndarray):
+        numbers = values[values != INT64_MAX] if is_double else values
+        numbers = numbers if len(numbers) else values
+        if len(numbers):
+            low, high = int(numbers.min()), int(numbers.max())
+    elif len(values):
+        bounds = pc.min_max(values).as_py()
+        low, high = bounds["min"], bounds["max"]
+    minima = smallest(np.empty(0, np.uint64), hashes_of(values))
+    return Summary(int(counts.sum()), counters_of(values, counts, most), minima, low, high)
+
+
+# --- some of the events
+
+
+def priorities_of(seed: int, part: int, first: int, count: int) -> Array:
+    """Random numbers for the events of a part from `first` on, no two of one seed the same.
+
+    They depend on nothing but seed, part and row: content would make equal events all chosen or all
+    left out.
+    """
+    start = np.uint64((part << 40) + first)
+    key = mixed(np.array([seed % 2**64], np.uint64))
+    return mixed((np.arange(count, dtype=np.uint64) + start) ^ key)
+
+
+def first_by_priority(some: pa.Table, others: pa.Table, most: int) -> pa.Table:
+    """The events with the smallest priorities: a uniform sample if both are."""
+    both = pa.concat_tables([some, others])
+    order = np.argsort(np.asarray(both[PRIORITY]), kind="stable")[:most]
+    return both.take(pa.array(order)).combine_chunks()
+
+
+def deviation(events: int, sampled: int) -> float:
+    """How far a share of the sample may be from that of all events, 99 times in a hundred.
+
+    For all values of an attribute at once (Dvoretzky, Kiefer and Wolfowitz, with Massart's factor).
+    """
+    if sampled >= events:
+        return 0.0
+    return float(np.sqrt(np.log(2 / 0.01) / (2 * sampled)))

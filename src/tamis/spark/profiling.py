@@ -1,0 +1,99 @@
+"""The profile of a DataFrame of events, in one query that reads them once."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tamis.errors import OptionError
+from tamis.schema import Attribute, Schema, as_schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column, DataFrame
+
+    from tamis.profiles import Profile
+
+Work = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
+
+
+def profile(
+    events: "DataFrame", *, schema: Any = None, top: int = 100, sample: int = 1 << 14, seed: int = 1
+) -> "Profile":
+    """What the events of a DataFrame have; see `tamis.Profile`.
+
+    Without a schema all columns that filters can use are looked at. Each task makes a profile of
+    its events, and one more task merges these, so that the driver gets one small row however many
+    partitions there are. For the same partitions the result is the same.
+    """
+    from pyspark.sql import functions
+
+    from tamis.profiles import Limits, Profile
+
+    if events.isStreaming:
+        raise OptionError("profile takes events of the past, not a stream of those to come")
+    if schema is None:
+        schema = Schema.from_spark(events.schema, unsupported="skip")
+    known = as_schema(schema)
+    # Tasks know attributes by number: a name may have dots, and a record need not come as a whole.
+    numbered = Schema.of_attributes(
+        Attribute((str(n),), a.type, a.domain) for n, a in enumerate(known.attributes)
+    )
+    empty = Profile.empty(numbered, Limits(top, sample, seed))
+    columns = _columns(events, known) or [functions.lit(None).cast("boolean").alias("nothing")]
+    merged = (
+        events.select(*columns)
+        .mapInArrow(_summarise(empty), "part int, profile binary")
+        .repartition(1)
+        .sortWithinPartitions("part")
+        .mapInArrow(_merge(empty), "profile binary")
+    )
+    for (packed,) in merged.collect():
+        empty = empty.with_bytes(packed)
+    return replace(empty, schema=known)
+
+
+def _columns(events: "DataFrame", schema: Schema) -> "list[Column]":
+    """The columns of the attributes that the events have, each named by its number."""
+    from pyspark.sql import functions
+    from pyspark.sql.types import StructType
+
+    found = []
+    for number, attribute in enumerate(schema.attributes):
+        fields: Any = events.schema
+        flat = ".".join(attribute.path)
+        path = attribute.path if attribute.path[0] in fields.names else (flat,)
+        for part in path:
+            is_record = isinstance(fields, StructType) and part in fields.names
+            fields = fields[part].dataType if is_record else None
+        if fields is not None:
+            quoted = ".".join("`" + part.replace("`", "``") + "`" for part in path)
+            found.append(functions.col(quoted).alias(str(number)))
+    return found
+
+
+def _summarise(empty: "Profile") -> Work:
+    def work(batches: Iterator["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
+        import pyarrow as pa
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        part = 0 if context is None else context.partitionId()
+        made = empty.grown((pa.Table.from_batches([batch]) for batch in batches), part)
+        yield pa.record_batch(
+            {"part": pa.array([part], pa.int32()), "profile": pa.array([made.to_bytes()])}
+        )
+
+    return work
+
+
+def _merge(empty: "Profile") -> Work:
+    def work(batches: Iterator["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
+        import pyarrow as pa
+
+        merged = empty
+        for batch in batches:
+            for packed in batch.column("profile"):
+                merged = merged.with_bytes(packed.as_py())
+        yield pa.record_batch({"profile": pa.array([merged.to_bytes()])})
+
+    return work

@@ -1,0 +1,176 @@
+"""Matches and dead letters into files, and what is counted on the way."""
+
+import json
+import shutil
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tamis.errors import FileError
+from tamis.matcher import Matcher
+from tamis.spark.frames import Events
+from tamis.spark.letters import SCHEMA, Letter
+from tamis.spark.storage import Folder
+from tamis.spark.worker import BAD, Matching
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Observation
+
+MATCHES, DEAD_LETTERS = "matches", "dead_letters"
+ASIDE = "_aside"  # for what is not complete
+OWNER = "_tamis.json"  # says which checkpoint writes to a folder
+
+
+class Counted(NamedTuple):
+    """What a job has seen."""
+
+    events: int
+    matches: int  # of pairs; the sum of counts, or of the lengths of lists
+    bad: int
+    newest: float | None = None  # the time of the newest event, in seconds of the epoch
+
+
+class Matched(NamedTuple):
+    """Matches that are counted while they are written."""
+
+    frame: "DataFrame"
+    seen: "Observation"
+    found: "Observation"
+
+    def counted(self) -> Counted:
+        """The counts, after the frame was written."""
+        seen, found = self.seen.get, self.found.get
+        newest = seen["newest"]
+        return Counted(
+            seen["events"], found["matches"] or 0, found["bad"] or 0,
+            None if newest is None else newest / 1e6,
+        )  # fmt: skip
+
+
+def counting(
+    events: Events, asked: set[str], rules: Callable[[], Matcher], output: str, on_bad: str,
+    ids: str, event_time: str | None = None,
+) -> Matched:  # fmt: skip
+    """The matches of events, with the numbers of events, matches and bad events."""
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as f
+
+    seen, found = Observation(), Observation()
+    newest = f.lit(None).cast("bigint")
+    if event_time is not None:
+        moment = f.col("`" + event_time.replace("`", "``") + "`").cast("timestamp")
+        newest = f.max(f.unix_micros(moment))
+    observed = events.frame.observe(seen, f.count(f.lit(1)).alias("events"), newest.alias("newest"))
+    projected = events.of(observed).project(asked)
+    task = Matching(rules, events.layout(asked), output, on_bad, tag=ids)
+    schema = f"{output_schema(events, output, ids)}, {BAD} boolean"
+    tagged = projected.mapInArrow(task, schema)
+    number = {
+        "pairs": f.count_if(~f.col(BAD)),
+        "counts": f.sum("count"),
+        "lists": f.sum(f.size("subscriptions").cast("bigint")),
+    }
+    if output == "lists":  # the size of null is -1
+        number["lists"] = f.sum(f.when(~f.col(BAD), f.size("subscriptions")))
+    counted = tagged.observe(
+        found, number[output].alias("matches"), f.count_if(f.col(BAD)).alias("bad")
+    )
+    return Matched(finished(counted.where(~f.col(BAD)).drop(BAD), output), seen, found)
+
+
+def output_schema(events: Events, output: str, ids: str) -> str:
+    """The columns of matches, for Spark."""
+    found = {
+        "pairs": f"subscription {ids}",
+        "lists": f"subscriptions array<{ids}>",
+        "counts": "count bigint",
+    }
+    kept = [f"{_quoted(name)} {of.simpleString()}" for name, of in events.kept_fields()]
+    return ", ".join([f"event_id {events.id_type.simpleString()}", found[output], *kept])
+
+
+def finished(matches: "DataFrame", output: str) -> "DataFrame":
+    """Lists in ascending order, however the subscriptions were compiled."""
+    if output != "lists":
+        return matches
+    from pyspark.sql import functions as f
+
+    return matches.withColumn("subscriptions", f.array_sort("subscriptions"))
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+class Written(NamedTuple):
+    """A micro-batch that is written, but not seen yet."""
+
+    aside: Path | None  # None if Spark has written it to its place
+    target: Path | None
+
+    def reveal(self) -> None:
+        """Put it in its place, at once, and remove what attempts before have left."""
+        if self.aside is None or self.target is None:
+            return
+        if self.target.exists():
+            shutil.rmtree(self.target)
+        self.target.parent.mkdir(parents=True, exist_ok=True)
+        self.aside.rename(self.target)
+        for left in self.aside.parent.glob(f"{self.aside.stem}.*"):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class FileSink:
+    """A folder with a folder of files for each micro-batch: ``matches/batch=17``.
+
+    On a local file system a micro-batch appears as a whole, when all of it is written. Elsewhere
+    Spark writes to the place itself, and its mark ``_SUCCESS`` says that a micro-batch is whole.
+    """
+
+    out: str
+    format: str = "parquet"
+
+    def claim(self, owner: str) -> None:
+        """Refuse a folder that another checkpoint has written to: its batches have our numbers."""
+        folder = Folder(self.out)
+        if folder.exists(OWNER):
+            if json.loads(folder.read(OWNER)).get("checkpoint") != owner:
+                raise FileError(
+                    f"{self.out} has the matches of another checkpoint; name another folder, or "
+                    "the checkpoint that belongs to it"
+                )
+            return
+        if folder.exists("") and folder.entries():
+            raise FileError(f"{self.out} exists and is not empty; name another folder")
+        folder.make("")
+        folder.write(OWNER, json.dumps({"checkpoint": owner}).encode())
+
+    def has(self, batch: int) -> bool:
+        """Whether a micro-batch is there as a whole."""
+        folder = Folder(f"{self.out}/{MATCHES}")
+        return folder.is_local and folder.exists(f"batch={batch}")
+
+    def write(self, frame: "DataFrame", kind: str, batch: int) -> "Written":
+        """Write a micro-batch aside; `Written.reveal` puts it in its place.
+
+        Aside is another place for each attempt: executors of one that died may still be writing.
+        """
+        folder = Folder(f"{self.out}/{kind}")
+        if not folder.is_local:
+            self._save(frame, f"{self.out}/{kind}/batch={batch}")
+            return Written(None, None)
+        aside = folder.local.parent / ASIDE / f"{kind}-{batch}.{uuid.uuid4().hex}"
+        self._save(frame, f"file:{aside}")  # Hadoop takes the rest as it is, without escapes
+        return Written(aside, folder.local / f"batch={batch}")
+
+    def _save(self, frame: "DataFrame", path: str) -> None:
+        frame.write.format(self.format).mode("overwrite").save(path)
+
+
+def letters_frame(spark: Any, letters: tuple[Letter, ...]) -> "DataFrame":
+    """Letters that the driver knows."""
+    frame: DataFrame = spark.createDataFrame([tuple(letter) for letter in letters], SCHEMA)
+    return frame

@@ -1,0 +1,112 @@
+"""A folder of small files, on this machine or wherever Arrow can reach (s3://, gs://, hdfs://)."""
+
+import uuid
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import fs
+
+from tamis.errors import FileError
+
+
+class Folder:
+    """A folder; files are written aside and renamed, so that each is whole or not there."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = str(path)
+        try:
+            if "://" in self.path:
+                self._system, self._root = fs.FileSystem.from_uri(self.path)
+            else:
+                self._system, self._root = fs.LocalFileSystem(), str(Path(self.path).absolute())
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise FileError(f"{self.path} cannot be reached: {error}") from None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a folder of this machine's file system."""
+        return isinstance(self._system, fs.LocalFileSystem)
+
+    @property
+    def local(self) -> Path:
+        """The path of a local folder."""
+        return Path(self._root)
+
+    def make(self, *names: str) -> None:
+        """Make the folder and some in it, unless they are there."""
+        try:
+            for name in names or ("",):
+                self._system.create_dir(self._at(name), recursive=True)
+        except OSError as error:
+            raise FileError(f"{self.path} cannot be made: {error}") from None
+
+    def exists(self, name: str) -> bool:
+        """Whether something of the name is there."""
+        return bool(self._system.get_file_info(self._at(name)).type != fs.FileType.NotFound)
+
+    def entries(self) -> list[str]:
+        """Everything in it, hidden or not."""
+        found = self._system.get_file_info(fs.FileSelector(self._root))
+        return sorted(info.base_name for info in found)
+
+    def names(self, folder: str = "") -> list[str]:
+        """The files in a folder of it, in ascending order, without those that are hidden."""
+        try:
+            found = self._system.get_file_info(fs.FileSelector(self._at(folder)))
+        except OSError as error:
+            raise FileError(f"{self.path} cannot be read: {error}") from None
+        files = [info.base_name for info in found if info.type == fs.FileType.File]
+        return sorted(name for name in files if not name.startswith((".", "_")))
+
+    def read(self, name: str) -> bytes:
+        """The content of a file."""
+        try:
+            with self._system.open_input_stream(self._at(name), compression=None) as file:
+                return bytes(file.read())
+        except OSError as error:
+            raise FileError(f"{self.path}/{name} cannot be read: {error}") from None
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file, in the place of one that may be there."""
+        aside = self._aside(name)
+        try:
+            with self._system.open_output_stream(aside, compression=None) as file:
+                file.write(content)
+            self._system.move(aside, self._at(name))
+        except OSError as error:
+            raise FileError(f"{self.path}/{name} cannot be written: {error}") from None
+
+    def put(self, name: str, source: Path) -> None:
+        """Copy a file of this machine."""
+        self._copy(str(source), name, fs.LocalFileSystem(), self._system, self._at(name))
+
+    def get(self, name: str, target: Path) -> None:
+        """Copy a file to this machine."""
+        self._copy(self._at(name), name, self._system, fs.LocalFileSystem(), str(target))
+
+    def delete(self, name: str) -> None:
+        """Delete a file, unless it is gone."""
+        try:
+            self._system.delete_file(self._at(name))
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise FileError(f"{self.path}/{name} cannot be deleted: {error}") from None
+
+    def _copy(
+        self, source: str, name: str, here: fs.FileSystem, there: fs.FileSystem, target: str
+    ) -> None:
+        parent, _, last = target.rpartition("/")
+        aside = f"{parent}/.{last}.{uuid.uuid4().hex}"
+        try:
+            fs.copy_files(source, aside, source_filesystem=here, destination_filesystem=there)
+            there.move(aside, target)
+        except OSError as error:
+            raise FileError(f"{self.path}/{name} cannot be copied: {error}") from None
+
+    def _aside(self, name: str) -> str:
+        parent, _, last = self._at(name).rpartition("/")
+        return f"{parent}/.{last}.{uuid.uuid4().hex}"
+
+    def _at(self, name: str) -> str:
+        return f"{self._root}/{name}" if name else self._root
