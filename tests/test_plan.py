@@ -6,10 +6,10 @@ import pyarrow as pa
 import pytest
 
 from stocks import SMALL, stock_filters, stock_rows
-from tamis import Matcher
+from tamis import Matcher, OptionError, Schema
 from tamis.engines import ENGINES, auto
 from tamis.engines.sliced import layout
-from tamis.plan import Plan
+from tamis.plan import Plan, asked_attributes
 
 TABLE = pa.Table.from_pylist([dict(zip(SMALL, row, strict=True)) for row in stock_rows(1, 600)])
 
@@ -187,3 +187,51 @@ def test_asking_for_the_plan_changes_nothing():
     matcher.subscribe_many(dict(enumerate(stock_filters(6, 100))))
     assert check(matcher) == check(matcher)
     assert matcher.engine == "naive"
+
+
+# --- which attributes are asked for
+
+
+@pytest.mark.parametrize(
+    ("texts", "asked"),
+    [
+        (["TRUE", "FALSE"], set()),
+        (["i > 0"], {"i"}),
+        (["i > 0 OR NOT b", "x IS NULL"], {"i", "b", "x"}),
+        (["s LIKE 'T1%'"], {"s"}),
+        (["x > i"], {"x", "i"}),
+        (["abs(i) + length(s) > 2"], {"i", "s"}),
+        (["side IN ('buy', 'sell')"], {"side"}),
+        (["i = 1 AND (s = 'a' OR upper(s) RLIKE 'B' AND b)"], {"i", "s", "b"}),
+    ],
+)
+@pytest.mark.parametrize("semantics", ["sql", "strict"])
+def test_attributes_that_filters_ask_for(texts, asked, semantics):
+    matcher = Matcher(SMALL, semantics=semantics)
+    matcher.subscribe_many(dict(enumerate(texts)))
+    assert asked_attributes(matcher._engine, SMALL) == asked
+
+
+def test_attributes_are_asked_for_by_name():
+    schema = Schema({"r.`odd name`": "int", "größe": "string", "`a.b`": "double", "rest": "int"})
+    matcher = Matcher(schema)
+    matcher.subscribe_many(
+        {"a": "r.`odd name` = 1", "b": "größe LIKE '%x'", "c": "`a.b` > r.`odd name`"}
+    )
+    assert asked_attributes(matcher._engine, schema) == {"r.`odd name`", "`größe`", "`a.b`"}
+
+
+@pytest.mark.parametrize("semantics", ["sql", "strict"])
+def test_what_is_not_asked_for_may_be_left_out(semantics):
+    texts = stock_filters(11, 60)
+    for start in range(0, 60, 3):
+        matcher = Matcher(SMALL, semantics=semantics)
+        matcher.subscribe_many(dict(enumerate(texts[start : start + 3])))
+        asked = asked_attributes(matcher._engine, SMALL)
+        some = TABLE.select([name for name in TABLE.column_names if name in asked])
+        assert matcher.match_batch(some).equals(matcher.match_batch(TABLE))
+
+
+def test_engines_of_the_papers_do_not_say():
+    with pytest.raises(OptionError, match="auto or sliced"):
+        asked_attributes(Matcher(SMALL, "naive")._engine, SMALL)

@@ -92,9 +92,10 @@ def spark_attributes(schema: Any, unsupported: str, path: Path = ()) -> Iterator
         if kind == "struct":
             yield from spark_attributes(field.dataType, unsupported, inner)
         else:
-            yield from _attribute(
-                inner, _SPARK.get(kind), field.dataType.simpleString(), unsupported
-            )
+            written = field.dataType.simpleString()
+            # A collation has an equality of its own, which is not that of filters.
+            found = None if "collate" in written else _SPARK.get(kind)
+            yield from _attribute(inner, found, written, unsupported)
 
 
 # --- events

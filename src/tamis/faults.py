@@ -31,6 +31,8 @@ def faults_of(table: pa.Table, semantics: Semantics) -> dict[int, str]:
             for row in np.flatnonzero(np.asarray(pc.fill_null(outside, False))).tolist():
                 try:
                     check_domain(attribute, column[row].as_py())
+                except UnicodeDecodeError:
+                    continue  # no text at all, which is found below
                 except EventError as error:
                     found.setdefault(row, error.problem)
     if semantics.name == "total" and table.num_rows:

@@ -99,9 +99,9 @@ class Rules:
     def check_like(self, meaning: Semantics) -> None:
         """Refuse a file whose filters mean something else than those of a matcher."""
         of = self.settings
-        if (of.schema, of.semantics, of.defaults) != (
-            meaning.schema, meaning.name, tuple(meaning.defaults),
-        ):  # fmt: skip
+        # By their texts: a default may be NaN, which is not equal to itself.
+        defaults = repr(of.defaults) == repr(tuple(meaning.defaults))
+        if not defaults or (of.schema, of.semantics) != (meaning.schema, meaning.name):
             raise OptionError(
                 f"{self._path} was saved with another schema, semantics or defaults than those of "
                 "this matcher"

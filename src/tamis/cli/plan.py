@@ -4,8 +4,8 @@ import argparse
 import json
 from pathlib import Path
 
-from tamis.cli.match import found_schema, subscribe_file
 from tamis.cli.options import read_defaults, read_schema
+from tamis.cli.reading import found_schema, subscribe_file
 from tamis.errors import EventError, counted
 from tamis.events import Row
 from tamis.files import Record, read_records
@@ -31,7 +31,7 @@ def explain_plan(options: argparse.Namespace) -> None:
         )
         defaults = read_defaults(options.defaults)
         matcher = Matcher(schema, semantics=options.semantics, defaults=defaults)
-        unusable = len(subscribe_file(matcher, options.plan))
+        unusable = subscribe_file(matcher, options.plan)
     rows = _rows(matcher, records)
     for _ in range(2 if rows else 0):  # the first time loads the kernels
         matcher.match_rows(rows, "counts")

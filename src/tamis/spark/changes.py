@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tamis.errors import OptionError, TamisError
+from tamis.errors import FileError, OptionError, TamisError
 from tamis.matcher import Matcher
 from tamis.spark.compiling import bulks, explained, file_of, outcome, subscribe_good
+from tamis.spark.frames import CORRUPT
 from tamis.spark.letters import Letter, filter_letter
 from tamis.spark.storage import Folder
 
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from tamis.spark.versions import Changes
 
 UPSERTS, DELETES = ("upsert", "insert", "update"), ("delete", "remove")
+UNREADABLE = "unreadable row"
 TABLE = "table:"
+_TEXTS = "id string, filter string, op string"
 LETTERS = 1000  # that one task keeps of a large change; all of them are counted
 
 
@@ -75,26 +78,72 @@ class FolderLog:
         new = [name for name in Folder(self.folder).names() if name not in seen]
         if not new:
             return position, None
-        return sorted(seen | set(new)), self._read(spark, new)
-
-    def _read(self, spark: "SparkSession", names: list[str]) -> "DataFrame":
-        from pyspark.sql import functions as f
-
-        from tamis.spark.files import read_subscriptions
-
-        place = f.struct(
-            f.col("_metadata.file_name"), f.col("_metadata.file_block_start"),
-            f.monotonically_increasing_id().alias("row"),
-        )  # fmt: skip
-        frames = []
-        for suffix in dict.fromkeys(_suffix(name) for name in names):
-            paths = [f"{self.folder}/{name}" for name in names if _suffix(name) == suffix]
-            frame = read_subscriptions(spark, paths)
-            frames.append(_columns(frame, place))
+        frames = [
+            change_file(spark, f"{self.folder}/{name}", number) for number, name in enumerate(new)
+        ]
+        if position is None:
+            frames = [_typed(frame) for frame in frames]
+            if len({frame.schema["id"].dataType.typeName() for frame in frames}) > 1:
+                frames = [_with_text_ids(frame) for frame in frames]
         whole = frames[0]
         for frame in frames[1:]:
-            whole = whole.unionByName(frame)
-        return whole
+            whole = whole.unionByName(_like(frame, whole))
+        return sorted(seen | set(new)), whole
+
+
+def change_file(spark: "SparkSession", path: str, number: int) -> "DataFrame":
+    """The changes of one file, the `number`-th of some; ids of text files are texts."""
+    from pyspark.sql import functions as f
+
+    suffix = next((one for one in Path(path).suffixes[::-1] if one != ".gz"), "")
+    place = f.struct(
+        f.lit(number).alias("file"), f.col("_metadata.file_block_start").alias("block"),
+        f.monotonically_increasing_id().alias("row"),
+    )  # fmt: skip
+    reader = spark.read
+    match suffix:
+        case ".parquet":
+            return _columns(reader.parquet(path), place)
+        case ".json" | ".jsonl":
+            frame = reader.schema(f"{_TEXTS}, {CORRUPT} string").json(path)
+        case ".csv":
+            reader = reader.options(header=True, escape='"', multiLine=True, columnPruning=False)
+            names = reader.csv(path).columns
+            columns = ", ".join(f"`{name.replace('`', '``')}` string" for name in names)
+            frame = reader.schema(f"{columns}, {CORRUPT} string").csv(path)
+        case ".xml":
+            reader = reader.options(rowTag="subscription")
+            frame = reader.schema(f"{_TEXTS}, {CORRUPT} string").xml(path)
+        case _:
+            raise FileError(
+                f"{path} is of no known format; changes are .parquet .json .jsonl .csv .xml files"
+            )
+    return _columns(frame, place)
+
+
+def _typed(frame: "DataFrame") -> "DataFrame":
+    """Whole numbers for ids, if all of them are."""
+    from pyspark.sql import functions as f
+
+    if frame.schema["id"].dataType.typeName() != "string":
+        return frame
+    numbers = f.col("id").rlike("^-?[0-9]{1,18}$")
+    row = frame.agg(f.bool_and(numbers).alias("all")).collect()[0]
+    return frame.withColumn("id", f.col("id").cast("bigint")) if row["all"] else frame
+
+
+def _with_text_ids(frame: "DataFrame") -> "DataFrame":
+    from pyspark.sql import functions as f
+
+    return frame.withColumn("id", f.col("id").cast("string"))
+
+
+def _like(frame: "DataFrame", other: "DataFrame") -> "DataFrame":
+    """With ids of the type that another frame has; null where they cannot be."""
+    from pyspark.sql import functions as f
+
+    kind = other.schema["id"].dataType.simpleString()
+    return frame.withColumn("id", f.col("id").try_cast(kind))
 
 
 @dataclass(frozen=True)
@@ -139,24 +188,19 @@ class FixedTable:
         return "fixed", _columns(self.frame, place)
 
 
-def _suffix(name: str) -> str:
-    return "".join(Path(name).suffixes[-2:]) if name.endswith(".gz") else Path(name).suffix
-
-
 def _columns(frame: "DataFrame", place: "Column") -> "DataFrame":
-    """id, filter, op, place."""
+    """id, filter, op, place; a row that could not be read has an `op` that nobody knows."""
     from pyspark.sql import functions as f
 
-    for name in ("id", "filter"):
-        if name not in frame.columns:
-            raise OptionError(
-                f"the changes have no column {name!r}; they have {', '.join(frame.columns)}"
-            )
-    op = f.lower(f.col("op").cast("string")) if "op" in frame.columns else f.lit(None)
-    return frame.select(
-        "id", f.col("filter").cast("string").alias("filter"), op.cast("string").alias("op"),
-        place.alias("place"),
-    )  # fmt: skip
+    names = frame.columns
+    if "id" not in names:
+        raise OptionError(f"the changes have no column 'id'; they have {', '.join(names)}")
+    text = f.col("filter").cast("string") if "filter" in names else f.lit(None).cast("string")
+    op = f.lower(f.col("op").cast("string")) if "op" in names else f.lit(None).cast("string")
+    if CORRUPT in names:
+        op = f.when(f.col(CORRUPT).isNotNull(), f.lit(UNREADABLE)).otherwise(op)
+        text = f.coalesce(text, f.col(CORRUPT))
+    return frame.select("id", text.alias("filter"), op.alias("op"), place.alias("place"))
 
 
 # --- what changes come to
@@ -195,6 +239,8 @@ def changes_of(
 
 def check_op(op: str | None) -> None:
     """Refuse an operation that nobody knows."""
+    if op == UNREADABLE:
+        raise OptionError("the row cannot be read")
     if op is not None and op not in UPSERTS + DELETES:
         raise OptionError(f"unknown op {op!r}; there is {', '.join(UPSERTS + DELETES)}")
 

@@ -14,7 +14,7 @@ from tamis.faults import faults_of
 from tamis.semantics import Semantics
 from tamis.spark.compiling import Meaning, Subscriptions, bulks, subscribe_good, tasks_for
 from tamis.spark.frames import Events, Layout
-from tamis.spark.letters import SCHEMA, Letter, cut
+from tamis.spark.letters import SCHEMA, Letter, cut, shown, valid
 from tamis.spark.worker import faults_before, parts_of, without
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ def bad_filters(subscriptions: Subscriptions, meaning: Meaning) -> "DataFrame":
 def bad_events(events: Events, meaning: Meaning, asked: Iterable[str]) -> "DataFrame":
     """Letters about events."""
     names = set(asked)
-    check = EventCheck(meaning, events.layout(names))
-    return events.project(names).mapInArrow(check, SCHEMA)
+    check = EventCheck(meaning, events.layout(names)._replace(kept=("row",)))
+    return events.numbered(names).mapInArrow(check, SCHEMA)
 
 
 @dataclass(frozen=True)
@@ -55,17 +55,12 @@ class FilterCheck:
 
 @dataclass(frozen=True)
 class EventCheck:
-    """The function of `mapInArrow` that finds bad events."""
+    """The function of `mapInArrow` that finds bad events; what is kept of them is their number."""
 
     meaning: Meaning
     layout: Layout
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        # The numbers of monotonically_increasing_id.
-        first = (0 if context is None else context.partitionId()) << 33
         semantics = Semantics(self.meaning.semantics, self.meaning.schema, self.meaning.defaults)
         for part, table in parts_of(batches, self.layout):
             faults = faults_before(table, self.layout)
@@ -75,10 +70,10 @@ class EventCheck:
             faults |= {rows[row]: reason for row, reason in more.items()}
             letters = []
             for row, reason in sorted(faults.items()):
-                found = part.ids[row].as_py()
-                value = part.events.slice(row, 1).to_pylist()[0]
-                place = first + part.first + row
-                named = None if found is None else str(found)
+                found = shown(part.ids[row])
+                value = {name: shown(part.events[name][row]) for name in self.layout.names}
+                place = part.kept["row"][row].as_py()
+                named = None if found is None else valid(str(found))
                 letters.append(Letter("events", place, named, reason, value=cut(value)))
             yield batch_of(letters)
 

@@ -260,7 +260,7 @@ def compile_all(
     counts, letters = read_report(found)
     paths = write_parts(found, folder)
     del found
-    return Compiled(join(paths, folder), counts, letters)
+    return Compiled(join(paths, folder, meaning.profile), counts, letters)
 
 
 def tasks_for(size: Size) -> int:
@@ -320,13 +320,13 @@ def write_parts(found: "pa.Table", folder: Path) -> list[Path]:
     return paths
 
 
-def join(parts: list[Path], folder: Path) -> Path:
-    """One file of several; the parts go."""
+def join(parts: list[Path], folder: Path, profile: Any = None) -> Path:
+    """One file of several, laid out for events like those of a profile; the parts go."""
     joined = folder / f"rules-{uuid.uuid4().hex}.tamis"
     if len(parts) == 1:
         parts[0].rename(joined)
         return joined
-    matcher = Matcher.load(parts[0])
+    matcher = Matcher.load(parts[0], options=None if profile is None else {"profile": profile})
     for part in parts[1:]:
         matcher.absorb(part)
     matcher.save(joined)

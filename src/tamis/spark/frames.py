@@ -87,6 +87,15 @@ class Events:
 
     def project(self, asked: Iterable[str]) -> "DataFrame":
         """The columns that workers get."""
+        return self._select(asked, [column_at((name,)) for name in self.keep])
+
+    def numbered(self, asked: Iterable[str]) -> "DataFrame":
+        """The same, but for the numbers of the rows in the place of what is to be kept."""
+        from pyspark.sql import functions as f
+
+        return self._select(asked, [f.monotonically_increasing_id()])
+
+    def _select(self, asked: Iterable[str], kept: "list[Column]") -> "DataFrame":
         tree: dict[str, Any] = {}
         for path in self._paths(asked):
             place = tree
@@ -96,7 +105,7 @@ class Events:
         columns += [
             _cut((top,), inner).alias(f"e{n}") for n, (top, inner) in enumerate(tree.items())
         ]
-        columns += [column_at((name,)).alias(f"k{n}") for n, name in enumerate(self.keep)]
+        columns += [column.alias(f"k{n}") for n, column in enumerate(kept)]
         if self.has_corrupt:
             columns.append(column_at((CORRUPT,)).alias("corrupt"))
         return self.frame.select(*columns)

@@ -3,6 +3,8 @@
 import json
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+
 from tamis.errors import ExpressionError, TamisError, counted
 
 SHOWN = 5
@@ -30,13 +32,15 @@ class Letter(NamedTuple):
 
 def filter_letter(row: int, subscription: Any, text: Any, error: TamisError) -> Letter:
     """About a subscription."""
-    line, column = None, None
-    if isinstance(error, ExpressionError):
+    line, column, reason = None, None, str(error)
+    if text is None:
+        reason = "the filter is null"
+    elif isinstance(error, ExpressionError):
         line, column = error.line, error.column
-    return Letter(
-        "subscriptions", row, None if subscription is None else str(subscription), str(error),
-        line, column, cut(text),
-    )  # fmt: skip
+    if subscription is None:
+        reason = "the id is null"
+    named = None if subscription is None else valid(str(subscription))
+    return Letter("subscriptions", row, named, valid(reason), line, column, cut(text))
 
 
 def cut(value: Any) -> str | None:
@@ -44,7 +48,40 @@ def cut(value: Any) -> str | None:
     if value is None:
         return None
     text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
-    return text if len(text) <= VALUE else text[:VALUE] + "..."
+    return valid(text if len(text) <= VALUE else text[:VALUE] + "...")
+
+
+def valid(text: str) -> str:
+    """A text without what is no Unicode."""
+    return text.encode(errors="replace").decode()
+
+
+def texts_of(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column; bytes that are no UTF-8 become surrogates, which no reader takes."""
+    try:
+        values: list[Any] = column.to_pylist()
+    except UnicodeDecodeError:
+        return [
+            None if text is None else text.decode(errors="surrogateescape")
+            for text in column.cast(pa.binary()).to_pylist()
+        ]
+    return values
+
+
+def shown(value: pa.Scalar) -> Any:
+    """A value in Python's types; as a text, if it is none that they can hold."""
+    if pa.types.is_struct(value.type) and value.is_valid:
+        return {name: shown(inner) for name, inner in value.items()}
+    try:
+        return value.as_py()
+    except UnicodeDecodeError:
+        is_text = pa.types.is_string(value.type) or pa.types.is_large_string(value.type)
+        if is_text:
+            return value.as_buffer().to_pybytes().decode(errors="replace")
+    except (OverflowError, ValueError):  # a date beyond Python's calendar
+        if hasattr(value, "value"):
+            return f"{value.type} {value.value}"
+    return f"a value of type {value.type}"
 
 
 def listing(letters: list[Letter], total: int) -> str:

@@ -106,7 +106,7 @@ class LiveRules:
                 )
             return number
         ids = before.ids if before else _id_type(news)
-        news = news.select(news["id"].cast(ids).alias("id"), "filter", "op", "place")
+        news = news.select(news["id"].try_cast(ids).alias("id"), "filter", "op", "place")
         few = news.orderBy("place").limit(FEW + 1).toArrow()
         if before is not None and few.num_rows <= FEW:
             rows = zip(*(few[name].to_pylist() for name in ("id", "filter", "op")), strict=True)

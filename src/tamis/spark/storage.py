@@ -44,6 +44,10 @@ class Folder:
         """Whether something of the name is there."""
         return bool(self._system.get_file_info(self._at(name)).type != fs.FileType.NotFound)
 
+    def is_file(self, name: str) -> bool:
+        """Whether the name is a file's."""
+        return bool(self._system.get_file_info(self._at(name)).type == fs.FileType.File)
+
     def entries(self) -> list[str]:
         """Everything in it, hidden or not."""
         found = self._system.get_file_info(fs.FileSelector(self._root))

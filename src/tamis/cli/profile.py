@@ -1,0 +1,57 @@
+"""``tamis profile``: what events of the past look like."""
+
+import argparse
+import json
+from pathlib import Path
+
+from tamis.cli.options import add_json, add_schema, read_schema
+from tamis.cli.session import add_spark, spark_of
+from tamis.cli.stream import positive
+from tamis.errors import FileError
+
+_DESCRIPTION = """\
+Look at events of the past once: which attributes they have, which values are frequent, how values
+are distributed, which attributes come together. The file of --out tells tamis which predicates are
+rare: `tamis match --profile FILE`, or Matcher(options={"profile": FILE}).
+"""
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "profile",
+        help="look at events of the past, to match those of the future faster",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("events", metavar="EVENTS", help="file or folder of events")
+    parser.add_argument("--out", metavar="FILE", help="where to keep the profile")
+    parser.add_argument("--overwrite", action="store_true", help="replace the file if it exists")
+    parser.add_argument(
+        "--top", type=positive, default=100, metavar="N",
+        help="values more frequent than 1 in N are listed for sure (default: 100)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--sample", type=positive, default=16384, metavar="N",
+        help="events that are kept as examples (default: 16384)",
+    )  # fmt: skip
+    add_schema(parser, "found in the events")
+    add_spark(parser)
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """One pass over the events; the report."""
+    out = None if options.out is None else Path(options.out)
+    if out is not None and out.exists() and not options.overwrite:
+        raise FileError(f"{out} exists; pass --overwrite to replace it")
+    schema = None if options.schema is None else read_schema(options.schema)
+    with spark_of(options, "profile") as spark:
+        from tamis.spark.files import read_events
+        from tamis.spark.profiling import profile
+
+        events = read_events(spark, options.events)
+        found = profile(events, schema=schema, top=options.top, sample=options.sample)
+    if out is not None:
+        found.save(out)
+    print(json.dumps(found.to_dict()) if options.json else found.report())

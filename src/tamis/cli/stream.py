@@ -1,0 +1,109 @@
+"""``tamis stream``: a changelog of subscriptions, a stream of events, matches as they come."""
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from tamis.cli.match import add_matching
+from tamis.cli.options import add_json, add_schema, add_semantics, read_defaults, read_schema
+from tamis.cli.session import add_spark, spark_of
+
+_DESCRIPTION = """\
+Match events as they come with subscriptions that change meanwhile. EVENTS is a folder to which
+files are moved; CHANGES is a folder to which files of changes are moved, or table:NAME. A change
+is a row of id, filter and perhaps op (upsert, delete); without an op, a row without a filter
+removes. It is effective from the next micro-batch on.
+
+The output folder gets matches/batch=N and dead_letters/batch=N. The checkpoint says how far the
+command has come: given again, with the same folders, it goes on where it was, however it ended, and
+every match is there once.
+"""
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "stream",
+        help="match events as they come, with subscriptions that change",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("changes", metavar="CHANGES", help="folder of changes, or table:NAME")
+    parser.add_argument("events", metavar="EVENTS", help="folder of events")
+    parser.add_argument("--out", metavar="DIR", required=True, help="folder for the matches")
+    parser.add_argument(
+        "--checkpoint", metavar="DIR", help="where to note the progress (default: OUT-checkpoint)"
+    )
+    pace = parser.add_mutually_exclusive_group()
+    pace.add_argument("--once", action="store_true", help="stop when all that is there was matched")
+    pace.add_argument(
+        "--every", metavar="INTERVAL", help="a micro-batch each '10 seconds' (default: at once)"
+    )
+    parser.add_argument(
+        "--max-files", type=positive, metavar="N", help="files of events in a micro-batch"
+    )
+    parser.add_argument("--max-bytes", metavar="SIZE", help="bytes of events in a micro-batch")
+    parser.add_argument(
+        "--event-time", metavar="COLUMN", help="time of an event, to say how old events are"
+    )
+    parser.add_argument(
+        "--version-column",
+        metavar="COLUMN",
+        default="version",
+        help="numbers the changes of a table (default: version)",
+    )
+    add_matching(parser)
+    add_schema(parser, "found in the events that are there")
+    add_semantics(parser)
+    add_spark(parser)
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def positive(text: str) -> int:
+    """A whole number above 0."""
+    if not text.isdecimal() or not 0 < int(text[:20]) < 10**9:
+        raise argparse.ArgumentTypeError(f"expected a whole number above 0, got {text!r}")
+    return int(text)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Match until the end of the events, or until it is interrupted."""
+    settings: dict[str, Any] = {
+        "semantics": options.semantics, "defaults": read_defaults(options.defaults),
+        "schema": None if options.schema is None else read_schema(options.schema),
+        "output": options.output, "keep": options.keep, "on_bad": options.on_bad,
+        "profile": options.profile, "format": options.format, "event_time": options.event_time,
+        "version": options.version_column,
+    }  # fmt: skip
+    trigger = "available now" if options.once else options.every
+    checkpoint = options.checkpoint or f"{options.out.rstrip('/')}-checkpoint"
+    with spark_of(options, "stream") as spark:
+        from tamis.spark.files import read_event_stream
+        from tamis.spark.metrics import StreamMetrics
+        from tamis.spark.streaming import match_stream
+
+        events = read_event_stream(
+            spark, options.events, max_files=options.max_files, max_bytes=options.max_bytes
+        )
+        metrics = StreamMetrics(checkpoint, lambda found: tell(found, is_json=options.json))
+        spark.streams.addListener(metrics)
+        query = match_stream(
+            events, options.changes, options.out, checkpoint=checkpoint,
+            event_id=options.event_id or "id", trigger=trigger, **settings,
+        )  # fmt: skip
+        try:
+            query.awaitTermination()
+        except KeyboardInterrupt:
+            print("stopping; the same command goes on from here", file=sys.stderr)
+            query.stop()
+        finally:
+            spark.streams.removeListener(metrics)
+
+
+def tell(found: Any, *, is_json: bool) -> None:
+    """A line for each micro-batch: for machines, or for people who watch."""
+    if is_json:
+        print(json.dumps(found._asdict()), flush=True)
+    else:
+        print(found, flush=True)
