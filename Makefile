@@ -18,8 +18,8 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: $(READY) ## match a small stream of stock quotes
-	@$(BIN)/tamis demo
+demo: $(READY) ## match stock quotes as a batch and as a stream; tamis-demo/report.html shows it
+	@$(BIN)/tamis demo $(DEMO)
 
 test: $(READY) ## run every test
 	$(BIN)/python -m pytest

@@ -84,7 +84,7 @@ def test_an_interruption_is_no_traceback(monkeypatch, capsys, tmp_path):
 
 def test_a_reader_who_goes_away_is_no_traceback():
     with subprocess.Popen(
-        [sys.executable, "-m", "tamis", "demo", "--events", "5"],
+        [sys.executable, "-m", "tamis", "explain", "price < 10", "--schema", "price:double"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:

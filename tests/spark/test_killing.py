@@ -23,7 +23,7 @@ from tamis import Matcher
 pytestmark = pytest.mark.spark
 
 KILLS = int(os.environ.get("TAMIS_KILLS", "3"))
-FILES, EVENTS = 4 * KILLS + 8, 200  # files, one for a micro-batch, and events of a file
+FILES, EVENTS = 3 * KILLS + 6, 200  # files, one for a micro-batch, and events of a file
 SCHEMA = {"id": "int", "kind": "string", "value": "double"}
 STREAMER = Path(__file__).with_name("streamer.py")
 
@@ -71,9 +71,13 @@ def start(root: Path) -> subprocess.Popen[str]:
     return process
 
 
-def kill(process: subprocess.Popen[str], chance: random.Random) -> bool:
-    """After some time, the driver alone or all processes; False if it was done before."""
-    time.sleep(chance.uniform(0, 8))
+def kill(process: subprocess.Popen[str], root: Path, chance: random.Random) -> bool:
+    """After some micro-batches and a moment, the driver or all; False if it was done before."""
+    commits = root / "checkpoint/tamis/commits"
+    wanted = len(list(commits.glob("*.json"))) + chance.randrange(4)
+    while process.poll() is None and len(list(commits.glob("*.json"))) < wanted:
+        time.sleep(0.02)
+    time.sleep(chance.uniform(0, 2))
     if process.poll() is not None:
         return False
     if chance.random() < 0.3:
@@ -138,7 +142,7 @@ def test_nothing_is_lost_and_nothing_comes_twice(tmp_path):
     kills = 0
     for attempt in range(1, 4 * KILLS):
         process = start(tmp_path)
-        if kills == KILLS or not kill(process, chance):
+        if kills == KILLS or not kill(process, tmp_path, chance):
             break
         kills += 1
         put(tmp_path / f"changes/{attempt:04}.jsonl", change(attempt, chance))

@@ -5,12 +5,13 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tamis.cli.interruption import interruptible
 from tamis.cli.options import add_json, add_schema, add_semantics, read_defaults, read_schema
 from tamis.cli.session import add_spark, spark_of
 from tamis.matcher import OUTPUTS
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from tamis.spark.output import Summary
 
@@ -109,18 +110,24 @@ def run(options: argparse.Namespace) -> None:
         "shards": options.shards, "profile": options.profile,
     }  # fmt: skip
     with spark_of(options, "match") as spark:
-        from tamis.spark.batch import MatchJob
-        from tamis.spark.files import read_events, read_subscriptions
-        from tamis.spark.output import write_job
-
-        events, event_id = numbered(read_events(spark, options.events), options.event_id)
-        subscriptions = read_subscriptions(spark, options.subscriptions)
-        job = MatchJob(events, subscriptions, event_id, **settings)
-        summary = write_job(job, options.out, options.format, overwrite=options.overwrite)
+        summary = interruptible(spark, lambda: _match(spark, options, settings))
     if options.json:
         print(json.dumps(summary.to_dict()))
     else:
         print("\n".join(lines_of(summary, options.out)))
+
+
+def _match(
+    spark: "SparkSession", options: argparse.Namespace, settings: dict[str, Any]
+) -> "Summary":
+    from tamis.spark.batch import MatchJob
+    from tamis.spark.files import read_events, read_subscriptions
+    from tamis.spark.output import write_job
+
+    events, event_id = numbered(read_events(spark, options.events), options.event_id)
+    subscriptions = read_subscriptions(spark, options.subscriptions)
+    job = MatchJob(events, subscriptions, event_id, **settings)
+    return write_job(job, options.out, options.format, overwrite=options.overwrite)
 
 
 def numbered(events: "DataFrame", event_id: str | None) -> "tuple[DataFrame, str]":

@@ -3,11 +3,16 @@
 import argparse
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from tamis.cli.interruption import interruptible
 from tamis.cli.options import add_json, add_schema, read_schema
 from tamis.cli.session import add_spark, spark_of
 from tamis.cli.stream import positive
 from tamis.errors import FileError
+
+if TYPE_CHECKING:
+    from tamis.profiles import Profile
 
 _DESCRIPTION = """\
 Look at events of the past once: which attributes they have, which values are frequent, how values
@@ -50,8 +55,11 @@ def run(options: argparse.Namespace) -> None:
         from tamis.spark.files import read_events
         from tamis.spark.profiling import profile
 
-        events = read_events(spark, options.events)
-        found = profile(events, schema=schema, top=options.top, sample=options.sample)
+        def look() -> "Profile":
+            events = read_events(spark, options.events)
+            return profile(events, schema=schema, top=options.top, sample=options.sample)
+
+        found = interruptible(spark, look)
     if out is not None:
         found.save(out)
     print(json.dumps(found.to_dict()) if options.json else found.report())

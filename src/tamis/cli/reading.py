@@ -42,7 +42,7 @@ def subscribe_file(matcher: Matcher, path: str) -> int:
     while rows:
         try:
             matcher.subscribe_many(rows)
-            return unusable
+            break
         except BulkError as error:
             bad = {place for place, _, _ in error.failures}
             if len(bad) == len(rows):

@@ -41,17 +41,15 @@ def spark_of(options: argparse.Namespace, name: str) -> "Iterator[SparkSession]"
 
     A session that was there before stays there, as in the tests and in a notebook.
     """
-    from pyspark.sql import SparkSession
-
     from tamis.spark.failures import spark_errors
-    from tamis.spark.session import spark_session
+    from tamis.spark.session import running_session, spark_session
 
     conf = dict(options.conf)
     # Spark's own bar, on a terminal only.
     conf.setdefault(
         "spark.ui.showConsoleProgress", str(sys.stderr.isatty() and not options.json).lower()
     )
-    before = SparkSession.getActiveSession()
+    before = running_session()
     spark = spark_session(f"tamis {name}", master=options.master, conf=conf)
     try:
         with spark_errors():

@@ -3,11 +3,15 @@
 import argparse
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tamis.cli.interruption import interruptible
 from tamis.cli.match import add_matching
 from tamis.cli.options import add_json, add_schema, add_semantics, read_defaults, read_schema
 from tamis.cli.session import add_spark, spark_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _DESCRIPTION = """\
 Match events as they come with subscriptions that change meanwhile. EVENTS is a folder to which
@@ -76,29 +80,39 @@ def run(options: argparse.Namespace) -> None:
         "profile": options.profile, "format": options.format, "event_time": options.event_time,
         "version": options.version_column,
     }  # fmt: skip
-    trigger = "available now" if options.once else options.every
-    checkpoint = options.checkpoint or f"{options.out.rstrip('/')}-checkpoint"
     with spark_of(options, "stream") as spark:
-        from tamis.spark.files import read_event_stream
-        from tamis.spark.metrics import StreamMetrics
-        from tamis.spark.streaming import match_stream
 
-        events = read_event_stream(
-            spark, options.events, max_files=options.max_files, max_bytes=options.max_bytes
-        )
-        metrics = StreamMetrics(checkpoint, lambda found: tell(found, is_json=options.json))
-        spark.streams.addListener(metrics)
+        def follow() -> None:
+            _follow(spark, options, settings)
+
+        try:
+            interruptible(spark, follow)
+        except KeyboardInterrupt:
+            print("the same command goes on from here", file=sys.stderr)
+            raise
+
+
+def _follow(spark: "SparkSession", options: argparse.Namespace, settings: dict[str, Any]) -> None:
+    from tamis.spark.files import read_event_stream
+    from tamis.spark.metrics import StreamMetrics
+    from tamis.spark.streaming import match_stream
+
+    checkpoint = options.checkpoint or f"{options.out.rstrip('/')}-checkpoint"
+    events = read_event_stream(
+        spark, options.events, max_files=options.max_files, max_bytes=options.max_bytes
+    )
+    metrics = StreamMetrics(checkpoint, lambda found: tell(found, is_json=options.json))
+    spark.streams.addListener(metrics)
+    try:
         query = match_stream(
             events, options.changes, options.out, checkpoint=checkpoint,
-            event_id=options.event_id or "id", trigger=trigger, **settings,
+            event_id=options.event_id or "id",
+            trigger="available now" if options.once else options.every, **settings,
         )  # fmt: skip
-        try:
-            query.awaitTermination()
-        except KeyboardInterrupt:
-            print("stopping; the same command goes on from here", file=sys.stderr)
-            query.stop()
-        finally:
-            spark.streams.removeListener(metrics)
+        query.awaitTermination()
+        metrics.catch_up(query)
+    finally:
+        spark.streams.removeListener(metrics)
 
 
 def tell(found: Any, *, is_json: bool) -> None:

@@ -1,10 +1,10 @@
 """How a stream gets on: events and matches a second, the version, and how far behind it is."""
 
 import json
-import logging
+import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql.streaming.listener import (
     QueryIdleEvent,
@@ -16,7 +16,8 @@ from pyspark.sql.streaming.listener import (
 
 from tamis.spark.versions import Versions
 
-logger = logging.getLogger("tamis")
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
 
 
 class BatchMetrics(NamedTuple):
@@ -56,21 +57,30 @@ class StreamMetrics(StreamingQueryListener):
         self._checkpoint = f"{str(checkpoint).rstrip('/')}/tamis"
         self._report = report
         self.batches: list[BatchMetrics] = []
+        self._noting = threading.Lock()  # Spark calls us from a thread of its own
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
         """Nothing to say yet."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
         """A micro-batch was done."""
-        progress = event.progress
-        facts = Versions(self._checkpoint).committed(progress.batchId)
-        if facts is None or any(one.batch == progress.batchId for one in self.batches):
-            return  # of another query, or a trigger without events
-        sources = [json.loads(source.json) for source in progress.sources]
-        found = metrics_of(facts, sources)
-        self.batches.append(found)
-        if self._report is not None:
-            self._report(found)
+        sources = [json.loads(source.json) for source in event.progress.sources]
+        self._note(event.progress.batchId, sources)
+
+    def catch_up(self, query: "StreamingQuery") -> None:
+        """What Spark, which tells listeners in its own time, has not told of a query that ended."""
+        for progress in query.recentProgress:
+            self._note(progress["batchId"], [dict(source) for source in progress["sources"]])
+
+    def _note(self, batch: int, sources: list[dict[str, Any]]) -> None:
+        with self._noting:
+            facts = Versions(self._checkpoint).committed(batch)
+            if facts is None or any(one.batch == batch for one in self.batches):
+                return  # of another query, told before, or a trigger without events
+            found = metrics_of(facts, sources)
+            self.batches.append(found)
+            if self._report is not None:
+                self._report(found)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802 - Spark's name
         """Nothing has come."""

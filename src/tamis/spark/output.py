@@ -114,7 +114,8 @@ def _write(job: "MatchJob", place: str, out: str, format: str) -> Summary:  # no
     summary = Summary(
         subscriptions=compiled.good, events=counted.events, matches=counted.matches,
         bad_subscriptions=compiled.bad, bad_events=counted.bad, replaced=compiled.replaced,
-        semantics=job.semantics, output=job.output, mode=job.mode, out=out, letters=tuple(letters),
+        semantics=job.semantics, output=job.output,
+        mode="sharded" if job.is_sharded else "whole", out=out, letters=tuple(letters),
     )  # fmt: skip
     text = json.dumps(summary.to_dict(), indent=2) + "\n"
     where = Path(place.removeprefix("file:")) if place.startswith("file:") else place

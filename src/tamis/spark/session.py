@@ -53,7 +53,7 @@ def spark_session(
     if remote is not None or _is_connect():
         _require_connect()
     with spark_errors():
-        running = _running()
+        running = running_session()
         if running is not None:
             return _told(running, conf or {})
         if remote is not None and not remote.startswith("local"):
@@ -99,8 +99,10 @@ def _require_answer(remote: str) -> None:
         raise TamisError(f"no Spark Connect server answers at {remote}: {error}") from None
 
 
-def _running() -> "SparkSession | None":
+def running_session() -> "SparkSession | None":
     """The session of this process; another thread than this one may have started it."""
+    if importlib.util.find_spec("pyspark") is None:
+        return None
     from pyspark.sql import SparkSession
 
     active = SparkSession.getActiveSession()

@@ -16,7 +16,8 @@ from tamis.spark.storage import Folder
 from tamis.spark.worker import BAD, Matching
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Observation
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructType
 
 MATCHES, DEAD_LETTERS = "matches", "dead_letters"
 ASIDE = "_aside"  # for what is not complete
@@ -36,17 +37,7 @@ class Matched(NamedTuple):
     """Matches that are counted while they are written."""
 
     frame: "DataFrame"
-    seen: "Observation"
-    found: "Observation"
-
-    def counted(self) -> Counted:
-        """The counts, after the frame was written."""
-        seen, found = self.seen.get, self.found.get
-        newest = seen["newest"]
-        return Counted(
-            seen["events"], found["matches"] or 0, found["bad"] or 0,
-            None if newest is None else newest / 1e6,
-        )  # fmt: skip
+    counted: Callable[[], Counted]  # after the frame was written
 
 
 def counting(
@@ -65,30 +56,59 @@ def counting(
     observed = events.frame.observe(seen, f.count(f.lit(1)).alias("events"), newest.alias("newest"))
     projected = events.of(observed).project(asked)
     task = Matching(rules, events.layout(asked), output, on_bad, tag=ids)
-    schema = f"{output_schema(events, output, ids)}, {BAD} boolean"
+    schema = output_schema(events, output, ids).add(BAD, "boolean")
     tagged = projected.mapInArrow(task, schema)
-    number = {
-        "pairs": f.count_if(~f.col(BAD)),
-        "counts": f.sum("count"),
-        "lists": f.sum(f.size("subscriptions").cast("bigint")),
-    }
-    if output == "lists":  # the size of null is -1
-        number["lists"] = f.sum(f.when(~f.col(BAD), f.size("subscriptions")))
-    counted = tagged.observe(
-        found, number[output].alias("matches"), f.count_if(f.col(BAD)).alias("bad")
-    )
-    return Matched(finished(counted.where(~f.col(BAD)).drop(BAD), output), seen, found)
+    number = f.sum(f.when(~f.col(BAD), number_of(output)))
+    counted = tagged.observe(found, number.alias("matches"), f.count_if(BAD).alias("bad"))
+
+    def read() -> Counted:
+        moment = seen.get["newest"]
+        return Counted(
+            seen.get["events"], found.get["matches"] or 0, found.get["bad"] or 0,
+            None if moment is None else moment / 1e6,
+        )  # fmt: skip
+
+    return Matched(finished(counted.where(~f.col(BAD)).drop(BAD), output), read)
 
 
-def output_schema(events: Events, output: str, ids: str) -> str:
-    """The columns of matches, for Spark."""
-    found = {
-        "pairs": f"subscription {ids}",
-        "lists": f"subscriptions array<{ids}>",
-        "counts": "count bigint",
-    }
-    kept = [f"{_quoted(name)} {of.simpleString()}" for name, of in events.kept_fields()]
-    return ", ".join([f"event_id {events.id_type.simpleString()}", found[output], *kept])
+def counting_later(matches: "DataFrame", output: str, events: Events, bad: "DataFrame") -> Matched:
+    """Matches in shards, whose events were looked at before: the others are passes of their own."""
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as f
+
+    found = Observation()
+    observed = matches.observe(found, f.sum(number_of(output)).alias("matches"))
+
+    def read() -> Counted:
+        return Counted(events.frame.count(), found.get["matches"] or 0, bad.count())
+
+    return Matched(observed, read)
+
+
+def number_of(output: str) -> "Column":
+    """How many matches a row of matches stands for."""
+    from pyspark.sql import functions as f
+
+    if output == "pairs":
+        return f.lit(1)
+    return f.col("count") if output == "counts" else f.size("subscriptions")
+
+
+def output_schema(events: Events, output: str, ids: str) -> "StructType":
+    """The columns of matches, for Spark; `ids` is the type of the ids of subscriptions."""
+    from pyspark.sql.types import ArrayType, LongType, StringType, StructType
+
+    kind = StringType() if ids == "string" else LongType()
+    schema = StructType().add("event_id", events.id_type)
+    if output == "pairs":
+        schema.add("subscription", kind)
+    elif output == "lists":
+        schema.add("subscriptions", ArrayType(kind))
+    else:
+        schema.add("count", LongType())
+    for name, of in events.kept_fields():
+        schema.add(name, of)
+    return schema
 
 
 def finished(matches: "DataFrame", output: str) -> "DataFrame":
@@ -98,10 +118,6 @@ def finished(matches: "DataFrame", output: str) -> "DataFrame":
     from pyspark.sql import functions as f
 
     return matches.withColumn("subscriptions", f.array_sort("subscriptions"))
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 class Written(NamedTuple):

@@ -19,6 +19,7 @@ from tamis.semantics import Semantics
 from tamis.spark.changes import changelog_of
 from tamis.spark.checking import bad_events
 from tamis.spark.compiling import Meaning
+from tamis.spark.failures import spark_errors
 from tamis.spark.frames import Events
 from tamis.spark.pinning import LiveRules, Pinned
 from tamis.spark.sinks import DEAD_LETTERS, MATCHES, Counted, FileSink, counting, letters_frame
@@ -114,7 +115,15 @@ class BatchOf:
     settings: Settings
 
     def run(self, frame: "DataFrame", batch: int) -> None:
-        """Match one, and write it down."""
+        """Match one, and write it down.
+
+        Spark looks through the text of an error by a regular expression that overflows its stack
+        if the text is long, so what is raised here is short.
+        """
+        with spark_errors():
+            self._run(frame, batch)
+
+    def _run(self, frame: "DataFrame", batch: int) -> None:
         begin = time.time()
         versions = Versions(self.rules.checkpoint)
         pinned = self.rules.pin(frame.sparkSession, batch)

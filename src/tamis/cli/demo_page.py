@@ -1,0 +1,114 @@
+"""The report of ``tamis demo``."""
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from tamis import __version__
+from tamis.report import Page, doubling
+
+if TYPE_CHECKING:
+    from tamis.spark.demonstration import Demonstration
+
+_LEAD = (
+    "Generated stock quotes, matched on Spark with subscriptions to them: by a batch job, and by a "
+    "stream whose subscriptions changed while it ran."
+)
+_MEASURED = (
+    "The batch job was measured from the table of subscriptions to the last match in a file: it "
+    "compiles the subscriptions, generates the events, matches them and writes the matches. It is "
+    "the first one, so it also starts Python's workers and loads compiled code. The stream was "
+    "measured from its start to its end. The start of Spark and the check are in no number."
+)
+_CHECKED = (
+    "For each micro-batch, the matches that the stream has written were compared with those of a "
+    "batch job with the same events and with the subscriptions of the version that the micro-batch "
+    "was pinned to: their number, and the sum of a hash of every pair of event and subscription."
+)
+
+
+def page_of(found: "Demonstration") -> Page:
+    """All of it."""
+    page = Page("tamis demo", _LEAD, footer=f"tamis {__version__}, seed {found.sizes.seed}")
+    _totals(page, found)
+    _batch(page, found)
+    _stream(page, found)
+    return page
+
+
+def _totals(page: Page, found: "Demonstration") -> None:
+    events, batch, stream = found.sizes.events, found.batch, found.stream
+    page.facts(
+        [
+            ("events", events),
+            ("subscriptions", found.sizes.subscriptions),
+            ("matches, batch", batch.matches),
+            ("matches, stream", stream.matches),
+            ("events/s, batch", round(events / batch.seconds)),
+            ("events/s, stream", round(events / stream.seconds)),
+            ("versions", len(stream.files)),
+            ("batch and stream", "disagree" if found.disagreements else "agree"),
+        ]
+    )
+    page.table(
+        "Both ways",
+        ("", "events", "matches", "seconds", "events/s", "matches/s"),
+        [
+            (
+                name,
+                events,
+                one.matches,
+                one.seconds,
+                *(n / one.seconds for n in (events, one.matches)),
+            )
+            for name, one in (("batch", batch), ("stream", stream))
+        ],
+        note=_MEASURED,
+    )
+    if found.disagreements:
+        page.text("Where they disagree", "\n".join(found.disagreements))
+
+
+def _batch(page: Page, found: "Demonstration") -> None:
+    page.part("Batch")
+    edges, counts = doubling(found.batch.frequencies)
+    page.histogram("Matches per event", edges, counts, axes=("matches", "events"))
+    hottest = found.batch.hottest
+    page.bars(
+        "Hottest subscriptions",
+        [hot.subscription for hot in hottest],
+        [hot.matches for hot in hottest],
+        remarks=[hot.filter for hot in hottest],
+        headings=("subscription", "matches", "filter"),
+    )
+    page.text("Plan", found.batch.plan, note="How the subscriptions are held in every worker.")
+
+
+def _stream(page: Page, found: "Demonstration") -> None:
+    batches = found.stream.batches
+    page.part("Stream", f"{found.changes:,} changes of subscriptions were made while it ran.")
+    marks = {
+        float(later.batch): f"version {later.version}"
+        for earlier, later in pairwise(batches)
+        if later.version != earlier.version
+    }
+    numbers = [one.batch for one in batches]
+    first = "The first micro-batch compiles the subscriptions."
+    page.lines(
+        "Throughput: events per second", numbers,
+        {"events/s": [round(one.events_per_second) for one in batches]},
+        axes=("micro-batch", "events/s"), marks=marks, note=first,
+    )  # fmt: skip
+    page.lines(
+        "Throughput: matches per second", numbers,
+        {"matches/s": [round(one.matches_per_second) for one in batches]},
+        axes=("micro-batch", "matches/s"), marks=marks,
+    )  # fmt: skip
+    page.table(
+        "Micro-batches",
+        ("micro-batch", "version", "events", "matches", "seconds", "events/s"),
+        [
+            (one.batch, one.version, one.events, one.matches, one.seconds, one.events_per_second)
+            for one in batches
+        ],
+        note=_CHECKED,
+    )
