@@ -24,7 +24,12 @@ def blocks(page, kind):
     return [body for language, body in BLOCK.findall(text) if language == kind]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/language.md", "docs/engines.md"])
+PYTHON = [
+    "README.md", "docs/language.md", "docs/engines.md", "docs/spark.md", "docs/profile.md",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("page", PYTHON)
 def test_python_blocks_run_and_say_what_they_promise(page, capsys):
     """A value behind an expression is its own: ``m.match(e)  # ['alice']``.
 

@@ -21,7 +21,7 @@ from tamis.matcher import Matcher
 from tamis.spark.frames import Layout
 from tamis.spark.letters import shown
 
-EVENTS = 1 << 15  # that are matched at once
+EVENTS = 1 << 16  # that are matched at once
 PAIRS = 1 << 18  # rows of a batch that goes back to Spark
 BYTES = 1 << 26  # of such a batch, about: what is kept of an event is there once for each match
 BAD = "tamis_bad"  # the column of a tag
