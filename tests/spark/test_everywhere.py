@@ -1,0 +1,87 @@
+"""The whole pipeline where nothing can rely on one process: a cluster, and Spark Connect.
+
+Neither can live beside the classic session of the suite, so each has a process of its own.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tamis import Matcher
+from tamis.workloads import workload
+
+pytestmark = pytest.mark.spark
+
+PROGRAM = Path(__file__).with_name("everything.py")
+PLACES = {
+    "cluster": {
+        "spark.master": "local-cluster[2,1,1024]",
+        "spark.cores.max": "2",
+        # Not before both executors are there: the first alone might do all of it.
+        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+        "spark.scheduler.maxRegisteredResourcesWaitingTime": "1h",
+    },
+    "connect": {"spark.remote": "local[2]"},
+}
+
+
+def data():
+    stock = workload("stock")
+    table = stock.events(400, seed=5, density=0.95).to_pylist()
+    events = [[n, row["symbol"], row["price"], row["volume"]] for n, row in enumerate(table)]
+    filters = stock.subscriptions(300, seed=5)["filter"].to_pylist()
+    # Symbols that are rare come with few events; some that all events know make up for it.
+    filters += [f"price > {n * 10} OR volume < {n}" for n in range(20)] + ["symbol IS NULL"]
+    subscriptions = [[f"s{n}", text] for n, text in enumerate(filters)] + [["typo", "prise < 3"]]
+    changes = [
+        ["s300", None],
+        ["s301", "price < 10"],
+        ["new", "symbol = 'S1'"],
+        ["typo", "price <"],
+    ]
+    return events, subscriptions, changes
+
+
+def pairs(events, held):
+    matcher = Matcher(workload("stock").schema, engine="naive")
+    matcher.subscribe_many(held)
+    names = ("symbol", "price", "volume")
+    return [
+        [number, one]
+        for number, *values in events
+        for one in matcher.match(dict(zip(names, values, strict=True)))
+    ]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_every_way_finds_the_same_everywhere(place, tmp_path):
+    events, subscriptions, changes = data()
+    answer = subprocess.run(
+        [sys.executable, str(PROGRAM), json.dumps(PLACES[place]), str(tmp_path)],
+        input=json.dumps([events, subscriptions, changes]),
+        capture_output=True, text=True, check=False, cwd=tmp_path,
+        env=os.environ | ({"SPARK_TESTING": "1"} if place == "connect" else {}),  # any free port
+    )  # fmt: skip
+    lines = [line for line in answer.stdout.splitlines() if line.startswith("said ")]
+    assert lines, answer.stderr[-5000:]
+    said = json.loads(lines[0][5:])
+
+    before = dict(subscriptions[:-1])
+    wanted = sorted(pairs(events, before))
+    assert ("connect" in said["kind"]) == (place == "connect")
+    assert said["whole"] == wanted
+    assert said["sharded"] == wanted
+    assert len(wanted) > 1000
+    counts = [[number, sum(pair[0] == number for pair in wanted)] for number in range(len(events))]
+    assert said["whole counts"] == said["sharded counts"] == counts
+    assert said["whole letters"] == said["sharded letters"] == 1
+    assert said["profile"] == len(events)
+
+    after = before | dict(changes[:-1])
+    after = {one: text for one, text in after.items() if text is not None}
+    half = len(events) // 2
+    assert said["stream"] == sorted(pairs(events[:half], before) + pairs(events[half:], after))
