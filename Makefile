@@ -21,8 +21,8 @@ $(READY): requirements.lock pyproject.toml
 demo: $(READY) ## match stock quotes as a batch and as a stream; tamis-demo/report.html shows it
 	@$(BIN)/tamis demo $(DEMO)
 
-test: $(READY) ## run every test
-	$(BIN)/python -m pytest
+test: $(READY) ## run every test, on up to four cores
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 fuzz: $(READY) ## run the property tests with new random cases, many more of them
 	TAMIS_HYPOTHESIS=fuzz $(BIN)/python -m pytest -m "not spark" tests
