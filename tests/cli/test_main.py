@@ -5,7 +5,7 @@ import pytest
 
 import tamis
 from tamis.cli import main
-from tamis.cli import match as match_command
+from tamis.spark import output
 
 
 def test_without_a_command_the_help_is_shown_as_misuse(capsys):
@@ -24,7 +24,19 @@ def test_without_a_command_the_help_is_shown_as_misuse(capsys):
         ["match", "s.csv", "e.csv", "--out", "o", "--engine", "steam"],
         ["match", "s.csv", "e.csv", "--out", "o", "--semantics", "none"],
         ["match", "s.csv", "e.csv", "--out", "o", "--on-bad", "cry"],
-        ["match", "s.csv", "e.csv", "--out", "o", "--unknown", "cry"],
+        ["match", "s.csv", "e.csv", "--out", "o", "--duplicates", "cry"],
+        ["match", "s.csv", "e.csv", "--out", "o", "--shards", "0"],
+        ["match", "s.csv", "e.csv", "--out", "o", "--budget", "lots"],
+        ["match", "s.csv", "e.csv", "--out", "o", "--conf", "spark.x"],
+        ["match", "s.csv", "e.csv", "--out", "o", "--format", "csv", "--output", "lists"],
+        ["stream", "c", "e"],
+        ["stream", "c", "e", "--out", "o", "--once", "--every", "1 second"],
+        ["stream", "c", "e", "--out", "o", "--max-files", "0"],
+        ["stream", "c", "e", "--out", "o", "--max-files", "1", "--max-bytes", "1m"],
+        ["stream", "c", "e", "--out", "o", "--max-bytes", "lots"],
+        ["stream", "c", "e", "--out", "o", "--format", "csv", "--output", "lists"],
+        ["profile"],
+        ["profile", "e.csv", "--top", "0"],
         ["explain"],
         ["explain", "TRUE", "--semantics", "none"],
         ["demo", "--events", "0"],
@@ -42,7 +54,8 @@ def test_misuse_ends_with_2_and_says_how(arguments, capsys):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["demo", "-h"], ["match", "-h"], ["explain", "-h"]]
+    "arguments",
+    [["--help"], *([name, "-h"] for name in ("demo", "match", "stream", "profile", "explain"))],
 )
 def test_help(arguments, capsys):
     with pytest.raises(SystemExit) as caught:
@@ -77,7 +90,7 @@ def test_an_interruption_is_no_traceback(monkeypatch, capsys, tmp_path):
     def interrupt(*_arguments, **_options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(match_command, "check_folder", interrupt)
+    monkeypatch.setattr(output, "check_output", interrupt)
     assert main(["match", "s.csv", "e.csv", "--out", str(tmp_path / "o")]) == 130
     assert capsys.readouterr().err == "interrupted\n"
 

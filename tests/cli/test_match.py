@@ -1,27 +1,25 @@
+"""``tamis match`` from its arguments to its folder, with the session of the suite."""
+
+import gzip
 import json
+import os
+import subprocess
+import sys
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from tamis.cli import main
-from tamis.cli import match as command
+
+pytestmark = pytest.mark.spark
 
 SUBSCRIPTIONS = [("ann", "price < 10"), ("bob", "company IN ('IBM', 'Dell')")]
-EVENTS = [("IBM", 5.0), ("Dell", 20.5), ("Acer", 5.0)]
-PAIRS = {"event": [0, 0, 1, 2], "subscription": ["ann", "bob", "bob", "ann"]}
+EVENTS = [(7, "IBM", 5.0), (8, "Dell", 20.5), (9, "Acer", 5.0)]
+PAIRS = [(7, "ann"), (7, "bob"), (8, "bob"), (9, "ann")]
 
 
-def write_subscriptions(path, rows=SUBSCRIPTIONS):
-    records = [{"id": name, "filter": text} for name, text in rows]
-    write_records(path, records)
-
-
-def write_events(path, rows=EVENTS):
-    write_records(path, [{"company": company, "price": price} for company, price in rows])
-
-
-def write_records(path, records):
+def write_records(path, records, tag):
     """Records of one form, in the format that the extension says."""
     match path.suffix:
         case ".parquet":
@@ -38,7 +36,7 @@ def write_records(path, records):
             text = "<all>"
             for record in records:
                 fields = (f"<{k}>{str(v).replace('<', '&lt;')}</{k}>" for k, v in record.items())
-                text += f"<one>{''.join(fields)}</one>"
+                text += f"<{tag}>{''.join(fields)}</{tag}>"
             text += "</all>"
     path.write_text(text, encoding="utf-8")
 
@@ -49,15 +47,25 @@ class Place:
     def __init__(self, folder, capsys):
         self.folder = folder
         self.capsys = capsys
-        self.subscriptions = folder / "subscriptions.csv"
-        self.events = folder / "events.csv"
         self.out = folder / "out"
-        write_subscriptions(self.subscriptions)
-        write_events(self.events)
+        self.use("parquet")
+
+    def use(self, extension):
+        """Have the usual subscriptions and events in another format."""
+        self.subscriptions = self.folder / f"subscriptions.{extension}"
+        self.events = self.folder / f"events.{extension}"
+        rows = [{"id": name, "filter": text} for name, text in SUBSCRIPTIONS]
+        write_records(self.subscriptions, rows, "subscription")
+        rows = [{"id": n, "company": company, "price": price} for n, company, price in EVENTS]
+        write_records(self.events, rows, "event")
 
     def write(self, name, content):
         path = self.folder / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        path.parent.mkdir(exist_ok=True)
+        if isinstance(content, dict):
+            pq.write_table(pa.table(content), path)
+        else:
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return path
 
     def call(self, *options):
@@ -70,6 +78,7 @@ class Place:
         code, output = self.call(*options)
         assert output.err == ""
         assert code == 0
+        assert not [path for path in self.folder.iterdir() if path.name.startswith(".")]
         return output.out
 
     def fail(self, *options):
@@ -79,22 +88,27 @@ class Place:
         assert code == 1
         assert output.out == ""
         assert output.err.startswith("tamis match: ")
+        assert "Traceback" not in output.err
         assert sorted(self.folder.rglob("*")) == before
-        return output.err
+        return output.err.removeprefix("tamis match: ").removesuffix("\n")
 
     def matches(self):
-        return pq.read_table(self.out / "matches.parquet").to_pydict()
+        rows = pq.read_table(self.out / "matches").to_pylist()
+        return sorted(tuple(row.values()) for row in rows)
 
     def summary(self):
         return json.loads((self.out / "summary.json").read_text(encoding="utf-8"))
 
     def letters(self):
-        lines = (self.out / "dead_letters.jsonl").read_text(encoding="utf-8").splitlines()
-        return [json.loads(line) for line in lines]
+        files = (self.out / "dead_letters").glob("*.json")
+        lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+        found = [json.loads(line) for line in lines]
+        return sorted((one["source"], one.get("id", ""), one["reason"]) for one in found)
 
 
 @pytest.fixture
-def place(tmp_path, capsys):
+def place(spark, tmp_path, capsys):
+    assert spark is not None
     return Place(tmp_path, capsys)
 
 
@@ -104,391 +118,265 @@ def place(tmp_path, capsys):
 def test_a_run_without_troubles(place):
     text = place.run()
     assert place.matches() == PAIRS
-    assert sorted(path.name for path in place.out.iterdir()) == ["matches.parquet", "summary.json"]
+    assert sorted(path.name for path in place.out.iterdir()) == ["matches", "summary.json"]
     assert text.splitlines() == [
-        "subscriptions  2",
-        "events         3",
-        "matches        4",
-        "dead letters   0",
-        "engine         naive",
-        "semantics      sql",
-        f"out            {place.out}",
+        "subscriptions      2",
+        "events             3",
+        "matches            4",
+        "bad subscriptions  0",
+        "bad events         0",
+        "replaced           0",
+        "semantics          sql",
+        "output             pairs",
+        "mode               whole",
+        f"out                {place.out}",
     ]
-
-
-def test_the_summary_counts(place):
-    place.run()
-    assert place.summary() == {
-        "subscriptions": 2,
-        "events": 3,
-        "matches": 4,
-        "dead_letters": 0,
-        "engine": "naive",
-        "semantics": "sql",
-        "out": str(place.out),
-    }
-
-
-def test_the_answer_for_machines_is_the_summary(place):
-    text = place.run("--json")
-    assert json.loads(text) == place.summary()
-    assert text.count("\n") == 1
-
-
-def test_matches_as_lists(place):
-    place.run("--output", "lists")
-    assert place.matches() == {
-        "event": [0, 1, 2],
-        "subscriptions": [["ann", "bob"], ["bob"], ["ann"]],
-    }
-    assert place.summary()["matches"] == 4
-
-
-def test_matches_as_counts(place):
-    place.run("--output", "counts")
-    assert place.matches() == {"event": [0, 1, 2], "count": [2, 1, 1]}
-    assert place.summary()["matches"] == 4
-
-
-@pytest.mark.parametrize("extension", ["parquet", "json", "jsonl", "csv", "xml"])
-def test_events_in_every_format(place, extension):
-    place.events = place.folder / f"e.{extension}"
-    write_events(place.events)
-    place.run()
+    # What is there stays there, unless told otherwise, and whatever fails.
+    assert "exists and is not empty; pass --overwrite to replace it" in place.fail()
+    place.events = place.write("e.parquet", "PAR1 nothing of use PAR1")
+    assert "e.parquet cannot be read" in place.fail("--overwrite")
     assert place.matches() == PAIRS
+    place.events = place.write("e.parquet", {"id": [1], "price": [1], "company": ["IBM"]})
+    place.run("--overwrite")
+    assert place.matches() == [(1, "ann"), (1, "bob")]
 
 
-@pytest.mark.parametrize("extension", ["parquet", "json", "jsonl", "csv", "xml"])
-def test_subscriptions_in_every_format(place, extension):
-    place.subscriptions = place.folder / f"s.{extension}"
-    write_subscriptions(place.subscriptions)
-    place.run()
+@pytest.mark.parametrize("extension", ["json", "jsonl", "csv", "xml"])
+def test_every_format(place, extension):
+    place.use(extension)
+    answer = place.run("--json")
     assert place.matches() == PAIRS
+    assert answer.count("\n") == 1
+    assert json.loads(answer) == place.summary()
+    counts = {name: place.summary()[name] for name in ("subscriptions", "events", "matches")}
+    assert counts == {"subscriptions": 2, "events": 3, "matches": 4}
 
 
-@pytest.mark.parametrize("extension", ["parquet", "json", "jsonl"])
-def test_ids_may_be_integers(place, extension):
-    place.subscriptions = place.folder / f"s.{extension}"
-    write_subscriptions(place.subscriptions, [(7, "price < 10"), (3, "TRUE")])
-    place.run()
-    assert place.matches()["subscription"] == [7, 3, 3, 7, 3]
+def test_folders_of_compressed_files_and_other_forms_of_matches(place):
+    place.write("e/1.jsonl.gz", gzip.compress(b'{"n": "x", "id": 1, "price": 5}\n'))
+    place.write("e/2.jsonl.gz", gzip.compress(b'{"n": "y", "id": 2, "price": 50}\n'))
+    place.events = place.folder / "e"
+    place.subscriptions = place.write(
+        "s.csv.gz", gzip.compress(b"id,filter\n1,price < 9\n2,TRUE\n")
+    )
+    place.run("--event-id", "n", "--keep", "price", "--keep", "id", "--output", "lists")
+    assert place.matches() == [("x", [1, 2], 5, 1), ("y", [2], 50, 2)]
+    assert place.summary()["matches"] == 3
+    place.run("--output", "counts", "--format", "csv", "--overwrite")
+    files = (place.out / "matches").glob("*.csv")
+    assert sorted(file.read_text(encoding="utf-8") for file in files) == ["1,2\n", "2,1\n"]
+    assert place.summary()["matches"] == 3
 
 
-def test_more_events_than_are_matched_at_once(place, monkeypatch):
-    monkeypatch.setattr(command, "EVENTS_AT_ONCE", 2)
-    place.run()
+def test_events_without_ids_are_numbered(place):
+    place.events = place.write("e.jsonl", '{"row": 7}\n{"x": 2}\n{"row": 0}\n')
+    place.subscriptions = place.write("s.csv", "id,filter\na,row = 0\nb,row_ = 0\n")
+    place.run("--semantics", "default", "--defaults", '{"row": 0, "x": 0}')
+    assert place.matches() == [(1, "a"), (2, "a")]
+    ((_, _, reason),) = place.letters()
+    assert "unknown attribute 'row_'" in reason  # the column of numbers is none
+    assert place.summary()["semantics"] == "default"
+
+
+def test_shards_and_a_profile_find_the_same(place):
+    profile = place.folder / "events.profile"
+    assert main(["profile", str(place.events), "--out", str(profile)]) == 0
+    place.capsys.readouterr()
+    place.run("--shards", "2", "--profile", str(profile))
     assert place.matches() == PAIRS
+    assert place.summary()["mode"] == "sharded"
+    assert [place.summary()[name] for name in ("events", "matches", "bad_events")] == [3, 4, 0]
 
 
-def test_folders_above_the_output_are_made(place):
-    place.out = place.folder / "a" / "b" / "out"
-    place.run()
-    assert place.matches() == PAIRS
+# --- schemas
 
 
-def test_nothing_but_the_output_is_left_behind(place):
-    place.run()
-    names = sorted(path.name for path in place.folder.iterdir())
-    assert names == ["events.csv", "out", "subscriptions.csv"]
+def test_a_schema_decides_how_text_is_read(place):
+    place.events = place.write(
+        "e.csv", "id,zip,price,level\n1,01234,5,1\n2,01234,x,1\n3,00000,5,9\n4,01234,,1\n"
+    )
+    place.subscriptions = place.write("s.csv", "id,filter\na,zip = '01234' AND price < 9\n")
+    schema = place.write(
+        "schema.json", '{"zip": "string", "price": "double", "level": "int(1, 5)"}'
+    )
+    place.run("--schema", str(schema))
+    assert place.matches() == [(1, "a")]
+    (second, third) = place.letters()
+    assert second[:2] == ("events", "2")
+    assert "cannot be read: 2,01234,x,1" in second[2]
+    assert third == ("events", "3", "attribute level: 9 (int) lies outside the domain int(1, 5)")
 
 
-def test_of_equal_ids_the_last_wins(place):
-    write_subscriptions(place.subscriptions, [("a", "TRUE"), ("a", "FALSE")])
-    place.run()
-    assert place.matches()["event"] == []
-    assert place.summary()["subscriptions"] == 1
+def test_no_events_are_no_failure_if_the_schema_is_known(place):
+    place.events = place.write("e.csv", "id,company,price\n")
+    place.run("--schema", "company:string,price:double", "--semantics", "total")
+    assert place.matches() == []
+    assert place.summary()["events"] == 0
 
 
 # --- rows that cannot be used
 
 
+BAD_SUBSCRIPTIONS = """\
+id,filter,at
+ann,price < 10,2
+bob,prise < 10,1
+,price < 10,1
+ann,price > 10,1
+eve,,1
+"""
+
+
 def test_bad_rows_become_dead_letters(place):
-    place.subscriptions = place.write(
-        "s.json",
-        json.dumps(
-            [
-                {"id": "ann", "filter": "price < 10"},
-                {"id": "bob", "filter": "prize < 10"},
-                {"filter": "TRUE"},
-                {"id": 5, "filter": "TRUE"},
-                7,
-            ]
-        ),
-    )
+    place.subscriptions = place.write("s.csv", BAD_SUBSCRIPTIONS)
     place.events = place.write(
-        "e.jsonl",
-        '{"company": "IBM", "price": 5}\n{"company": \n{"company": "Dell", "price": 7}\n',
+        "e.jsonl", '{"id": 1, "price": 5}\nno JSON\n{"price": 5}\n{"id": 2, "price": 50}\n'
     )
-    text = place.run()
+    text = place.run("--order", "at")
+    assert place.matches() == [(1, "ann")]
+    counted = {name: count for name, count in place.summary().items() if type(count) is int}
+    assert counted == {
+        "subscriptions": 1, "events": 4, "matches": 1, "bad_subscriptions": 3, "bad_events": 2,
+        "replaced": 1,
+    }  # fmt: skip
     letters = place.letters()
-    assert [(letter["source"], letter["row"], letter["id"]) for letter in letters] == [
-        ("subscriptions", 1, "bob"),
-        ("subscriptions", 2, None),
-        ("subscriptions", 3, 5),
-        ("subscriptions", 4, None),
-        ("events", 1, None),
+    assert [letter[:2] for letter in letters] == [
+        ("events", ""),
+        ("events", ""),
+        ("subscriptions", ""),
+        ("subscriptions", "bob"),
+        ("subscriptions", "eve"),
     ]
-    reasons = [letter["reason"] for letter in letters]
-    assert "did you mean 'price'?" in reasons[0]
-    assert reasons[1] == "the subscription lacks id"
-    assert "the ids of this matcher are strings" in reasons[2]
-    assert "expected an object" in reasons[3]
-    assert "the event is no JSON" in reasons[4]
-    assert place.matches() == {"event": [0, 2], "subscription": ["ann", "ann"]}
-    assert place.summary()["dead_letters"] == 5
+    reasons = [reason.partition("\n")[0] for _, _, reason in letters]
+    assert reasons == [
+        "the event has no id",
+        "the row cannot be read: no JSON",
+        "the id is null",
+        "unknown attribute 'prise'; did you mean 'price'? (line 1, column 1)",
+        "the filter is null",
+    ]
     assert "5 rows cannot be used:" in text
-    assert str(place.out / "dead_letters.jsonl") in text
-
-
-def test_many_dead_letters_are_counted_not_shown(place):
-    write_events(place.events, [("IBM", "cheap")] * 8)
-    text = place.run("--schema", "company:string,price:double")
-    assert len(place.letters()) == 8
-    assert text.count("attribute price expects double") == 5
-    assert "... and 3 more" in text
-
-
-def test_the_listing_is_not_mixed_into_the_answer_for_machines(place):
-    write_events(place.events, [("IBM", "cheap")])
-    answer = json.loads(place.run("--schema", "company:string,price:double", "--json"))
-    assert answer["dead_letters"] == 1
-
-
-def test_a_line_of_invalid_utf8_is_one_dead_letter(place):
-    place.events = place.write(
-        "e.jsonl", b'{"company": "\xff", "price": 1}\n{"company": "IBM", "price": 1}\n'
-    )
-    place.run()
-    assert "no valid UTF-8" in place.letters()[0]["reason"]
-    assert place.matches()["event"] == [1, 1]
+    assert text.endswith(f"all of them: {place.out / 'dead_letters'}\n")
+    assert {letter["reason"] for letter in place.summary()["letters"]} == {
+        reason for _, _, reason in letters
+    }
 
 
 def test_bad_rows_fail_on_demand(place):
-    write_subscriptions(place.subscriptions, [*SUBSCRIPTIONS, ("eve", "prize < 1")])
-    message = place.fail("--on-bad", "fail")
-    assert "subscriptions, row 2: unknown attribute 'prize'; did you mean 'price'?" in message
+    fail = ["--on-bad", "fail"]
+    place.events = place.write("e.jsonl", '{"id": 1, "price": 5}\nno JSON\n')
+    place.subscriptions = place.write("s.csv", "id,filter\nann,price < 10\n")
+    assert "the row cannot be read: no JSON" in place.fail(*fail)
+    place.subscriptions = place.write("s.csv", BAD_SUBSCRIPTIONS)
+    message = place.fail(*fail)
+    assert message.startswith("subscriptions: 3 rows cannot be used:")
+    assert "subscriptions, id bob: unknown attribute 'prise'; did you mean 'price'?" in message
+    assert "such as 'ann'; make ids unique" in place.fail("--duplicates", "error")
 
 
-def test_good_rows_do_not_fail(place):
-    place.run("--on-bad", "fail")
-    assert place.matches() == PAIRS
+# --- what cannot be used at all
 
 
-def test_unknown_attributes_are_refused_on_demand(place):
-    write_subscriptions(place.subscriptions, [("ann", "price < 10")])
-    place.run("--schema", "price:double", "--unknown", "refuse")
-    assert [letter["row"] for letter in place.letters()] == [0, 1, 2]
-    assert "unknown attribute 'company'" in place.letters()[0]["reason"]
-
-
-# --- schemas and semantics
-
-
-@pytest.mark.parametrize("text", ["5", "5.0"])
-def test_a_schema_decides_the_types(place, text):
-    place.events = place.write("e.csv", f"company,price\nIBM,{text}\n")
-    write_subscriptions(place.subscriptions, [("ann", f"price = '{text}'")])
-    place.run("--schema", "company:string,price:string")
-    assert place.matches()["subscription"] == ["ann"]
-
-
-def test_domains_of_a_schema(place):
-    place.subscriptions = place.write(
-        "s.jsonl", '{"id": "a", "filter": "level = 5 AND side = \'a,b\'"}\n'
-    )
-    place.events = place.write("e.csv", 'level,side\n5,"a,b"\n6,c\n5,d\n')
-    place.run("--schema", "level:int(1, 5),side:enum('a,b', 'c')")
-    assert place.matches() == {"event": [0], "subscription": ["a"]}
-    assert [letter["row"] for letter in place.letters()] == [1, 2]
-
-
-def test_a_schema_in_a_file(place):
-    path = place.write("schema.json", '{"company": "enum(\'IBM\', \'Dell\')", "price": "double"}')
-    place.run("--schema", str(path))
-    assert place.matches() == {"event": [0, 0, 1], "subscription": ["ann", "bob", "bob"]}
-    assert "'Acer' (str) lies outside the domain" in place.letters()[0]["reason"]
-
-
-@pytest.mark.parametrize(
-    ("options", "subscribers"),
-    [
-        (["--semantics", "sql"], ["or"]),
-        (["--semantics", "strict"], []),
-        (["--semantics", "total"], []),
-        (
-            ["--semantics", "default", "--defaults", '{"company": null, "price": 0}'],
-            ["not", "or"],
-        ),
-    ],
-)
-def test_each_semantics(place, options, subscribers):
-    write_subscriptions(
-        place.subscriptions,
-        [("not", "NOT company = 'IBM'"), ("or", "company = 'IBM' OR price < 10")],
-    )
-    place.events = place.write("e.jsonl", '{"price": 5}\n')
-    place.run("--schema", "company:string,price:double", *options)
-    assert place.matches()["subscription"] == subscribers
-    assert place.summary()["semantics"] == options[1]
-    assert place.summary()["dead_letters"] == (options[1] == "total")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_options_that_do_not_fit(place):
+    cases = [
         (["--schema", "company"], "expected NAME:TYPE, got 'company'"),
         (["--schema", "price:money"], "has the unknown type 'money'"),
         (["--schema", "nowhere.json"], "No such file"),
-        (["--semantics", "default"], "defaults"),
+        (["--schema", "price:string"], "column price is of type double, expected string"),
+        (["--semantics", "default"], "needs defaults"),
         (["--semantics", "default", "--defaults", "{"], "--defaults is no JSON"),
-        (["--semantics", "default", "--defaults", '{"price": 1}'], "defaults lack company"),
-        (["--defaults", "{}"], "defaults"),
-    ],
-)
-def test_options_that_do_not_fit(place, options, message):
-    assert message in place.fail(*options)
+        (["--semantics", "default", "--defaults", '{"price": 1}'], "defaults lack id, company"),
+        (["--defaults", "{}"], "defaults belong to"),
+        (["--event-id", "no"], "the events have no column 'no'"),
+        (["--keep", "no"], "the events have no column 'no'"),
+        (["--order", "no"], "the subscriptions have no column 'no'"),
+        (["--profile", "no"], "profile: no does not exist"),
+        (["--profile", str(place.events)], "profile: "),
+    ]
+    for options, message in cases:
+        assert message in place.fail(*options)
 
 
-# --- files that cannot be used
+def most_of(path):
+    """A file that somebody stopped copying too early."""
+    return path.read_bytes()[:-1]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("e.csv", "", "has no readable event to find a schema in; give --schema"),
-        ("e.csv", "company,price\n", "has no readable event"),
-        ("e.jsonl", "", "has no readable event"),
-        ("e.jsonl", "{\n", "has no readable event"),
-        ("e.xml", "", "has no readable event"),
-        ("e.json", "[]", "has no readable event"),
-        ("e.json", "", "is no JSON"),
-        ("e.parquet", "", "is no readable Parquet file"),
-        ("e.parquet", "PAR1 nothing of use PAR1", "is no readable Parquet file"),
-        ("e.csv", b"company\n\xff\n", "is no valid UTF-8"),
-        ("e.json", b'["\xff"]', "is no valid UTF-8"),
-        ("e.xml", b"<a>\xff</a>", "is no valid UTF-8"),
-        ("e.xml", "<!DOCTYPE a [<!ENTITY x 'y'>]><a><price>&x;</price></a>", "e.xml: "),
-        ("e.csv", "a,a\n1,2\n", "the header names a column twice"),
-        ("e.txt", "", "the extension '.txt' is unknown; files end in .parquet"),
-        ("e.jsonl", '{"a": 1}\n{"a": "x"}\n', "attribute a has values of type int and of type s"),
-    ],
-)
-def test_events_that_cannot_be_used(place, name, content, message):
-    place.events = place.write(name, content)
-    assert message in place.fail()
+def test_events_that_cannot_be_used(place):
+    place.write("mixed/a.csv", "id\n")
+    place.write("mixed/b.jsonl", "{}\n")
+    place.write("drift/a.parquet", {"id": [1], "price": [1.0]})
+    place.write("drift/b.parquet", {"id": [2], "price": ["cheap"]})
+    (place.folder / "empty").mkdir()
+    place.write("most.parquet", most_of(place.events))
+    place.write("nothing.csv", "")
+    place.write("nothing.jsonl", "no JSON\n")
+    place.write("e.txt", "")
+    cases = {
+        "most.parquet": "most.parquet cannot be read: is not a Parquet file",
+        "drift": "drift: column price is double in some files, such as ",
+        "mixed": "mixed holds files of several extensions (.csv, .jsonl)",
+        "empty": "empty: it holds no files",
+        "nothing.csv": "nothing.csv holds no row to infer columns from",
+        "nothing.jsonl": "nothing.jsonl holds nothing that can be read as jsonl",
+        "nowhere.csv": "nowhere.csv does not exist",
+        "e.txt": "e.txt: the extension '.txt' is unknown",
+    }
+    for name, message in cases.items():
+        place.events = place.folder / name
+        found = place.fail()
+        assert message in found
+        assert "\n" not in found
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("s.csv", "", "has no subscriptions"),
-        ("s.csv", "id,filter\n", "has no subscriptions"),
-        ("s.jsonl", "\n", "has no subscriptions"),
-        ("s.json", "[]", "has no subscriptions"),
-        ("s.csv", b"id,filter\n\xff,TRUE\n", "is no valid UTF-8"),
-        ("s.parquet", "nothing", "is no readable Parquet file"),
-        ("s.sql", "", "the extension '.sql' is unknown"),
-    ],
-)
-def test_subscriptions_that_cannot_be_used(place, name, content, message):
-    place.subscriptions = place.write(name, content)
-    assert message in place.fail()
-
-
-@pytest.mark.parametrize("which", ["events", "subscriptions"])
-def test_a_file_that_is_not_there(place, which):
-    setattr(place, which, place.folder / "nowhere.csv")
-    assert "nowhere.csv does not exist" in place.fail()
-
-
-def test_a_folder_instead_of_a_file(place):
-    place.events = place.folder / "folder.csv"
-    place.events.mkdir()
-    assert "is a folder, expected a file" in place.fail()
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [("e.csv", ""), ("e.csv", "company,price\n"), ("e.jsonl", ""), ("e.json", "[]"), ("e.xml", "")],
-)
-def test_no_events_are_no_failure_if_the_schema_is_known(place, name, content):
-    place.events = place.write(name, content)
-    place.run("--schema", "company:string,price:double")
-    assert place.matches() == {"event": [], "subscription": []}
-    assert place.summary()["events"] == 0
-
-
-# --- the output folder
-
-
-def test_an_existing_folder_is_not_written_over(place):
+def test_columns_that_come_later_are_no_drift(place):
+    place.write("e/a.parquet", {"id": [1, None], "price": [5.0, 5.0]})
+    place.write("e/b.parquet", {"id": [2], "price": [50.0], "company": ["IBM"]})
+    place.events = place.folder / "e"
     place.run()
-    write_events(place.events, [("IBM", 5.0)])
-    assert "exists and is not empty; pass --overwrite to replace it" in place.fail()
-    assert place.matches() == PAIRS
+    assert place.matches() == [(1, "ann"), (2, "bob")]
+    assert place.letters() == [("events", "", "the event has no id")]
 
 
-def test_an_existing_folder_is_replaced_on_demand(place):
-    write_events(place.events, [("IBM", "cheap")])
-    place.run("--schema", "company:string,price:double")
-    write_events(place.events)
-    place.run("--overwrite")
-    assert place.matches() == PAIRS
-    # The dead letters of the first run are gone.
-    assert sorted(path.name for path in place.out.iterdir()) == ["matches.parquet", "summary.json"]
+def test_subscriptions_that_cannot_be_used(place):
+    place.write("head.csv", "id,filter\n")
+    place.write("bad.csv", "id,filter\na,prise < 3\n")
+    place.write("names.csv", "id,filters\na,price < 3\n")
+    place.write("most.parquet", most_of(place.subscriptions))
+    cases = {
+        "head.csv": "the table of subscriptions has no rows",
+        "bad.csv": "no subscription can be used: 1 row cannot be used:\n  subscriptions, id a: ",
+        "names.csv": "expected the columns id and filter, found no filter; did you mean 'filters'?",
+        "most.parquet": "most.parquet cannot be read: is not a Parquet file",
+        "nowhere.csv": "nowhere.csv does not exist",
+    }
+    for name, message in cases.items():
+        place.subscriptions = place.folder / name
+        assert message in place.fail()
 
 
-def test_overwrite_needs_nothing_to_overwrite(place):
-    place.run("--overwrite")
-    assert place.matches() == PAIRS
-
-
-def test_an_empty_folder_is_used(place):
-    place.out.mkdir()
-    place.run()
-    assert place.matches() == PAIRS
-
-
-def test_a_failed_run_keeps_the_output_of_the_last(place):
-    place.run()
-    place.events = place.write("e.csv", "")
-    place.fail("--overwrite")
-    assert place.matches() == PAIRS
-
-
-@pytest.mark.parametrize("name", ["thesis.txt", ".hidden"])
-def test_a_folder_with_foreign_files_is_never_replaced(place, name):
-    place.run()
-    (place.out / name).write_text("mine", encoding="utf-8")
-    message = place.fail("--overwrite")
-    assert f"holds files that tamis match did not write ({name}); name another folder" in message
-    assert (place.out / name).read_text(encoding="utf-8") == "mine"
-
-
-def test_the_folder_of_the_inputs_is_not_replaced(place):
+def test_places_that_are_refused_before_anything_is_read(place):
+    place.events = place.folder / "nowhere.csv"
+    place.out = place.write("file", "mine")
+    assert "exists and is no folder" in place.fail("--overwrite")
+    place.out = place.out / "out"
+    assert "file is no folder" in place.fail()
     place.out = place.folder
     assert "holds files that tamis match did not write" in place.fail("--overwrite")
-    assert place.events.exists()
 
 
-@pytest.mark.parametrize("options", [[], ["--overwrite"]])
-def test_a_file_is_no_folder_for_the_output(place, options):
-    place.out = place.write("out.txt", "mine")
-    assert "exists and is no folder" in place.fail(*options)
+# --- as a process
 
 
-def test_a_folder_below_a_file_cannot_be_made(place):
-    place.out = place.write("out.txt", "mine") / "out"
-    assert "cannot be written" in place.fail()
-
-
-def test_a_write_that_breaks_off_leaves_the_last_output(place, monkeypatch):
-    place.run()
-
-    def full(*_arguments, **_options):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(command.pq, "write_table", full)
-    assert "cannot be written: No space left on device" in place.fail("--overwrite")
-    monkeypatch.undo()
+def test_a_process_says_nothing_but_the_answer(place):
+    command = [sys.executable, "-m", "tamis", "match", "subscriptions.parquet", "events.parquet"]
+    command += ["--out", "out", "--json", "--master", "local[1]"]
+    done = subprocess.run(
+        command, cwd=place.folder, capture_output=True, text=True, check=False, env=os.environ
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == place.summary()
     assert place.matches() == PAIRS
+    assert sorted(path.name for path in place.folder.iterdir()) == [
+        "events.parquet", "out", "subscriptions.parquet",
+    ]  # fmt: skip

@@ -2,13 +2,19 @@
 
 import argparse
 import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tamis.cli.interruption import interruptible
 from tamis.cli.options import add_json, add_schema, add_semantics, read_defaults, read_schema
+from tamis.cli.reading import read_typed
 from tamis.cli.session import add_spark, spark_of
+from tamis.errors import OptionError
 from tamis.matcher import OUTPUTS
+from tamis.schema import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -16,9 +22,10 @@ if TYPE_CHECKING:
     from tamis.spark.output import Summary
 
 _DESCRIPTION = """\
-Match events with subscriptions. Files are read by extension: .parquet .json .jsonl .csv .xml, each
-also a folder of them, or table:NAME. Subscriptions have the columns id and filter; the columns of
-the events are their attributes.
+Match events with subscriptions. Files are read by extension: .parquet .json .jsonl .csv .xml, the
+text formats also compressed (.csv.gz); a path may be a folder of such files, a pattern in quotes,
+or table:NAME. Subscriptions have the columns id and filter; the columns of the events are their
+attributes. An XML file has elements <subscription>, or <event>.
 
 The output folder gets matches (the id of an event, the id of a subscription), dead_letters with the
 rows that could not be used and the reason for each, if there are any, and summary.json. It appears
@@ -37,7 +44,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument("events", metavar="EVENTS", help="file or folder of events")
     parser.add_argument("--out", metavar="DIR", required=True, help="folder for the matches")
     parser.add_argument("--overwrite", action="store_true", help="replace the folder if it exists")
-    add_matching(parser)
+    add_matching(parser, "default: id; if there is none, events are numbered")
     parser.add_argument(
         "--duplicates",
         choices=("last", "error"),
@@ -49,12 +56,13 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     parser.add_argument(
         "--budget",
+        type=size,
         metavar="SIZE",
         default="512m",
         help="compiled subscriptions beyond this size are divided into shards (default: 512m)",
     )
     parser.add_argument(
-        "--shards", type=int, metavar="N", help="divide them into about N shards in any case"
+        "--shards", type=positive, metavar="N", help="divide them into about N shards in any case"
     )
     add_schema(parser, "found in the events")
     add_semantics(parser)
@@ -63,15 +71,34 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.set_defaults(run=run)
 
 
-def add_matching(parser: argparse.ArgumentParser) -> None:
-    """Options of whatever matches events."""
+def positive(text: str) -> int:
+    """A whole number above 0."""
+    if not (text.isascii() and text.isdecimal()) or not 0 < int(text[:20]) < 10**9:
+        raise argparse.ArgumentTypeError(f"expected a whole number above 0, got {text!r}")
+    return int(text)
+
+
+def size(text: str) -> int:
+    """A number of bytes."""
+    from tamis.spark.sharding import as_bytes
+
+    try:
+        return as_bytes(text)
+    except OptionError:
+        raise argparse.ArgumentTypeError(
+            f"expected bytes, such as 1000000, 64m or 2g, got {text!r}"
+        ) from None
+
+
+def add_matching(parser: argparse.ArgumentParser, event_id: str) -> None:
+    """Options of whatever matches events; `event_id` says what becomes of them without an id."""
     parser.add_argument(
         "--output", choices=OUTPUTS, default="pairs", help="form of the matches (default: pairs)"
     )
     parser.add_argument(
         "--event-id",
         metavar="COLUMN",
-        help="tells events apart (default: id; without it events are numbered)",
+        help=f"tells events apart ({event_id})",
     )
     parser.add_argument(
         "--keep",
@@ -95,20 +122,31 @@ def add_matching(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--profile", metavar="FILE", help="of events like these, from `tamis profile`"
     )
+    parser.set_defaults(misused=parser.error)
+
+
+def matching_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """What the options of whatever matches events say, for the function that does it."""
+    if options.format == "csv" and options.output == "lists":
+        options.misused("a CSV file has no lists: choose another --format, or --output pairs")
+    return {
+        "semantics": options.semantics, "defaults": read_defaults(options.defaults),
+        "schema": None if options.schema is None else read_schema(options.schema),
+        "output": options.output, "keep": options.keep, "on_bad": options.on_bad,
+        "profile": options.profile,
+    }  # fmt: skip
 
 
 def run(options: argparse.Namespace) -> None:
     """Read, match, write, and print a summary."""
     from tamis.spark.output import check_output
 
-    check_output(options.out, overwrite=options.overwrite)  # before Spark is started for nothing
-    settings: dict[str, Any] = {
-        "semantics": options.semantics, "defaults": read_defaults(options.defaults),
-        "schema": None if options.schema is None else read_schema(options.schema),
-        "output": options.output, "keep": options.keep, "on_bad": options.on_bad,
+    # All that can be refused before Spark is started for nothing.
+    settings = matching_settings(options) | {
         "duplicates": options.duplicates, "order": options.order, "budget": options.budget,
-        "shards": options.shards, "profile": options.profile,
+        "shards": options.shards,
     }  # fmt: skip
+    check_output(options.out, overwrite=options.overwrite)
     with spark_of(options, "match") as spark:
         summary = interruptible(spark, lambda: _match(spark, options, settings))
     if options.json:
@@ -124,16 +162,38 @@ def _match(
     from tamis.spark.files import read_events, read_subscriptions
     from tamis.spark.output import write_job
 
-    events, event_id = numbered(read_events(spark, options.events), options.event_id)
+    events = read_typed(lambda **types: read_events(spark, options.events, **types), settings)
+    event_id = options.event_id or "id"
+    if options.event_id is None and "id" not in events.columns:
+        settings["schema"] = settings["schema"] or attributes_of(events)  # numbers are none
+        events, event_id = numbered(events)
     subscriptions = read_subscriptions(spark, options.subscriptions)
     job = MatchJob(events, subscriptions, event_id, **settings)
-    return write_job(job, options.out, options.format, overwrite=options.overwrite)
+    with _unwarned():
+        return write_job(job, options.out, options.format, overwrite=options.overwrite)
 
 
-def numbered(events: "DataFrame", event_id: str | None) -> "tuple[DataFrame, str]":
-    """The events and the column of their ids, which are row numbers if there is none."""
-    if event_id is not None or "id" in events.columns:
-        return events, event_id or "id"
+@contextmanager
+def _unwarned() -> Iterator[None]:
+    """The summary tells of bad subscriptions; a warning would tell the same before it."""
+    logger = logging.getLogger("tamis")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def attributes_of(events: "DataFrame") -> Schema:
+    """What filters can ask for."""
+    from tamis.spark.frames import CORRUPT
+
+    return Schema.from_spark(events.drop(CORRUPT).schema, unsupported="skip")
+
+
+def numbered(events: "DataFrame") -> "tuple[DataFrame, str]":
+    """The events with a column of row numbers, and its name."""
     from pyspark.sql import functions as f
 
     name = "row"
@@ -146,7 +206,7 @@ def lines_of(summary: "Summary", out: str) -> list[str]:
     """The summary for people."""
     lines = []
     for name, value in summary.to_dict().items():
-        if name != "letters":
+        if name not in {"command", "letters"}:
             title = name.replace("_", " ")
             shown = f"{value:,}" if isinstance(value, int) else str(value)
             lines.append(f"{title:<18} {shown}")

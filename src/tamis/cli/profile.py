@@ -2,16 +2,20 @@
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tamis.cli.interruption import interruptible
+from tamis.cli.match import positive
 from tamis.cli.options import add_json, add_schema, read_schema
+from tamis.cli.reading import read_typed
 from tamis.cli.session import add_spark, spark_of
-from tamis.cli.stream import positive
 from tamis.errors import FileError
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
     from tamis.profiles import Profile
 
 _DESCRIPTION = """\
@@ -50,16 +54,40 @@ def run(options: argparse.Namespace) -> None:
     out = None if options.out is None else Path(options.out)
     if out is not None and out.exists() and not options.overwrite:
         raise FileError(f"{out} exists; pass --overwrite to replace it")
-    schema = None if options.schema is None else read_schema(options.schema)
+    if out is not None and not out.parent.is_dir():
+        raise FileError(f"{out} cannot be written: {out.parent} is no folder")
+    settings = {
+        "schema": None if options.schema is None else read_schema(options.schema),
+        "top": options.top, "sample": options.sample,
+    }  # fmt: skip
     with spark_of(options, "profile") as spark:
-        from tamis.spark.files import read_events
-        from tamis.spark.profiling import profile
-
-        def look() -> "Profile":
-            events = read_events(spark, options.events)
-            return profile(events, schema=schema, top=options.top, sample=options.sample)
-
-        found = interruptible(spark, look)
+        found = interruptible(spark, lambda: _profile(spark, options.events, settings))
     if out is not None:
         found.save(out)
     print(json.dumps(found.to_dict()) if options.json else found.report())
+
+
+def _profile(spark: "SparkSession", path: str, settings: dict[str, Any]) -> "Profile":
+    from tamis.spark.files import read_events
+    from tamis.spark.frames import CORRUPT
+    from tamis.spark.profiling import profile
+
+    events = read_typed(lambda **types: read_events(spark, path, **types), settings)
+    if CORRUPT not in events.columns:
+        return profile(events, **settings)
+    return _profile_of_text(events, settings)
+
+
+def _profile_of_text(events: "DataFrame", settings: dict[str, Any]) -> "Profile":
+    """Rows that cannot be read are refused; their text is no attribute."""
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as f
+
+    from tamis.spark.frames import CORRUPT
+    from tamis.spark.profiling import profile
+
+    seen = Observation()
+    unread = f.col(CORRUPT).isNotNull()
+    read = events.observe(seen, f.count_if(unread).alias("unread")).where(~unread).drop(CORRUPT)
+    found = profile(read, **settings)
+    return replace(found, refused=found.refused + seen.get["unread"])

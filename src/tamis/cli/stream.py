@@ -3,12 +3,15 @@
 import argparse
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tamis.cli.interruption import interruptible
-from tamis.cli.match import add_matching
-from tamis.cli.options import add_json, add_schema, add_semantics, read_defaults, read_schema
+from tamis.cli.match import add_matching, matching_settings, positive, size
+from tamis.cli.options import add_json, add_schema, add_semantics
+from tamis.cli.reading import read_typed
 from tamis.cli.session import add_spark, spark_of
+from tamis.errors import FileError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,10 +46,13 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     pace.add_argument(
         "--every", metavar="INTERVAL", help="a micro-batch each '10 seconds' (default: at once)"
     )
-    parser.add_argument(
-        "--max-files", type=positive, metavar="N", help="files of events in a micro-batch"
+    bound = parser.add_mutually_exclusive_group()
+    bound.add_argument(
+        "--max-files", type=positive, metavar="N", help="files of events in a micro-batch, at most"
     )
-    parser.add_argument("--max-bytes", metavar="SIZE", help="bytes of events in a micro-batch")
+    bound.add_argument(
+        "--max-bytes", type=size, metavar="SIZE", help="their size (64m) in a micro-batch, about"
+    )
     parser.add_argument(
         "--event-time", metavar="COLUMN", help="time of an event, to say how old events are"
     )
@@ -56,7 +62,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         default="version",
         help="numbers the changes of a table (default: version)",
     )
-    add_matching(parser)
+    add_matching(parser, "default: id")
     add_schema(parser, "found in the events that are there")
     add_semantics(parser)
     add_spark(parser)
@@ -64,22 +70,19 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.set_defaults(run=run)
 
 
-def positive(text: str) -> int:
-    """A whole number above 0."""
-    if not text.isdecimal() or not 0 < int(text[:20]) < 10**9:
-        raise argparse.ArgumentTypeError(f"expected a whole number above 0, got {text!r}")
-    return int(text)
-
-
 def run(options: argparse.Namespace) -> None:
     """Match until the end of the events, or until it is interrupted."""
-    settings: dict[str, Any] = {
-        "semantics": options.semantics, "defaults": read_defaults(options.defaults),
-        "schema": None if options.schema is None else read_schema(options.schema),
-        "output": options.output, "keep": options.keep, "on_bad": options.on_bad,
-        "profile": options.profile, "format": options.format, "event_time": options.event_time,
+    from tamis.spark.output import check_place
+
+    # All that can be refused before Spark is started for nothing.
+    settings = matching_settings(options) | {
+        "format": options.format, "event_time": options.event_time,
         "version": options.version_column,
     }  # fmt: skip
+    options.checkpoint = options.checkpoint or f"{options.out.rstrip('/')}-checkpoint"
+    check_changes(options.changes)
+    check_place(options.out)
+    check_progress(options.checkpoint, options.out)
     with spark_of(options, "stream") as spark:
 
         def follow() -> None:
@@ -92,20 +95,43 @@ def run(options: argparse.Namespace) -> None:
             raise
 
 
+def check_changes(changes: str) -> None:
+    """Refuse a changelog that is not there, or is one file; addresses are for Spark to look at."""
+    if ":" in changes:
+        return
+    if not Path(changes).exists():
+        raise FileError(f"{changes} does not exist; CHANGES is a folder, or table:NAME")
+    if not Path(changes).is_dir():
+        raise FileError(f"{changes} is no folder; move the file to a folder of changes, name that")
+
+
+def check_progress(checkpoint: str, out: str) -> None:
+    """Refuse to go on without the matches of before: they would never be there again."""
+    from tamis.spark.sinks import OWNER
+    from tamis.spark.storage import Folder
+
+    done = Folder(f"{checkpoint.rstrip('/')}/commits")
+    if done.exists("") and done.names() and not Folder(out).exists(OWNER):
+        raise FileError(
+            f"{checkpoint} says that events were matched before, but {out} has no matches of them; "
+            "name the folder that has, or remove the checkpoint to begin anew"
+        )
+
+
 def _follow(spark: "SparkSession", options: argparse.Namespace, settings: dict[str, Any]) -> None:
     from tamis.spark.files import read_event_stream
     from tamis.spark.metrics import StreamMetrics
     from tamis.spark.streaming import match_stream
 
-    checkpoint = options.checkpoint or f"{options.out.rstrip('/')}-checkpoint"
-    events = read_event_stream(
-        spark, options.events, max_files=options.max_files, max_bytes=options.max_bytes
+    bounds = {"max_files": options.max_files, "max_bytes": options.max_bytes}
+    events = read_typed(
+        lambda **types: read_event_stream(spark, options.events, **bounds, **types), settings
     )
-    metrics = StreamMetrics(checkpoint, lambda found: tell(found, is_json=options.json))
+    metrics = StreamMetrics(options.checkpoint, lambda found: tell(found, is_json=options.json))
     spark.streams.addListener(metrics)
     try:
         query = match_stream(
-            events, options.changes, options.out, checkpoint=checkpoint,
+            events, options.changes, options.out, checkpoint=options.checkpoint,
             event_id=options.event_id or "id",
             trigger="available now" if options.once else options.every, **settings,
         )  # fmt: skip
@@ -113,6 +139,8 @@ def _follow(spark: "SparkSession", options: argparse.Namespace, settings: dict[s
         metrics.catch_up(query)
     finally:
         spark.streams.removeListener(metrics)
+    if not metrics.batches and not options.json:
+        print("nothing new to match")
 
 
 def tell(found: Any, *, is_json: bool) -> None:

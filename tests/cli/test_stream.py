@@ -1,0 +1,215 @@
+"""``tamis stream`` from its arguments to its folder, with the session of the suite."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pyarrow.parquet as pq
+import pytest
+
+from tamis.cli import main
+from tamis.spark import streaming
+
+pytestmark = pytest.mark.spark
+
+LINE = re.compile(
+    r"batch (\d+): (\d+) events?, (\d+) match(?:es)? in \d+\.\d s \(.*\), version (\d+)(.*)"
+)
+
+
+class Place:
+    """Folders of changes and events, and what the command makes of them."""
+
+    def __init__(self, folder, capsys):
+        self.folder = folder
+        self.capsys = capsys
+        self.out = folder / "out"
+        self.time = 1_700_000_000
+        for name in ("changes", "events"):
+            (folder / name).mkdir()
+        self.put("changes/1.jsonl", {"id": "cheap", "filter": "price < 10"})
+
+    def put(self, name, *rows):
+        text = "".join(row if isinstance(row, str) else json.dumps(row) + "\n" for row in rows)
+        (self.folder / name).write_text(text, encoding="utf-8")
+        self.time += 1  # by which Spark orders files
+        os.utime(self.folder / name, (self.time, self.time))
+
+    def call(self, *options, changes="changes", events="events"):
+        paths = [str(self.folder / changes), str(self.folder / events), "--out", str(self.out)]
+        code = main(["stream", *paths, *options])
+        return code, self.capsys.readouterr()
+
+    def run(self, *options):
+        """The lines of a run over all that is there."""
+        code, output = self.call("--once", *options)
+        assert output.err == ""
+        assert code == 0
+        return output.out.splitlines()
+
+    def fail(self, *options, **paths):
+        code, output = self.call(*options, **paths)
+        assert code == 1
+        assert output.out == ""
+        assert output.err.startswith("tamis stream: ")
+        assert "Traceback" not in output.err
+        return output.err.removeprefix("tamis stream: ").removesuffix("\n")
+
+    def rows(self, kind, batch):
+        rows = pq.ParquetDataset(self.out / kind / f"batch={batch}").read().to_pylist()
+        return sorted(tuple(row.values())[:4] for row in rows)
+
+    def matches(self):
+        """The matches by their micro-batch."""
+        found = [int(path.name[6:]) for path in (self.out / "matches").glob("batch=*")]
+        return {batch: [row[:2] for row in self.rows("matches", batch)] for batch in sorted(found)}
+
+
+@pytest.fixture
+def place(spark, tmp_path, capsys):
+    assert spark is not None
+    return Place(tmp_path, capsys)
+
+
+def test_a_stream_goes_on_where_it_was(place):
+    place.put("events/a.jsonl", {"id": 1, "price": 5, "at": "2024-01-01T00:00:00Z"})
+    place.put("events/b.jsonl", {"id": 2, "price": 50}, "no JSON\n", {"price": 5})
+    lines = place.run("--max-files", "1")
+    found = [LINE.fullmatch(line).groups() for line in lines]
+    assert sorted(found) == [("0", "1", "1", "1", ""), ("1", "3", "0", "1", ", 2 bad")]
+    assert place.matches() == {0: [(1, "cheap")], 1: []}
+    assert [row[3] for row in place.rows("dead_letters", 1)] == [
+        "the row cannot be read: no JSON",
+        "the event has no id",
+    ]
+    assert (place.folder / "out-checkpoint").is_dir()
+
+    # Changes count for what comes later; a bad one changes nothing.
+    place.put("changes/2.csv", "id,filter,op\ndear,price > 10,\ncheap,prise < 3,\n,TRUE,\n")
+    place.put("events/c.jsonl", {"id": 3, "price": 5, "at": "2024-01-01T00:00:00Z"})
+    (line,) = place.run("--json", "--event-time", "at")
+    told = json.loads(line)
+    assert {name: told[name] for name in ("batch", "version", "events", "matches", "bad")} == {
+        "batch": 2, "version": 2, "events": 1, "matches": 1, "bad": 0,
+    }  # fmt: skip
+    assert told["lag"] > 0
+    assert place.matches()[2] == [(3, "cheap")]
+    assert {row[2] for row in place.rows("dead_letters", 2)} == {"cheap", None}
+
+    before = sorted(place.out.rglob("*"))
+    assert place.run() == ["nothing new to match"]
+    assert place.run("--json") == []
+    other = str(place.folder / "other")
+    message = place.fail("--once", "--checkpoint", other)
+    assert "out has the matches of another checkpoint; name another folder" in message
+    assert sorted(place.out.rglob("*")) == before
+    place.out.rename(place.folder / "elsewhere")
+    message = place.fail("--once")
+    assert "out-checkpoint says that events were matched before, but" in message
+    assert not place.out.exists()
+
+
+def test_forms_of_matches_and_types_of_text(place):
+    (place.folder / "changes/1.jsonl").unlink()
+    place.put("changes/1.csv", "id,filter\n1,zip = '01234'\n2,price < 10\n")
+    place.put("events/a.csv", "n,zip,price\nx,01234,5\ny,00000,cheap\n")
+    place.run(
+        "--schema", "zip:string,price:double", "--event-id", "n", "--keep", "zip",
+        "--output", "lists", "--format", "json", "--max-bytes", "1m",
+    )  # fmt: skip
+    (file,) = (place.out / "matches/batch=0").glob("*.json")
+    row = {"event_id": "x", "subscriptions": [1, 2], "zip": "01234"}
+    assert json.loads(file.read_text(encoding="utf-8")) == row
+    files = (place.out / "dead_letters/batch=0").glob("*.json")
+    assert "y,00000,cheap" in "".join(file.read_text(encoding="utf-8") for file in files)
+
+
+def test_places_that_cannot_be_used(place):
+    place.put("events/a.jsonl", {"id": 1, "price": 5})
+    place.put("file", "mine")
+    for name in ("empty", "text", "names"):
+        (place.folder / name).mkdir()
+    place.put("text/1.txt", "id,filter\n")
+    place.put("names/1.csv", "name,filter\na,TRUE\n")
+    before = sorted(place.folder.rglob("*"))
+    cases = [
+        ({"events": "nowhere"}, "nowhere does not exist"),
+        ({"events": "empty"}, "empty: it holds no files"),
+        ({"changes": "nowhere"}, "nowhere does not exist; CHANGES is a folder, or table:NAME"),
+        ({"changes": "file"}, "file is no folder; move the file to a folder of changes"),
+    ]
+    for paths, message in cases:
+        assert message in place.fail("--once", **paths)
+    out = place.out
+    place.out = place.folder / "file"
+    assert "file exists and is no folder" in place.fail("--once")
+    place.out = place.folder / "file/out"
+    assert "file is no folder" in place.fail("--once")
+    place.out = out
+    for options, message in [
+        (["--event-id", "no"], "the events have no column 'no'"),
+        (["--event-time", "no"], "event_time: the events have no column 'no'"),
+        (["--keep", "no"], "keep: the events have no column 'no'"),
+        (["--schema", "price"], "expected NAME:TYPE, got 'price'"),
+    ]:
+        assert message in place.fail("--once", *options)
+    assert sorted(place.folder.rglob("*")) == before  # nothing was begun
+
+    place.out = place.folder / "events"
+    assert "events exists and is not empty; name another folder" in place.fail("--once")
+    place.out = out
+    assert "Error parsing 'now' to interval" in place.fail("--every", "now")
+    # What fails in a micro-batch is mended, and the same command given again.
+    assert "there are no subscriptions yet" in place.fail("--once", changes="empty")
+    assert "1.txt is of no known format" in place.fail("--once", changes="text")
+    assert "the changes have no column 'id'" in place.fail("--once", changes="names")
+    place.run()
+    assert place.matches() == {0: [(1, "cheap")]}
+
+
+def test_bad_events_fail_on_demand_and_leave_no_matches(place):
+    place.put("events/a.jsonl", {"id": 1, "price": 5}, "no JSON\n")
+    message = place.fail("--once", "--on-bad", "fail")
+    assert "the row cannot be read: no JSON" in message
+    assert "\n" not in message
+    assert place.matches() == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "trigger"),
+    [([], None), (["--once"], "available now"), (["--every", "10 seconds"], "10 seconds")],
+)
+def test_the_pace(place, monkeypatch, options, trigger):
+    asked = {}
+
+    def start(_events, _changes, _out, **settings):
+        asked.update(settings)
+        return SimpleNamespace(awaitTermination=lambda: None, recentProgress=[])
+
+    monkeypatch.setattr(streaming, "match_stream", start)
+    place.put("events/a.jsonl", {"id": 1, "price": 5})
+    code, output = place.call("--checkpoint", "somewhere", *options)
+    assert (code, output.err) == (0, "")
+    assert (asked["trigger"], asked["checkpoint"]) == (trigger, "somewhere")
+
+
+def test_an_interrupted_process_ends_in_few_words_and_goes_on_later(place):
+    place.put("events/a.jsonl", {"id": 1, "price": 5})
+    command = [sys.executable, "-m", "tamis", "stream", "changes", "events", "--out", "out"]
+    with subprocess.Popen(
+        [*command, "--master", "local[1]"], cwd=place.folder, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        line = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        rest, errors = process.communicate()
+    assert LINE.fullmatch(line.rstrip("\n")).groups()[:2] == ("0", "1")
+    assert (rest, errors) == ("", "the same command goes on from here\ninterrupted\n")
+    assert process.returncode == 130
+    place.put("events/b.jsonl", {"id": 2, "price": 5})
+    place.run()
+    assert place.matches() == {0: [(1, "cheap")], 1: [(2, "cheap")]}
