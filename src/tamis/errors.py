@@ -169,9 +169,9 @@ def unknown_attribute(name: str, known: Iterable[str]) -> str:
     return f"unknown attribute {name!r}" + (f"; {hint}" if hint else "")
 
 
-def counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str, many: str | None = None) -> str:
     """``1 row``, ``2 rows``."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {many or noun + 's'}"
 
 
 def choose(what: str, value: str, choices: Iterable[str]) -> str:

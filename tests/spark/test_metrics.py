@@ -7,7 +7,8 @@ from tamis.spark.metrics import StreamMetrics, behind_of, metrics_of
 from tamis.spark.versions import Versions
 
 FACTS = {
-    "batch": 3, "version": 2, "events": 1000, "matches": 5000, "bad": 1, "newest": 90.0,
+    "batch": 3, "version": 2, "events": 1000, "matches": 5000, "bad": 1, "bad_subscriptions": 2,
+    "newest": 90.0,
     "seconds": 2.0, "at": 100.0,
 }  # fmt: skip
 
@@ -18,7 +19,7 @@ def test_rates_lag_and_what_is_behind():
     assert (found.behind, found.lag) == (200, 10.0)
     assert str(found) == (
         "batch 3: 1,000 events, 5,000 matches in 2.0 s (500 events/s, 2,500 matches/s), version 2, "
-        "1 bad, 200 behind, lag 10.0 s"
+        "1 bad event, 2 bad subscriptions, 200 behind, lag 10.0 s"
     )
 
 

@@ -75,7 +75,7 @@ class Place:
         return Counter((r.batch, r.event_id, r.subscription) for r in frame.collect())
 
     def letters(self):
-        return self.spark.read.parquet(str(self.root / "out/dead_letters")).collect()
+        return self.spark.read.json(str(self.root / "out/dead_letters")).collect()
 
     def commit(self, batch):
         return json.loads((self.root / f"checkpoint/tamis/commits/{batch:08}.json").read_text())

@@ -82,7 +82,6 @@ def run(options: argparse.Namespace) -> None:
     options.checkpoint = options.checkpoint or f"{options.out.rstrip('/')}-checkpoint"
     check_changes(options.changes)
     check_place(options.out)
-    check_progress(options.checkpoint, options.out)
     with spark_of(options, "stream") as spark:
 
         def follow() -> None:
@@ -103,19 +102,6 @@ def check_changes(changes: str) -> None:
         raise FileError(f"{changes} does not exist; CHANGES is a folder, or table:NAME")
     if not Path(changes).is_dir():
         raise FileError(f"{changes} is no folder; move the file to a folder of changes, name that")
-
-
-def check_progress(checkpoint: str, out: str) -> None:
-    """Refuse to go on without the matches of before: they would never be there again."""
-    from tamis.spark.sinks import OWNER
-    from tamis.spark.storage import Folder
-
-    done = Folder(f"{checkpoint.rstrip('/')}/commits")
-    if done.exists("") and done.names() and not Folder(out).exists(OWNER):
-        raise FileError(
-            f"{checkpoint} says that events were matched before, but {out} has no matches of them; "
-            "name the folder that has, or remove the checkpoint to begin anew"
-        )
 
 
 def _follow(spark: "SparkSession", options: argparse.Namespace, settings: dict[str, Any]) -> None:

@@ -279,9 +279,9 @@ def read_report(found: "pa.Table") -> tuple[Counts, list[Letter]]:
             ids += json.loads(text)
     if twice:
         raise SubscriptionError(
-            f"{counted(twice, 'row')} of the subscriptions repeat an id, such as "
-            f"{', '.join(map(repr, ids[:3]))}; make ids unique, or pass duplicates='last' to let "
-            "the last row of an id count"
+            f"ids of subscriptions come again in {counted(twice, 'row')}, such as "
+            f"{', '.join(map(repr, ids[:3]))}; make ids unique, or let the last row of an id count "
+            "(duplicates='last')"
         )
     counts, letters = read_counts(found)
     if not counts.rows:

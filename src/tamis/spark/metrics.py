@@ -14,6 +14,7 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
+from tamis.errors import counted
 from tamis.spark.versions import Versions
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class BatchMetrics(NamedTuple):
     events: int
     matches: int
     bad: int  # events that could not be used
+    bad_subscriptions: int  # changes that could not be used
     seconds: float
     events_per_second: float
     matches_per_second: float
@@ -36,11 +38,14 @@ class BatchMetrics(NamedTuple):
 
     def __str__(self) -> str:
         text = (
-            f"batch {self.batch}: {self.events:,} events, {self.matches:,} matches in "
-            f"{self.seconds:.1f} s ({self.events_per_second:,.0f} events/s, "
+            f"batch {self.batch}: {counted(self.events, 'event')}, "
+            f"{counted(self.matches, 'match', 'matches')} in {self.seconds:.1f} s "
+            f"({self.events_per_second:,.0f} events/s, "
             f"{self.matches_per_second:,.0f} matches/s), version {self.version}"
         )
-        text += f", {self.bad:,} bad" if self.bad else ""
+        text += f", {counted(self.bad, 'bad event')}" if self.bad else ""
+        bad = self.bad_subscriptions
+        text += f", {counted(bad, 'bad subscription')}" if bad else ""
         text += f", {self.behind:,} behind" if self.behind else ""
         return text + (f", lag {self.lag:.1f} s" if self.lag is not None else "")
 
@@ -95,7 +100,8 @@ def metrics_of(facts: dict[str, Any], sources: list[dict[str, Any]]) -> BatchMet
     newest = facts.get("newest")
     behind = [found for source in sources if (found := behind_of(source)) is not None]
     return BatchMetrics(
-        facts["batch"], facts["version"], facts["events"], facts["matches"], facts["bad"], seconds,
+        facts["batch"], facts["version"], facts["events"], facts["matches"], facts["bad"],
+        facts["bad_subscriptions"], seconds,
         facts["events"] / seconds, facts["matches"] / seconds, sum(behind) if behind else None,
         None if newest is None else max(0.0, facts["at"] - newest),
     )  # fmt: skip

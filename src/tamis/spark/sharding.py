@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SAMPLE = 10_000  # filters that the plan is made from
+MOST_SHARDS, FEWEST = 4096, 64  # however small the budget: so many shards, of so many filters
 LOOK = 20_000  # events that say which shards are met often
 EVENTS_PER_TASK = 5_000  # that are worth a task
 EVENT = 50  # filters that could be compared with an event in the time that it takes anyway
@@ -104,7 +105,9 @@ class Sharding:
     def _needed(self) -> int:
         """How many shards make those that an executor works on at once fit into the budget."""
         room = self._budget / at_once(self._spark, self._cores)
-        return max(2, -int(-ROOM * self._subscriptions.size.compiled // room))
+        size = self._subscriptions.size
+        most = max(2, min(MOST_SHARDS, size.rows // FEWEST))
+        return min(most, max(2, -int(-ROOM * size.compiled // room)))
 
     def _sample(self) -> list[Leaves]:
         from pyspark.sql import functions as f

@@ -149,18 +149,32 @@ class FileSink:
     out: str
     format: str = "parquet"
 
-    def claim(self, owner: str) -> None:
-        """Refuse a folder that another checkpoint has written to: its batches have our numbers."""
+    def check(self, owner: str | None, *, is_begun: bool) -> None:
+        """Refuse a folder in which matches would be missing, or mixed with others.
+
+        `owner` is the name of the checkpoint, None if it is new; `is_begun`, whether it has seen
+        events.
+        """
         folder = Folder(self.out)
+        if folder.is_file(""):
+            raise FileError(f"{self.out} exists and is no folder")
         if folder.exists(OWNER):
-            if json.loads(folder.read(OWNER)).get("checkpoint") != owner:
+            if owner is None or json.loads(folder.read(OWNER)).get("checkpoint") != owner:
                 raise FileError(
                     f"{self.out} has the matches of another checkpoint; name another folder, or "
                     "the checkpoint that belongs to it"
                 )
-            return
-        if folder.exists("") and folder.entries():
+        elif folder.exists("") and folder.entries():
             raise FileError(f"{self.out} exists and is not empty; name another folder")
+        elif is_begun:
+            raise FileError(
+                f"events were matched before with this checkpoint, but {self.out} has no matches "
+                "of them; name the folder that has, or remove the checkpoint to begin anew"
+            )
+
+    def claim(self, owner: str) -> None:
+        """Note whose folder it is: the batches of another checkpoint have the same numbers."""
+        folder = Folder(self.out)
         folder.make("")
         folder.write(OWNER, json.dumps({"checkpoint": owner}).encode())
 
@@ -176,14 +190,16 @@ class FileSink:
         """
         folder = Folder(f"{self.out}/{kind}")
         if not folder.is_local:
-            self._save(frame, f"{self.out}/{kind}/batch={batch}")
+            self._save(frame, kind, f"{self.out}/{kind}/batch={batch}")
             return Written(None, None)
         aside = folder.local.parent / ASIDE / f"{kind}-{batch}.{uuid.uuid4().hex}"
-        self._save(frame, f"file:{aside}")  # Hadoop takes the rest as it is, without escapes
+        self._save(frame, kind, f"file:{aside}")  # Hadoop takes the rest as it is, unescaped
         return Written(aside, folder.local / f"batch={batch}")
 
-    def _save(self, frame: "DataFrame", path: str) -> None:
-        frame.write.format(self.format).mode("overwrite").save(path)
+    def _save(self, frame: "DataFrame", kind: str, path: str) -> None:
+        # Letters are for people, and lists cannot be written as CSV.
+        chosen = "json" if kind == DEAD_LETTERS else self.format
+        frame.write.format(chosen).mode("overwrite").save(path)
 
 
 def letters_frame(spark: Any, letters: tuple[Letter, ...]) -> "DataFrame":

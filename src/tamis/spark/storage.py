@@ -15,7 +15,9 @@ class Folder:
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
         try:
-            if "://" in self.path:
+            if self.path.startswith("file:") and "://" not in self.path:  # as Hadoop writes it
+                self._system, self._root = fs.LocalFileSystem(), self.path.removeprefix("file:")
+            elif "://" in self.path:
                 self._system, self._root = fs.FileSystem.from_uri(self.path)
             else:
                 self._system, self._root = fs.LocalFileSystem(), str(Path(self.path).absolute())

@@ -23,6 +23,7 @@ from tamis.spark.failures import spark_errors
 from tamis.spark.frames import Events
 from tamis.spark.pinning import LiveRules, Pinned
 from tamis.spark.sinks import DEAD_LETTERS, MATCHES, Counted, FileSink, counting, letters_frame
+from tamis.spark.storage import Folder
 from tamis.spark.versions import Versions
 
 if TYPE_CHECKING:
@@ -78,11 +79,14 @@ def match_stream(  # noqa: PLR0913 - all but three by name
     Semantics(semantics, found.schema, defaults)  # refuses bad ones now
     meaning = Meaning(found.schema, semantics, defaults, found.skipped, profile)
     ours = f"{str(checkpoint).rstrip('/')}/tamis"
-    owner = Versions(ours).open()
+    log = changelog_of(subscriptions, version)
     sink = out if callable(out) else FileSink(_absolute(out), format)
     if isinstance(sink, FileSink):
-        sink.claim(owner)
-    rules = LiveRules(meaning, changelog_of(subscriptions, version), ours)
+        sink.check(Versions(ours).owner(), is_begun=has_begun(checkpoint))
+        sink.claim(Versions(ours).open())
+    else:
+        Versions(ours).open()
+    rules = LiveRules(meaning, log, ours)
     settings = Settings(event_id, output, tuple(keep), on_bad, event_time)
     writer = events.writeStream.foreachBatch(BatchOf(rules, sink, settings).run)
     writer = writer.option("checkpointLocation", str(checkpoint))
@@ -93,6 +97,12 @@ def match_stream(  # noqa: PLR0913 - all but three by name
     elif trigger is not None:
         writer = writer.trigger(processingTime=trigger)
     return writer.start()
+
+
+def has_begun(checkpoint: str | Path) -> bool:
+    """Whether a query with the checkpoint has seen events."""
+    folder = Folder(checkpoint)
+    return folder.exists("commits") and bool(folder.names("commits"))
 
 
 @dataclass(frozen=True)

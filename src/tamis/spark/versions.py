@@ -56,6 +56,10 @@ class Versions:
             self._write("id.json", {"id": uuid.uuid4().hex})
         return str(self._read("id.json")["id"])
 
+    def owner(self) -> str | None:
+        """The name, None if the folder is not made yet."""
+        return str(self._read("id.json")["id"]) if self._folder.exists("id.json") else None
+
     # --- versions
 
     def newest(self) -> int:

@@ -120,7 +120,8 @@ def refuse(faults: dict[int, str], part: Part, on_bad: str) -> None:
     """Fail for the first of some bad events, if bad ones are to fail."""
     if faults and on_bad == "fail":
         row, reason = min(faults.items())
-        raise EventError(f"event {shown(part.ids[row])!r}: {reason}")
+        found = shown(part.ids[row])
+        raise EventError(f"{'an event' if found is None else f'event {found!r}'}: {reason}")
 
 
 @dataclass(frozen=True)
