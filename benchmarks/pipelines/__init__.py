@@ -1,0 +1,1 @@
+"""What `pipeline.py` measures, in processes that each have a Spark session."""

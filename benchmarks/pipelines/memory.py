@@ -1,0 +1,105 @@
+"""The memory of Python workers that hold compiled subscriptions, as the kernel counts it.
+
+*RSS* is all that a worker has in memory. Pages that several processes share (libraries, what was
+loaded before the workers were forked, the file of subscriptions) count in full in each; in *PSS*
+they count in parts, so the PSS of all workers is what they take together.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from pipelines import material
+from pipelines.growth import rules_file
+from pipelines.remote import Session
+
+ROW = "task int, stage string, pid int, rss bigint, pss bigint, shared bigint, file bigint"
+
+
+def looking(name: str, events: str) -> Callable[[Iterable[pa.RecordBatch]], Iterator[Any]]:
+    """The function of `mapInArrow`; local, so that Spark sends it and need not find this file.
+
+    All tasks are at the same stage when they look: what they share, they share with each other.
+    """
+
+    def look(batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
+        import os
+        import pathlib
+
+        import pyarrow as pa
+        import pyarrow.dataset as ds
+        from pyspark import BarrierTaskContext
+
+        context = BarrierTaskContext.get()
+
+        def sizes(path: str) -> dict[str, int]:
+            """Sums of the lines ``Rss:  17 kB``, of the mappings of files with a name."""
+            found = {"Rss": 0, "Pss": 0, "Shared_Clean": 0, "Shared_Dirty": 0}
+            wanted = True
+            for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines():
+                key, _, rest = line.partition(":")
+                if " " in key:  # a mapping begins: addresses, rights, file
+                    wanted = path.endswith("rollup") or line.endswith(name)
+                elif key in found and wanted:
+                    found[key] += int(rest.split()[0]) * 1024
+            return found
+
+        def looked(stage: str) -> Any:
+            context.barrier()
+            whole, file = sizes("/proc/self/smaps_rollup"), sizes("/proc/self/smaps")
+            context.barrier()
+            shared = whole["Shared_Clean"] + whole["Shared_Dirty"]
+            numbers = {"pid": os.getpid(), "rss": whole["Rss"], "pss": whole["Pss"],
+                       "shared": shared, "file": file["Rss"]}  # fmt: skip
+            types = {"task": pa.int32(), "pid": pa.int32()}
+            row = {"task": context.partitionId(), "stage": stage, **numbers}
+            return pa.record_batch(
+                {key: pa.array([value], types.get(key)) for key, value in row.items()}
+            )
+
+        for _ in batches:
+            pass
+        yield looked("started")
+        from tamis.spark.frames import Layout
+        from tamis.spark.worker import Matching, Published
+
+        rules = Published(name)
+        rules()
+        yield looked("opened")
+        table = ds.dataset(events).to_table()
+        layout = Layout(tuple(table.column_names[1:]), (), has_corrupt=False)
+        for _ in Matching(rules, layout, "pairs", "keep")(table.to_batches()):
+            pass
+        del table
+        yield looked("matched")
+
+    return look
+
+
+def held(session: Session, spec: str, size: int, events: int) -> list[dict[str, Any]]:
+    """A row for each worker and stage: started, subscriptions opened, events matched."""
+    from tamis.spark.compiling import publish
+
+    spark, folder = session.spark, session.place.folder
+    path = rules_file(folder, spec, size)
+    files = material.event_files(folder, spec, events)
+    cores = session.place.cores
+    function = looking(publish(spark, path), str(files))
+    frame = spark.range(0, cores, 1, cores).mapInArrow(function, ROW, barrier=True)
+    return [row.asDict() for row in frame.collect()]
+
+
+def compiled(session: Session, spec: str, size: int) -> int:
+    """Compile subscriptions, unless that was done; the bytes of the file."""
+    from tamis.spark import MatchJob
+
+    spark, folder = session.spark, session.place.folder
+    path: Path = rules_file(folder, spec, size)
+    if not path.exists():
+        texts = material.frame(spark, material.subscription_files(folder, spec, size))
+        events = material.frame(spark, material.event_files(folder, spec, 64))
+        job = MatchJob(events, texts, mode="whole")
+        job.compiled.path.rename(path)  # type: ignore[union-attr]  # as a whole
+    return path.stat().st_size

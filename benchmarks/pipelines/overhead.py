@@ -1,0 +1,252 @@
+"""What Spark adds to the bare engine, and where it goes.
+
+The bare engine is `Matcher.load` of the same compiled file in this process, with a thread for each
+core of the session, and `match_batches` over a table that was read before, all answers taken. The
+whole is the job of `MatchJob`, from Parquet files to a sink that keeps nothing. Its parts:
+
+* *read*: the JVM reads the events, and keeps nothing.
+* *to Python*: what a `mapInArrow` that only counts rows takes longer than that.
+* *engine*: the bare engine.
+* *finishing*: what the workers' function takes longer than the engine, called without Spark: ids in
+  the place of numbers, values in the place of codes.
+* *back*: what a `mapInArrow` that gives as many matches, always the same, takes longer than one
+  that counts rows.
+* *sorting*: of lists, in the JVM.
+
+*one event* is the whole job for a single event: planning, and the start of tasks. A job of many
+events has it once, so the second ratio leaves it out.
+
+A worker computes while the JVM reads and writes, so parts may overlap; then the rest, which is the
+whole without its parts, is negative.
+"""
+
+import statistics
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from pipelines import material
+from pipelines.remote import Session
+from pipelines.timing import ROUNDS, run, seconds_of, spread
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from tamis import Matcher
+    from tamis.spark import MatchJob
+
+SAMPLE = 1 << 14  # events that tell how many make a round long enough
+SMALL = 1 << 16  # events of the first jobs
+SCHEMAS = {
+    "pairs": "event_id bigint, subscription bigint",
+    "lists": "event_id bigint, subscriptions array<bigint>",
+    "counts": "event_id bigint, count bigint",
+}
+
+Batches = Iterable[pa.RecordBatch]
+Mapping = Callable[[Batches], Iterator[pa.RecordBatch]]
+Times = dict[str, list[float]]
+
+
+# --- functions of mapInArrow; local ones, so that Spark sends them and need not find this file
+
+
+def counting_rows() -> Mapping:
+    """One row for a partition: how many rows came."""
+
+    def count(batches: Batches) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        yield pa.record_batch({"rows": [sum(batch.num_rows for batch in batches)]})
+
+    return count
+
+
+def giving_back(output: str, matches: float) -> Mapping:
+    """As many rows as a job with so many matches an event gives, in batches of the same size."""
+    constant = constant_batch(output, matches)
+    each = matches if output == "pairs" else 1.0
+
+    def give(batches: Batches) -> Iterator[pa.RecordBatch]:
+        owed = 0.0
+        for batch in batches:
+            owed += batch.num_rows * each
+            while owed >= constant.num_rows:
+                yield constant
+                owed -= constant.num_rows
+        yield constant.slice(0, int(owed))
+
+    return give
+
+
+def constant_batch(output: str, matches: float) -> pa.RecordBatch:
+    """A batch of matches, as large as those of the workers."""
+    from tamis.spark.worker import BYTES, PAIRS
+
+    if output != "lists":
+        numbers = np.arange(PAIRS)
+        name = "subscription" if output == "pairs" else "count"
+        return pa.record_batch({"event_id": numbers, name: numbers})
+    length = max(1, round(matches))
+    rows = max(1, min(PAIRS, BYTES // (8 * length)))
+    offsets = pa.array(np.arange(rows + 1) * length, pa.int32())
+    values = pa.array(np.tile(np.arange(length), rows))
+    lists = pa.ListArray.from_arrays(offsets, values)
+    return pa.record_batch({"event_id": np.arange(rows), "subscriptions": lists})
+
+
+# --- what is asked of a process
+
+
+def started(session: Session, spec: str, size: int) -> dict[str, Any]:
+    """The first jobs of a session and later ones: what is started and loaded in between."""
+    spark, folder = session.spark, session.place.folder
+    events = material.frame(spark, material.event_files(folder, spec, SMALL))
+    texts = material.frame(spark, material.subscription_files(folder, spec, size))
+    jobs: list[MatchJob] = []
+
+    def compile_() -> None:
+        from tamis.spark import MatchJob
+
+        jobs.append(MatchJob(events, texts, output="counts"))
+        _ = jobs[-1].compiled
+
+    works: dict[str, Callable[[], None]] = {
+        "read": lambda: run(events),
+        "worker": lambda: run(events.mapInArrow(counting_rows(), "rows bigint")),
+        "compile": compile_,
+        "match": lambda: run(jobs[0].matches),
+    }
+    times = {name: [seconds_of(work) for _ in range(ROUNDS)] for name, work in works.items()}
+    return {"session": session.seconds, "events": SMALL, "size": size, **times}
+
+
+def measured(
+    session: Session, spec: str, size: int, output: str, count: int | None, most: int, wanted: float
+) -> dict[str, Any]:  # fmt: skip
+    """The seconds of each round of all parts; `count` events, or as many as take long enough."""
+    from tamis import Matcher
+
+    job, path, compiling = compiled(session, spec, size, output)
+    cores = session.place.cores
+    bare = Matcher.load(path, options={"threads": cores})
+    alone = Matcher.load(path, options={"threads": 1})
+    sample = material.events(spec, min(SAMPLE, most)).drop_columns("id")
+    matches = answered(bare, sample, output)[1] / sample.num_rows
+    if count is None:
+        seconds = min(seconds_of(lambda: answered(bare, sample, output)) for _ in range(ROUNDS))
+        count = fit(sample.num_rows * wanted / seconds, most)
+    files = material.event_files(session.place.folder, spec, count)
+    table = ds.dataset(files).to_table()
+    works = _works(session, job, files, matches)
+    works["bare"] = lambda: answered(bare, table.drop_columns("id"), output)
+    for work in works.values():
+        work()
+    times: Times = {name: [] for name in works}
+    for _ in range(ROUNDS):  # in turn, so that a slower moment of the machine is one for all
+        for name, work in works.items():
+            times[name].append(seconds_of(work))
+    times["finishing"] = finishing(alone, table.slice(0, max(1, count // cores)), output)
+    return {
+        "events": count, "matches": matches, "compile": compiling, "bytes": path.stat().st_size,
+        "parts": parts_of(times, output), "spread": spread(times["whole"]),
+        "bare_spread": spread(times["bare"]), "times": times,
+    }  # fmt: skip
+
+
+def compiled(
+    session: Session, spec: str, size: int, output: str
+) -> "tuple[MatchJob, Path, list[float]]":
+    """A job for a few events, its file, and the seconds that two compilations took."""
+    from tamis.spark import MatchJob
+
+    spark, folder = session.spark, session.place.folder
+    texts = material.frame(spark, material.subscription_files(folder, spec, size))
+    few = material.frame(spark, material.event_files(folder, spec, 64))
+    jobs = [MatchJob(few, texts, output=output, mode="whole") for _ in range(2)]
+    times = [seconds_of(lambda job=job: job.compiled) for job in jobs]  # type: ignore[misc]  # bound now
+    found = jobs[0].compiled
+    path: Path = found.path  # type: ignore[union-attr]  # as a whole
+    return jobs[0], path, times
+
+
+def fit(events: float, most: int) -> int:
+    """At most `most`, in whole thousands."""
+    return min(most, max(1000, int(events) // 1000 * 1000))
+
+
+def answered(matcher: "Matcher", table: pa.Table, output: str) -> tuple[int, int]:
+    """Events and matches; all answers were taken."""
+    rows = matches = 0
+    for found in matcher.match_batches(table, output):
+        rows += found.num_rows
+        if output == "counts":
+            matches += int(np.asarray(found["count"]).sum())
+        elif output == "lists":
+            matches += sum(len(chunk.flatten()) for chunk in found["subscriptions"].chunks)
+        else:
+            matches += found.num_rows
+    return rows, matches
+
+
+def _works(
+    session: Session, job: "MatchJob", files: Path, matches: float
+) -> dict[str, Callable[[], object]]:
+    from pyspark.sql import functions as f
+
+    from tamis.spark.frames import Events
+
+    found = material.frame(session.spark, files)
+    events = Events(found, "id", None, ())
+    columns = events.project(events.schema)
+    given = columns.mapInArrow(giving_back(job.output, matches), SCHEMAS[job.output])
+    frames: dict[str, DataFrame] = {
+        "read": columns,
+        "in": columns.mapInArrow(counting_rows(), "rows bigint"),
+        "out": given,
+        "whole": job.matches_of(events),
+        "one": job.matches_of(Events(found.limit(1), "id", None, ())),
+    }
+    if job.output == "lists":
+        frames["sorted"] = given.withColumn("subscriptions", f.array_sort("subscriptions"))
+    return {name: partial(run, frame) for name, frame in frames.items()}
+
+
+def finishing(matcher: "Matcher", table: pa.Table, output: str) -> list[float]:
+    """What the workers' function takes longer than the engine, for the events of one core."""
+    from tamis.spark.frames import Layout
+    from tamis.spark.worker import EVENTS, Matching
+
+    names = tuple(table.column_names[1:])
+    function = Matching(lambda: matcher, Layout(names, (), has_corrupt=False), output, "keep")
+    batches = table.combine_chunks().to_batches(max_chunksize=EVENTS)
+
+    def all_of() -> int:
+        return sum(batch.num_rows for batch in function(batches))
+
+    def engine() -> None:
+        for batch in batches:
+            answered(matcher, pa.Table.from_batches([batch]).drop_columns("id"), output)
+
+    all_of()
+    return [seconds_of(all_of) - seconds_of(engine) for _ in range(ROUNDS)]
+
+
+def parts_of(times: Times, output: str) -> dict[str, float]:
+    """Medians of what each part takes, and the rest."""
+    medians = {name: statistics.median(each) for name, each in times.items()}
+    found = {
+        "read": medians["read"],
+        "to Python": medians["in"] - medians["read"],
+        "engine": medians["bare"],
+        "finishing": medians["finishing"],
+        "back": medians["out"] - medians["in"],
+        "sorting": medians["sorted"] - medians["out"] if output == "lists" else 0.0,
+    }
+    whole = medians["whole"]
+    return {**found, "rest": whole - sum(found.values()), "whole": whole, "one": medians["one"]}
