@@ -175,7 +175,11 @@ def test_what_is_no_bulk(what):
         matcher.subscribe_many(what)
 
 
-@pytest.mark.parametrize("nothing", [[], {}, iter([]), pa.table({"id": [], "filter": []})], ids=str)
+@pytest.mark.parametrize(
+    "nothing",
+    [[], {}, iter([]), pa.table({"id": [], "filter": []})],
+    ids=["list", "dict", "iterator", "table"],
+)
 def test_nothing(nothing):
     matcher, calls = Matcher(SMALL), []
     matcher.subscribe_many(nothing, calls.append)
