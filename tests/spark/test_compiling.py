@@ -8,7 +8,7 @@ import pytest
 from pyspark import cloudpickle
 
 from stocks import SMALL, stock_filters, stock_rows
-from tamis import Matcher, OptionError, SubscriptionError
+from tamis import Matcher, OptionError, Profile, Schema, SubscriptionError
 from tamis.spark import compiling
 from tamis.spark.compiling import (
     EXAMPLES,
@@ -239,3 +239,15 @@ def test_rows_are_spread_by_id_in_their_order(spark):
             homes.setdefault(row.id, set()).add(number)
     assert all(len(places) == 1 for places in homes.values())
     assert spread.dtypes == [("id", "bigint"), ("filter", "string"), ("row", "bigint")]
+
+
+def test_a_profile_is_read_by_the_driver_and_sent_to_the_workers(tmp_path):
+    path = tmp_path / "events.profile"
+    Profile.of(pa.table({"x": [1, 2, 2]})).save(path)
+    meaning = Meaning(Schema({"x": "int"}), profile=str(path))
+    path.unlink()
+    elsewhere = cloudpickle.loads(cloudpickle.dumps(meaning))
+    matcher = elsewhere.matcher()
+    matcher.subscribe("a", "x = 2")
+    assert elsewhere.profile.events == 3
+    assert matcher.match({"x": 2}) == ["a"]

@@ -18,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tamis.engines.resources import loaded
 from tamis.errors import BulkError, OptionError, SubscriptionError, choose, counted
 from tamis.matcher import Matcher
 from tamis.schema import Schema
@@ -49,6 +50,10 @@ class Meaning:
     defaults: Mapping[str, Any] | None = None
     skipped: Mapping[str, str] | None = None  # columns that no filter can use, and their types
     profile: Any = None
+
+    def __post_init__(self) -> None:
+        # Workers elsewhere have no such file: they get what is in it.
+        object.__setattr__(self, "profile", loaded(self.profile))
 
     def matcher(self) -> Matcher:
         """A matcher without subscriptions."""

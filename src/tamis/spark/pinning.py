@@ -142,7 +142,7 @@ class LiveRules:
         parts = write_parts(found, folder)
         if number == 1 and not parts:
             raise SubscriptionError(f"no subscription can be used: {listing(letters, counts.bad)}")
-        path = join(parts, folder) if parts else None
+        path = join(parts, folder, self.meaning.profile) if parts else None
         if number > 1:
             path = self._on_top(versions, number - 1, path, removed, folder)
         if path is None:
@@ -157,7 +157,8 @@ class LiveRules:
         base_number, changes = versions.since_base(number)
         before = folder / "before.tamis"
         versions.fetch_rules(base_number, before)
-        matcher = Matcher.load(before)
+        profile = self.meaning.profile
+        matcher = Matcher.load(before, options=None if profile is None else {"profile": profile})
         goes = [subscription for subscription, text in changes.items() if text is None]
         for subscription in (*goes, *removed):
             if subscription in matcher:
