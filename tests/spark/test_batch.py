@@ -314,7 +314,7 @@ def test_the_last_row_of_an_id_counts(spark):
     assert "replaced by later rows of the same id: 4" in last.explain()
     ordered = match(frame, subscriptions.coalesce(1), order="at `x")
     assert pairs_of(ordered) == {(2, "a"), (5, "b"), (7, "c")}
-    with pytest.raises(SubscriptionError, match="4 rows of the subscriptions repeat an id, such"):
+    with pytest.raises(SubscriptionError, match="subscriptions come again in 4 rows, such"):
         match(frame, subscriptions, duplicates="error")
 
 

@@ -132,7 +132,7 @@ def test_nothing_to_compile_is_an_error():
 def test_repeated_ids_are_an_error_if_they_shall_be(monkeypatch):
     monkeypatch.setattr(compiling, "FILTERS_AT_ONCE", 2)
     parts = [("a", "i > 0"), ("b", "i > 0"), ("a", "i > 1"), (None, "b"), (None, "b"), ("a", "no")]
-    with pytest.raises(SubscriptionError, match="2 rows of the subscriptions repeat an id") as seen:
+    with pytest.raises(SubscriptionError, match="subscriptions come again in 2 rows") as seen:
         read_report(said(parts, [("c", "b"), ("d", "bad")], duplicates="error"))
     assert "such as 'a', 'a'; make ids unique" in str(seen.value)
     counts, _ = read_report(said([("a", "b"), (None, "b"), (None, "b")], duplicates="error"))

@@ -149,7 +149,7 @@ def test_what_fails_without_shards_fails_with_them(tables, caplog):
     events, subscriptions = tables
     caplog.set_level(logging.CRITICAL, logger="tamis")
     for settings, said in (
-        ({"duplicates": "error"}, "21 rows of the subscriptions repeat an id"),
+        ({"duplicates": "error"}, "ids of subscriptions come again in 21 rows"),
         ({"on_bad": "fail"}, "subscriptions: 5 rows cannot be used"),
     ):
         for mode in ("whole", "sharded"):
