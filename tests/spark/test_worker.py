@@ -179,7 +179,7 @@ def test_bad_events_are_counted_with_a_tag(output, kind):
     ("rows", "said"),
     [
         ([0, 1], "event 'q': attribute side: 'bye' (str) lies outside the domain"),
-        ([2, 1], "event None: the event has no id"),
+        ([2, 1], "an event: the event has no id"),
         ([3], "event 's': column side holds invalid UTF-8"),
     ],
 )
