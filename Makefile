@@ -45,6 +45,8 @@ bench: $(READY) ## measure what docs/performance.md reports
 	$(BIN)/python benchmarks/restriction.py
 	$(BIN)/python benchmarks/field.py --suite full --json results.jsonl
 	$(BIN)/python benchmarks/plot.py results.jsonl
+	$(BIN)/python benchmarks/pipeline.py --json pipeline.jsonl
+	$(BIN)/python benchmarks/growth_plot.py pipeline.jsonl
 
 lock: $(READY) ## resolve the newest versions into requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --all-extras --group dev \
