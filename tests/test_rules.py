@@ -5,7 +5,6 @@
 
 import contextlib
 import json
-import math
 import os
 import subprocess
 import sys
@@ -17,15 +16,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    rule,
     run_state_machine_as_test,
 )
 
+from keeping import (
+    DEFAULTS,
+    TEXTS,
+    WIDE,
+    kept,
+    life_of,
+    semantics_of,
+    stock_table,
+    view,
+    wide_events,
+)
 from offers import event_of
-from stocks import SMALL, stock_filters, stock_rows
+from stocks import SMALL, stock_filters
 from strategies import SCHEMA, delicate_rows, filters, rows
 from tamis import (
     CapacityError,
@@ -34,93 +40,9 @@ from tamis import (
     Matcher,
     OptionError,
     SubscriptionError,
-    parse,
 )
-from tamis.engines import ENGINES, auto
+from tamis.engines import ENGINES
 from tamis.semantics import NAMES
-
-WIDE = {
-    "i": "int", "x": "double", "s": "string", "b": "bool", "at": "timestamp",
-    "level": "int(-2, 3)", "side": "enum('sell', 'é', 'it''s', '')", "r.k": "int",
-    "r.q.name": "string", "`odd ``name``.`": "double", "größe": "double",
-}  # fmt: skip
-DEFAULTS = {
-    "i": 7, "x": math.nan, "s": "日本\n😀", "b": True, "at": "2024-02-29T12:00:00.000001",
-    "level": -2, "side": "é", "r.k": None, "r.q.name": "", "`odd ``name``.`": -math.inf,
-    "größe": -0.0,
-}  # fmt: skip
-TEXTS = [
-    "i > 3", "i = 3 AND x < 2.5", "x >= 0.1 AND x < 10", "s = 'a'", "s < 'é'", "s <> '日本'",
-    "b", "NOT b", "b IS NULL", "at >= TIMESTAMP '2024-01-01'", "level = 3", "level < 0",
-    "side = 'é'", "side = 'it''s' OR side = ''", "side <> 'sell'", "r.k > 1",
-    "r.q.name = 'ß' AND r.k IS NOT NULL", "`odd ``name``.` > 1", "größe < 100D",
-    "i IN (1, 2, 3)", "NOT i IN (1, 2, 3)", "s IN ('a', 'b', 'é')", "s NOT IN ('a', '😀')",
-    "x IN (0.5D, 2.5D) AND i > 0", "side IN ('é', '')", "level NOT IN (0, 1)",
-    "s LIKE 'a%'", "NOT s LIKE '%é%'", "s LIKE '_b%' OR s RLIKE '^a+$'", "s RLIKE '[0-9]'",
-    "x > i", "lower(s) = 'abc'", "upper(r.q.name) = s", "i + 1 > r.k", "length(s) = 2 AND x > 0",
-    "abs(i) = 3", "contains(s, 'b') AND startswith(s, 'a')", "s IS NULL OR x IS NULL",
-    "(i = 1 OR i = 2) AND (x > 1 OR s = 'a') AND NOT (b AND i > 2)",
-    "TRUE", "FALSE", "i = i", "NULL", "1 = 1", "i > 3 AND i < 2", "x = x OR TRUE",
-]  # fmt: skip
-
-
-def semantics_of(name):
-    return {"semantics": name, "defaults": DEFAULTS if name == "default" else None}
-
-
-def wide_events(complete):
-    pools = {
-        "i": [3, 1, -3, None], "x": [0.1, 2.5, math.nan, math.inf, None],
-        "s": ["a", "ab", "abc", "ABC", "é", "日本", "a1", None], "b": [True, False, None],
-        "at": [0, 1_704_067_200_000_000, None], "level": [3, -2, 0, None],
-        "side": ["é", "it's", "", "sell", None], "k": [0, 5, None], "name": ["ß", "a", None],
-        "odd `name`.": [2.0, -math.inf, None], "größe": [-0.0, 1e300, None],
-    }  # fmt: skip
-    kinds = {"at": pa.timestamp("us", "UTC")}
-    size = 40
-    columns = {
-        name: pa.array([pool[row % (len(pool) - complete)] for row in range(size)], kinds.get(name))
-        for name, pool in pools.items()
-    }
-    name, k = columns.pop("name"), columns.pop("k")
-    inner = pa.StructArray.from_arrays([name], ["name"])
-    return pa.table(columns | {"r": pa.StructArray.from_arrays([k, inner], ["k", "q"])})
-
-
-def view(matcher, table):
-    """All that a user can see of a matcher, but for what engine is at work."""
-    events = table.to_pylist()
-    names = list(matcher)
-    return {
-        "len": len(matcher),
-        "ids": names,
-        "filters": [matcher.get(name) for name in names],
-        "texts": [str(matcher.get(name)) for name in names],
-        "contains": [name in matcher for name in [*names, "stranger", 10**9]],
-        "settings": (matcher.schema, matcher.semantics, repr(matcher.meaning.defaults)),
-        "unknown": matcher.reader.refuse_unknown,
-        "match": [matcher.match(event) for event in events[:12]],
-        "batch": [
-            matcher.match_batch(events, output).to_pydict() for output in ("lists", "counts")
-        ],
-        "table": [
-            matcher.match_batch(table, output).to_pydict()
-            for output in ("pairs", "lists", "counts")
-        ],
-        "why": [str(matcher.why(name, events[2])) for name in names[:5] + names[-15:]],
-    }
-
-
-def kept(matcher, path, table, **load):
-    """What comes back from a file, after all has been compared."""
-    before = view(matcher, table)
-    matcher.save(path)
-    assert view(matcher, table) == before
-    loaded = Matcher.load(path, **load)
-    after = view(loaded, table)
-    for part, seen in before.items():
-        assert after[part] == seen, part
-    return loaded
 
 
 @pytest.fixture
@@ -193,11 +115,6 @@ def test_ids_of_both_kinds(path, ids, many):
     assert [type(name) for name in loaded] == [type(ids[0])] * len(matcher)
     with pytest.raises(SubscriptionError, match="the ids of this matcher are"):
         loaded.subscribe(5 if type(ids[0]) is str else "5", "TRUE")
-
-
-def stock_table(size, seed=3):
-    return pa.Table.from_pylist([dict(zip(SMALL, row, strict=True)) for row in
-                                 stock_rows(seed, size)])  # fmt: skip
 
 
 @pytest.mark.parametrize("engine", ["auto", "sliced"])
@@ -327,62 +244,6 @@ def test_a_loaded_matcher_goes_on(path):
                                 enumerate(stock_filters(turn, 80), 100)})  # fmt: skip
         assert view(loaded, table) == view(matcher, table)
         matcher = loaded
-
-
-def life_of(folder, uncompiled):
-    class Life(RuleBasedStateMachine):
-        """A matcher beside a dict, which is saved and loaded now and then."""
-
-        @initialize()
-        def begin(self):
-            self.patch = pytest.MonkeyPatch()
-            self.patch.setattr(auto, "MOST_UNCOMPILED", uncompiled)
-            self.patch.setattr(auto, "MOST_LIVE", 3)
-            self.patch.setattr("tamis.matcher.FEWEST_AT_ONCE", 3)
-            self.patch.setattr("tamis.subscriptions.SMALL", 2)
-            self.matcher, self.model = Matcher(SMALL), {}
-
-        def teardown(self):
-            if hasattr(self, "patch"):
-                self.patch.undo()
-
-        @rule(name=st.integers(0, 9), text=st.sampled_from(LIFE))
-        def subscribe(self, name, text):
-            self.matcher.subscribe(name, text)
-            self.model[name] = text
-
-        @rule(pairs=st.lists(st.tuples(st.integers(0, 9), st.sampled_from(LIFE)), max_size=6))
-        def subscribe_many(self, pairs):
-            self.matcher.subscribe_many(pairs)
-            self.model.update(pairs)
-
-        @rule(name=st.integers(0, 9))
-        def unsubscribe(self, name):
-            if self.model.pop(name, None) is not None:
-                self.matcher.unsubscribe(name)
-
-        @rule()
-        def reload(self):
-            self.matcher.save(folder / "life.tamis")
-            self.matcher = Matcher.load(folder / "life.tamis")
-
-        @rule(row=st.sampled_from(stock_rows(9, 30)))
-        def match(self, row):
-            expected = [n for n, text in self.model.items() if CONDITIONS[text](row)]
-            assert self.matcher.match(dict(zip(SMALL, row, strict=True))) == expected
-
-        @invariant()
-        def holds_what_the_model_holds(self):
-            if hasattr(self, "model"):
-                assert [(n, str(self.matcher.get(n))) for n in self.matcher] == [
-                    (n, str(parse(text, SMALL))) for n, text in self.model.items()
-                ]
-
-    return Life
-
-
-LIFE = [*stock_filters(8, 30), "TRUE", "FALSE"]
-CONDITIONS = {text: Matcher(SMALL, "naive").meaning.condition(parse(text, SMALL)) for text in LIFE}
 
 
 @pytest.mark.parametrize("uncompiled", [0, 10**9])
@@ -553,149 +414,3 @@ def test_processes_share_the_pages_of_a_file(path):
     assert size["Shared_Clean:"] > 0.9 * size["Rss:"]
     assert size["Rss:"] * 1024 > 0.4 * path.stat().st_size
     assert mine.match({"i": -1}) == []
-
-
-# --- absorbing
-
-
-def saved(path, texts, **options):
-    """A file of some subscriptions."""
-    matcher = Matcher(SMALL, **options)
-    matcher.subscribe_many(texts)
-    matcher.save(path)
-    return path
-
-
-@pytest.mark.parametrize("engine", ["auto", "sliced"])
-@pytest.mark.parametrize("sizes", [(3, 4), (100, 1, 300), (0, 70, 0, 70), (80, 2)])
-def test_absorbing_files_is_like_subscribing_to_all(path, engine, sizes):
-    texts = {f"s{n}": text for n, text in enumerate([*stock_filters(1, sum(sizes) - 1), "TRUE"])}
-    whole, joined, table = Matcher(SMALL, engine), Matcher(SMALL, engine), stock_table(40)
-    whole.subscribe_many(texts)
-    names, first = list(texts), 0
-    for number, size in enumerate(sizes):
-        some = {name: texts[name] for name in names[first : first + size]}
-        first += size
-        if number == 0:
-            joined.subscribe_many(some)
-        else:
-            joined.absorb(saved(path, some))
-    for one in (joined, kept(joined, path, table)):
-        assert view(one, table) == view(whole, table)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_absorbing_with_every_semantics(path, name):
-    options = semantics_of(name)
-    if name == "default":
-        options["defaults"] = DEFAULTS | {"x": 2.5}
-    matchers = [Matcher(WIDE, **options) for _ in range(3)]
-    whole, one, other = matchers
-    for number, text in enumerate(TEXTS):
-        whole.subscribe(number, text)
-        (one if number < 20 else other).subscribe(number, text)
-    other.save(path)
-    one.absorb(path)
-    table = wide_events(complete=name == "total")
-    assert view(one, table) == view(whole, table)
-    kept(one, path, table)
-
-
-def test_absorbing_replaces_ids_which_come_last_then(path):
-    matcher, table = Matcher(SMALL), stock_table(40)
-    matcher.subscribe_many({n: f"i > {n % 9}" for n in range(100)})
-    matcher.subscribe(200, "x > 0")  # one by one
-    changed = {n: f"s LIKE 'T{n % 4}%' AND i < {n % 7}" for n in (50, 3, 200, 300)}
-    matcher.absorb(saved(path, changed))
-    model = {n: f"i > {n % 9}" for n in range(100) if n not in changed} | changed
-    expected = Matcher(SMALL)
-    expected.subscribe_many(model)
-    assert view(matcher, table) == view(expected, table)
-    assert len(matcher) == 102
-    for one in (matcher, expected):  # and it goes on
-        one.unsubscribe(300)
-        one.unsubscribe(0)
-        one.subscribe(50, "b")
-        one.subscribe(0, "TRUE")
-        one.subscribe_many(dict.fromkeys(range(40, 140), "x < 1"))
-    assert view(kept(matcher, path, table), table) == view(expected, table)
-
-
-def test_absorbing_what_one_has_saved(path):
-    matcher, table = Matcher(SMALL), stock_table(20)
-    matcher.subscribe_many({f"s{n}": text for n, text in enumerate(stock_filters(4, 150))})
-    matcher.save(path)
-    before = view(matcher, table)
-    matcher.absorb(path)
-    matcher.absorb(path)
-    assert view(matcher, table) == before
-    path.unlink()
-    assert view(matcher, table) == before
-
-
-def test_absorbing_nothing(path):
-    matcher, table = Matcher(SMALL), stock_table(20)
-    matcher.absorb(saved(path, {}))
-    assert view(matcher, table) == view(Matcher(SMALL), table)
-    matcher.absorb(saved(path, {"a": "i > 0", "b": "FALSE"}))
-    matcher.unsubscribe("a")
-    matcher.unsubscribe("b")
-    matcher.absorb(saved(path, {5: "i > 1"}))  # no id is left, so of any kind
-    assert matcher.match({"i": 2}) == [5]
-
-
-def test_what_cannot_be_absorbed_changes_nothing(path):
-    matcher, table = Matcher(SMALL), stock_table(20)
-    matcher.subscribe_many({n: f"i > {n % 9}" for n in range(70)})
-    matcher.subscribe(70, "s LIKE 'T1%'")
-    before = view(matcher, table)
-
-    def refuses(error, said):
-        with pytest.raises(error, match=said):
-            matcher.absorb(path)
-        assert view(matcher, table) == before
-
-    refuses(FileError, "rules.tamis")  # there is none
-    other = "another schema, semantics or defaults"
-    saved(path, {"a": "i > 0"})
-    refuses(SubscriptionError, "the ids of this matcher are integers, and 'a' is not")
-    for options in (
-        {"semantics": "strict"},
-        {"semantics": "default", "defaults": dict.fromkeys(SMALL)},
-    ):
-        saved(path, {5: "i > 0"}, **options)
-        refuses(OptionError, other)
-    foreign = Matcher({"i": "int"})
-    foreign.subscribe(5, "i > 0")
-    foreign.save(path)
-    refuses(OptionError, other)
-    saved(path, {n: f"i > {n}" for n in range(100)})
-    whole = path.read_bytes()
-    for place in (whole.index(b"i > 50i > 51") + 2, len(whole) // 2):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
-        refuses(FileError, "damaged")
-    path.write_bytes(whole)
-    matcher.absorb(path)
-    assert len(matcher) == 100
-
-
-@pytest.mark.parametrize("engine", [name for name in ENGINES if name not in {"auto", "sliced"}])
-def test_engines_that_absorb_nothing(path, engine):
-    matcher = Matcher(SMALL, engine)
-    matcher.subscribe("a", "i > 0")
-    with pytest.raises(OptionError, match=f"auto or sliced have a file, not those with {engine}"):
-        matcher.absorb(saved(path, {"b": "i > 1"}))
-    assert matcher.match({"i": 5}) == ["a"]
-
-
-@pytest.mark.parametrize("uncompiled", [0, 10**9])
-def test_a_long_life_with_files_of_others(tmp_path, uncompiled):
-    class Absorbing(life_of(tmp_path, uncompiled)):
-        @rule(pairs=st.lists(st.tuples(st.integers(0, 9), st.sampled_from(LIFE)), max_size=6))
-        def absorb(self, pairs):
-            self.matcher.absorb(saved(tmp_path / "other.tamis", pairs))
-            for name, text in dict(pairs).items():
-                self.model.pop(name, None)
-                self.model[name] = text
-
-    run_state_machine_as_test(Absorbing, settings=settings(max_examples=8, stateful_step_count=25))

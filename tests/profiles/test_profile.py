@@ -23,7 +23,7 @@ EVERYTHING = pa.table(
         "x": [NAN, -0.0, 0.0, float("-inf"), float("inf")],
         "s": ["", "é", "𝄞" * 400, None, ""],
         "b": [True, False, None, True, True],
-        "t": pa.array([datetime(1, 1, 1), None, None, datetime(9999, 12, 31), None]),  # noqa: DTZ001
+        "t": pa.array([datetime(1, 1, 1), None, None, datetime(9999, 12, 31), None]),  # noqa: DTZ001 - Arrow has such times, too
         "none": pa.nulls(5, pa.string()),
         "untyped": [[1]] * 5,
         "r": [{"a": 1, "b.c": "x"}, {"a": None, "b.c": "y"}, None, {"a": 2, "b.c": None}, None],

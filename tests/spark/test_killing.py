@@ -76,8 +76,8 @@ def kill(process: subprocess.Popen[str], root: Path, chance: random.Random) -> b
     commits = root / "checkpoint/tamis/commits"
     wanted = len(list(commits.glob("*.json"))) + chance.randrange(4)
     while process.poll() is None and len(list(commits.glob("*.json"))) < wanted:
-        time.sleep(0.02)
-    time.sleep(chance.uniform(0, 2))
+        time.sleep(0.02)  # to look again, not to be in time
+    time.sleep(chance.uniform(0, 2))  # any moment is the right one
     if process.poll() is not None:
         return False
     if chance.random() < 0.3:
