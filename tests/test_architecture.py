@@ -13,15 +13,15 @@ SOURCE = Path(tamis.__file__).parent
 
 # A package may import from itself and from those before it.
 LAYERS = (
-    "ground", "language", "kernels", "predicates", "diagrams", "engines", "matcher", "workloads",
-    "spark", "cli",
+    "ground", "language", "kernels", "predicates", "diagrams", "engines", "relations", "matcher",
+    "workloads", "routing", "spark", "cli",
 )  # fmt: skip
 # Modules at the top of the package, by the layer they belong to; the others are ground.
 PLACES = {
     "events": "language", "semantics": "language", "files": "language", "guessing": "language",
     "columns": "ground", "explanation": "language", "matcher": "matcher",
     "subscriptions": "language", "bulk": "language", "rules": "matcher", "streams": "ground",
-    "plan": "matcher", "faults": "language",
+    "plan": "matcher", "faults": "language", "compaction": "matcher", "restoration": "matcher",
     "profiles": "predicates", "__init__": "matcher", "__main__": "cli",
 }  # fmt: skip
 HEAVY = {"numba", "pyspark", "duckdb", "pyarrow", "pandas", "polars", "numpy", "re2", "tqdm"}
@@ -79,8 +79,9 @@ def test_the_public_names():
     assert set(tamis.__all__) == {
         "BulkError", "CapacityError", "EventError", "Explanation", "Expression",
         "ExpressionError", "FileError", "LimitError", "Matcher", "MissingDependency",
-        "OptionError", "ParseError", "Profile", "Schema", "SchemaError", "SubscriptionError",
-        "TamisError", "TypeMismatch", "__version__", "parse",
+        "OptionError", "ParseError", "Profile", "RoutingError", "Schema", "SchemaError",
+        "SubscriptionError", "TamisError", "TypeMismatch", "__version__", "covers", "merge",
+        "parse",
     }  # fmt: skip
     assert all(hasattr(tamis, name) for name in tamis.__all__)
 

@@ -26,6 +26,7 @@ def blocks(page, kind):
 
 PYTHON = [
     "README.md", "docs/language.md", "docs/engines.md", "docs/spark.md", "docs/profile.md",
+    "docs/routing.md",
 ]  # fmt: skip
 
 
@@ -52,18 +53,11 @@ def test_python_blocks_run_and_say_what_they_promise(page, capsys):
 
 
 def statements(body):
-    lines, gathered = [], ""
-    for line in body.splitlines():
-        gathered += line + "\n"
-        try:
-            compile(gathered, "block", "exec")
-        except SyntaxError:
-            continue
-        if gathered.strip():
-            lines.append(gathered.rstrip())
-        gathered = ""
-    assert not gathered.strip(), f"not Python: {gathered}"
-    return lines
+    """The statements of a block, each with the remark behind it."""
+    lines = body.splitlines()
+    for node in ast.parse(body).body:
+        first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+        yield "\n".join(lines[first - 1 : node.end_lineno])
 
 
 def test_the_error_that_the_readme_shows():

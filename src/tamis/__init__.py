@@ -4,6 +4,7 @@ A subscription is what one would write after WHERE. For every event, tamis finds
 that it satisfies.
 """
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import (
@@ -16,6 +17,7 @@ from tamis.errors import (
     MissingDependency,
     OptionError,
     ParseError,
+    RoutingError,
     SchemaError,
     SubscriptionError,
     TamisError,
@@ -28,6 +30,8 @@ from tamis.schema import Schema
 
 if TYPE_CHECKING:
     from tamis.profiles import Profile
+    from tamis.relations.covering import covers
+    from tamis.relations.merging import merge
 
 __version__ = "0.1.0.dev0"
 
@@ -45,20 +49,29 @@ __all__ = [
     "OptionError",
     "ParseError",
     "Profile",
+    "RoutingError",
     "Schema",
     "SchemaError",
     "SubscriptionError",
     "TamisError",
     "TypeMismatch",
     "__version__",
+    "covers",
+    "merge",
     "parse",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """A profile is imported when it is asked for: it needs Arrow, which is heavy."""
-    if name != "Profile":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from tamis.profiles import Profile
+# Imported when they are asked for: they need Arrow or much code, which is heavy.
+_HOMES = {
+    "Profile": "tamis.profiles",
+    "covers": "tamis.relations.covering",
+    "merge": "tamis.relations.merging",
+}
 
-    return Profile
+
+def __getattr__(name: str) -> Any:
+    """What is imported when it is asked for."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)

@@ -13,6 +13,7 @@
     ├── SubscriptionError      an id that is unknown or cannot be an id
     │   └── BulkError          several rows of one `subscribe_many`
     ├── CapacityError          an engine that cannot hold any more
+    ├── RoutingError           a message that a broker cannot take, a network that cannot be
     ├── FileError              a file that cannot be read or written
     └── MissingDependency      an extra that is not installed
 """
@@ -42,6 +43,10 @@ class MissingDependency(TamisError):
 
 class CapacityError(TamisError):
     """An engine that cannot hold any more."""
+
+
+class RoutingError(TamisError):
+    """A message that a broker cannot take, or a network that cannot be."""
 
 
 class FileError(TamisError):

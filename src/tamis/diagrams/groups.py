@@ -71,6 +71,11 @@ class Groups:
             del self._by_children[int(outputs.low[group]), int(outputs.high[group])]
             self._pool.give_back(group)
 
+    @property
+    def arrays(self) -> tuple[int, Outputs]:
+        """One more than the largest group, and the arrays, for kernels that read them."""
+        return self._pool.size, self._outputs
+
     def outputs(self) -> list[list[int]]:
         """The slots of each group."""
         found = []

@@ -7,19 +7,30 @@ one representative, which alone has dependencies.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from tamis.language.ast import Node
 from tamis.names import Path
-from tamis.predicates.implication import attribute_of, facts
+from tamis.predicates.implication import Facts, attribute_of, facts
 from tamis.schema import Domain, Schema
 
 
 class Dependencies:
-    """The minimal dependencies between predicates of one schema."""
+    """The minimal dependencies between predicates of one schema.
 
-    def __init__(self, schema: Schema) -> None:
+    `subject` is the attribute of a predicate and `known` what holds between two of one attribute,
+    for tables of other formulas than single predicates.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        subject: Callable[[Node], Path | None] = attribute_of,
+        known: Callable[[Node, Node, Domain | None], Facts] = facts,
+    ) -> None:
         self._schema = schema
+        self._subject = subject
+        self._known = known
         self._weaker: dict[Node, set[Node]] = {}  # what a representative implies, minimal
         self._stronger: dict[Node, set[Node]] = {}  # the same, seen from the other side
         self._equal: dict[Node, list[Node]] = {}  # representative -> its class, itself first
@@ -47,7 +58,7 @@ class Dependencies:
 
     def add(self, predicate: Node) -> None:
         """Take in a predicate that is not there; one without a single attribute depends on none."""
-        path = attribute_of(predicate)
+        path = self._subject(predicate)
         attribute = None if path is None else self._schema.find(path)
         domain = attribute.domain if attribute else None
         above = self._closest(predicate, upward=True, path=path, domain=domain)
@@ -88,7 +99,7 @@ class Dependencies:
             self._cut(predicate, v)
         for u in below:
             self._cut(u, predicate)
-        path = attribute_of(predicate)
+        path = self._subject(predicate)
         if path is not None:
             self._weakest[path].discard(predicate)
             self._strongest[path].discard(predicate)
@@ -144,7 +155,7 @@ class Dependencies:
             if one in seen:
                 continue
             seen.add(one)
-            known = facts(new, one, domain)
+            known = self._known(new, one, domain)
             if known.implies if upward else known.implied:
                 found.add(one)
                 waiting.extend(edges[one])
@@ -153,7 +164,7 @@ class Dependencies:
     def _join(self, u: Node, v: Node) -> None:
         self._weaker[u].add(v)
         self._stronger[v].add(u)
-        path = attribute_of(u)
+        path = self._subject(u)
         if path is not None:
             self._weakest[path].discard(u)
             self._strongest[path].discard(v)
@@ -161,7 +172,7 @@ class Dependencies:
     def _cut(self, u: Node, v: Node) -> None:
         self._weaker[u].remove(v)
         self._stronger[v].remove(u)
-        path = attribute_of(u)
+        path = self._subject(u)
         if path is not None:
             if not self._weaker[u]:
                 self._weakest[path].add(u)
@@ -178,7 +189,7 @@ class Dependencies:
             for other in edges[new]:
                 mirror[other].remove(old)
                 mirror[other].add(new)
-        path = attribute_of(old)
+        path = self._subject(old)
         if path is not None:
             for ends in (self._weakest[path], self._strongest[path]):
                 if old in ends:

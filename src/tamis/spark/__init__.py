@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tamis.spark.batch import MatchJob, match
+    from tamis.spark.compaction import CompactJob, compact
     from tamis.spark.metrics import StreamMetrics
     from tamis.spark.profiling import profile
     from tamis.spark.session import spark_session
@@ -11,8 +12,10 @@ if TYPE_CHECKING:
     from tamis.spark.streaming import match_stream
 
 __all__ = [
+    "CompactJob",
     "MatchJob",
     "StreamMetrics",
+    "compact",
     "match",
     "match_stream",
     "profile",
@@ -21,8 +24,10 @@ __all__ = [
 ]
 
 _HOMES = {
+    "CompactJob": "compaction",
     "MatchJob": "batch",
     "StreamMetrics": "metrics",
+    "compact": "compaction",
     "match": "batch",
     "match_stream": "streaming",
     "profile": "profiling",

@@ -1,0 +1,1 @@
+"""What `routing.py` measures: tables of subscriptions, and brokers that hold them."""

@@ -1,0 +1,70 @@
+"""What covering and merging leave of a table."""
+
+import time
+from typing import Any, NamedTuple
+
+from routings.material import Table
+from tamis.language.expression import Expression
+from tamis.relations.mergers import Merger, Plan, find_mergers
+from tamis.semantics import Semantics
+
+MOST_ROUNDS = 8  # of merging what was merged before
+
+
+class Reduced(NamedTuple):
+    """The entries of a routing table."""
+
+    entries: list[tuple[Any, Expression]]  # keys: numbers of subscriptions, or mergers
+    hidden: list[list[int]]  # for each entry that is a merger, the roots that it stands for
+    seconds: float
+
+    @property
+    def size(self) -> int:
+        return len(self.entries)
+
+    @property
+    def mergers(self) -> int:
+        return len(self.hidden)
+
+
+def covering(table: Table) -> Reduced:
+    """Those that no other covers."""
+    return Reduced([(key, table.expression(key)) for key in table.roots], [], 0.0)
+
+
+def merged(table: Table, semantics: Semantics, plan: Plan) -> Reduced:
+    """The roots of a table, merged (Fig. 10); the table itself is as before when this is done."""
+    before = table.roots
+    start = time.perf_counter()
+    mergers = _merge(table, semantics, plan)
+    seconds = time.perf_counter() - start
+    roots = set(before)
+    entries = covering(table).entries
+    hidden = [[n for n in table.covered_by(key) if n in roots]
+              for key, _ in entries if isinstance(key, Merger)]  # fmt: skip
+    # Those that are under others first: nobody has to be restored for them.
+    for merger in sorted(mergers, key=table.is_root):
+        table.remove(merger)
+    if table.roots != before:
+        raise AssertionError(
+            f"without its {len(mergers):,} mergers the table has {len(table.roots):,} roots, "
+            f"before it had {len(before):,}"
+        )
+    return Reduced(entries, hidden, seconds)
+
+
+def _merge(table: Table, semantics: Semantics, plan: Plan) -> list[Merger[int]]:
+    """Insert mergers, and mergers of these, until no more than one entry is covered by any."""
+    mergers: list[Merger[int]] = []
+    for _ in range(MOST_ROUNDS):
+        roots = {key: table.expression(key) for key in table.roots}
+        gained = 0
+        for merger in find_mergers(roots, semantics, plan):
+            if len(table.insert(merger, merger.expression).covers) < 2:
+                table.remove(merger)
+            else:
+                mergers.append(merger)
+                gained += 1
+        if not gained:
+            break
+    return mergers

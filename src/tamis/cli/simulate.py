@@ -1,0 +1,245 @@
+"""``tamis simulate``: brokers in virtual time, with faults, against an oracle."""
+
+import argparse
+import json
+import shlex
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tamis.cli.demo import number, seed
+from tamis.cli.options import add_json
+from tamis.errors import FileError, RoutingError, counted
+from tamis.semantics import NAMES
+
+if TYPE_CHECKING:
+    from tamis.routing.simulation.campaign import Failure, Summary
+    from tamis.routing.simulation.generation import Wishes
+    from tamis.routing.simulation.measures import Measure
+    from tamis.routing.simulation.scenario import Scenario
+
+_DESCRIPTION = """\
+Play what can happen in a network of brokers: clients that come, subscribe, publish and go; messages
+that are lost, doubled, late; brokers that pause, crash and return. An oracle watches that every
+client gets exactly what it must get. A seed decides everything, so a simulation can be repeated.
+One that fails is made as small as it can be and told line by line; the exit code is 1 then.
+"""
+
+SEEDS = 200
+ALL = "all"
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    from tamis.routing.simulation.scenario import FAULTS
+    from tamis.routing.simulation.topology import SHAPES
+    from tamis.routing.strategies import STRATEGIES
+
+    parser = commands.add_parser(
+        "simulate",
+        help="try a network of brokers in virtual time, with faults",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        "--seeds", type=number, default=SEEDS, metavar="N",
+        help=f"how many simulations (default: {SEEDS})",
+    )  # fmt: skip
+    what.add_argument("--seed", type=seed, metavar="K", help="the simulation of one seed")
+    what.add_argument("--replay", metavar="FILE", help="the simulation that --save has written")
+    parser.add_argument(
+        "--from", type=seed, default=0, dest="first", metavar="K", help="first seed (default: 0)"
+    )
+    parser.add_argument("--brokers", type=number, metavar="N", help="(default: 3 to 7)")
+    parser.add_argument(
+        "--topology", choices=SHAPES, default="random",
+        help="how brokers are joined (default: random, one of the others)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--strategy", choices=(*STRATEGIES, ALL), default=ALL,
+        help="how brokers route (default: all, in turn)", metavar="NAME",
+    )  # fmt: skip
+    parser.add_argument(
+        "--faults", choices=(*FAULTS, ALL), default=ALL,
+        help="none, lossy (no neighbour ever seems dead), crashing, or all in turn (default)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--semantics", choices=(*NAMES, ALL), default=ALL,
+        help="what a missing attribute means (default: all, in turn)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--save", metavar="FILE", help="where to write a simulation that fails, for --replay"
+    )
+    parser.add_argument(
+        "--measures", action="store_true",
+        help="compare what the strategies cost, in one larger network without faults",
+    )  # fmt: skip
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Play, and tell."""
+    if options.save is not None and not Path(options.save).parent.is_dir():
+        raise FileError(f"{options.save} cannot be written: its folder does not exist")
+    if options.measures:
+        _measure(options)
+        return
+    from tamis.routing.simulation.campaign import Summary
+    from tamis.routing.simulation.campaign import run as play_all
+
+    summary = Summary()
+    begin = time.monotonic()
+    try:
+        play_all(_watched(options), summary=summary)
+    except KeyboardInterrupt:
+        print("\n".join(_lines(summary, time.monotonic() - begin)))
+        raise
+    seconds = time.monotonic() - begin
+    failure = summary.failure
+    if failure is not None and options.save is not None:
+        failure.scenario.save(options.save)
+    if options.json:
+        print(json.dumps(summary.to_dict() | {"seconds": round(seconds, 3)}))
+    else:
+        print("\n".join([*_lines(summary, seconds), *_story(failure, options)]))
+    if failure is not None:
+        sys.stdout.flush()
+        raise RoutingError(f"seed {failure.scenario.seed}: {failure.violation}")
+
+
+# --- simulations
+
+
+def _watched(options: argparse.Namespace) -> "Iterator[Scenario]":
+    """The scenarios that are asked for, with a bar if somebody looks."""
+    from tqdm import tqdm
+
+    found, total = _scenarios(options)
+    silent = options.json or not sys.stderr.isatty()
+    yield from tqdm(found, total=total, unit="seed", leave=False, disable=silent)
+
+
+def _scenarios(options: argparse.Namespace) -> "tuple[Iterable[Scenario], int]":
+    from tamis.routing.simulation.campaign import scenarios
+    from tamis.routing.simulation.scenario import load
+
+    if options.replay is not None:
+        return [load(options.replay)], 1
+    seeds = range(options.first, options.first + options.seeds)
+    if options.seed is not None:
+        seeds = range(options.seed, options.seed + 1)
+    return scenarios(seeds, _wishes(options)), len(seeds)
+
+
+def _wishes(options: argparse.Namespace) -> "Wishes":
+    from tamis.routing.simulation.generation import Wishes
+
+    return Wishes(
+        strategy=options.strategy,
+        semantics=options.semantics,
+        faulty=options.faults,
+        topology=options.topology,
+        brokers=options.brokers,
+    )
+
+
+def _lines(summary: "Summary", seconds: float) -> list[str]:
+    """The summary, for people."""
+    counts = summary.to_dict()
+    faults = ", ".join(
+        f"{count:,} {name}" for name, count in sorted(summary.faults.items()) if count
+    )
+    rate = f"{summary.seeds / seconds:,.0f} a second" if seconds else "at once"
+    return [
+        f"{counted(summary.seeds, 'seed')} in {seconds:,.1f} s, {rate}",
+        f"messages between brokers {counts['messages']:,}",
+        f"faults injected          {faults or 'none'}",
+        f"requests of clients      {counts['requests']:,}, {counts['refusals']:,} refused",
+        f"publications             {counts['publications']:,}",
+        f"deliveries               {counts['deliveries']:,}",
+        f"lost where a link failed {counts['excused']:,}",
+        f"longest queue of a link  {counts['longest_queue']:,}",
+        f"violations               {counts['violations']:,}",
+    ]
+
+
+def _story(failure: "Failure | None", options: argparse.Namespace) -> list[str]:
+    """How it failed, and how to see it again."""
+    if failure is None:
+        return []
+    again = shlex.join(["tamis", "simulate", *_again(failure.scenario, options)])
+    return [
+        "",
+        "the smallest simulation that fails in this way:",
+        *failure.trace,
+        "",
+        f"see it again: {again}",
+    ]
+
+
+def _again(scenario: "Scenario", options: argparse.Namespace) -> Iterator[str]:
+    file = options.save or options.replay
+    if file is not None:
+        yield from ("--replay", file)
+        return
+    yield from ("--seed", str(scenario.seed), "--strategy", scenario.strategy)
+    yield from ("--faults", scenario.faulty, "--semantics", scenario.semantics)
+    if options.topology != "random":
+        yield from ("--topology", options.topology)
+    if options.brokers is not None:
+        yield from ("--brokers", str(options.brokers))
+
+
+# --- measures
+
+
+def _measure(options: argparse.Namespace) -> None:
+    from tqdm import tqdm
+
+    from tamis.routing.simulation import measures
+    from tamis.routing.strategies import STRATEGIES
+
+    wanted = STRATEGIES if options.strategy == ALL else (options.strategy,)
+    semantics = "sql" if options.semantics == ALL else options.semantics
+    shape = "tree" if options.topology == "random" else options.topology
+    silent = options.json or not sys.stderr.isatty()
+    found = [
+        measures.measure(
+            measures.synthetic(
+                options.seed or options.first, strategy, semantics=semantics, topology=shape,
+                brokers=options.brokers or measures.BROKERS,
+                subscriptions=measures.SUBSCRIPTIONS, publications=measures.PUBLICATIONS,
+            )
+        )
+        for strategy in tqdm(wanted, unit="strategy", leave=False, disable=silent)
+    ]  # fmt: skip
+    if options.json:
+        print(json.dumps([one.to_dict() for one in found]))
+    else:
+        print("\n".join(_table(found)))
+
+
+def _table(found: "list[Measure]") -> Iterator[str]:
+    columns: list[tuple[str, Any]] = [
+        ("table", lambda one: one.table_size),
+        ("largest", lambda one: max(one.tables.values(), default=0)),
+        ("control", lambda one: sum(_control(one))),
+        ("carried", lambda one: one.carried.total()),
+        ("needless", lambda one: one.false_positives),
+        ("delivered", lambda one: one.deliveries),
+    ]
+    yield f"{'strategy':<26}" + "".join(f"{title:>11}" for title, _ in columns)
+    for one in found:
+        yield f"{one.strategy:<26}" + "".join(f"{value(one):>11,}" for _, value in columns)
+    yield ""
+    yield "table: subscriptions held by all brokers, and by the one that holds most"
+    yield "control: messages about subscriptions and advertisements between brokers"
+    yield "carried: publications over links; needless: those that a broker got for nobody"
+
+
+def _control(one: "Measure") -> Iterator[int]:
+    for kind in ("Advertise", "Unadvertise", "Subscribe", "Unsubscribe", "Ack"):
+        yield one.sent[kind]

@@ -1,0 +1,1 @@
+"""Relations between filters: which covers which, and what several say together."""

@@ -1,0 +1,133 @@
+"""Which filter covers which: ``a`` covers ``b`` iff every event that matches b matches a.
+
+What is not decided is never claimed: `covers` is then False, and `intersects` and `can_match`,
+which are asked in order to leave something out, are True.
+"""
+
+import functools
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Any
+
+from tamis.errors import OptionError
+from tamis.events import Row
+from tamis.language import ast
+from tamis.language.expression import Expression
+from tamis.relations.entailment import Answer, entails, satisfiable, witness
+from tamis.relations.worlds import World, form_of
+from tamis.schema import Schema
+from tamis.semantics import Semantics
+from tamis.timestamps import FIRST, LAST, timestamp_text
+from tamis.types import TIMESTAMP
+
+Defaults = Mapping[str, Any] | None
+
+
+class Relation(IntEnum):
+    """How a filter a stands to a filter b: a bit for each of the two coverings."""
+
+    NONE = 0
+    COVERED_BY = 1
+    COVERS = 2
+    EQUAL = 3
+
+
+def covers(
+    a: Expression, b: Expression, *, semantics: str = "sql", defaults: Defaults = None
+) -> bool:
+    """Whether every event that matches b matches a; False where that is not decided.
+
+    >>> from tamis import Schema, parse
+    >>> schema = Schema({"price": "double", "company": "string"})
+    >>> a = parse("price > 10", schema)
+    >>> covers(a, parse("price > 20 AND company LIKE 'I%'", schema))
+    True
+    """
+    return decide(a, b, semantics=semantics, defaults=defaults) is Answer.YES
+
+
+def decide(
+    a: Expression, b: Expression, *, semantics: str = "sql", defaults: Defaults = None
+) -> Answer:
+    """`covers`, with UNDECIDED for what depends on tests that cannot be compared."""
+    meaning = _meaning((a, b), semantics, defaults)
+    return entails(form_of(b, meaning), form_of(a, meaning), World.of(meaning))
+
+
+def relation(
+    a: Expression, b: Expression, *, semantics: str = "sql", defaults: Defaults = None
+) -> Relation:
+    """Whether a covers b, is covered by it, or both, as far as it is decided."""
+    meaning = _meaning((a, b), semantics, defaults)
+    world, first, second = World.of(meaning), form_of(a, meaning), form_of(b, meaning)
+    covering = entails(second, first, world) is Answer.YES
+    covered = entails(first, second, world) is Answer.YES
+    return Relation(Relation.COVERS * covering + Relation.COVERED_BY * covered)
+
+
+def intersects(
+    a: Expression, b: Expression, *, semantics: str = "sql", defaults: Defaults = None
+) -> bool:
+    """Whether some event matches both; False only if surely none does."""
+    meaning = _meaning((a, b), semantics, defaults)
+    both = ast.And((form_of(a, meaning), form_of(b, meaning)))
+    return satisfiable(both, World.of(meaning)) is not Answer.NO
+
+
+def can_match(a: Expression, *, semantics: str = "sql", defaults: Defaults = None) -> bool:
+    """Whether some event matches; False only if surely none does."""
+    meaning = _meaning((a,), semantics, defaults)
+    return satisfiable(form_of(a, meaning), World.of(meaning)) is not Answer.NO
+
+
+def counterexample(
+    a: Expression, b: Expression, *, semantics: str = "sql", defaults: Defaults = None
+) -> dict[str, Any] | None:
+    """An event that matches b and not a: why a does not cover b; None where none is found."""
+    meaning = _meaning((a, b), semantics, defaults)
+    row = witness(form_of(b, meaning), form_of(a, meaning), World.of(meaning))
+    return None if row is None else event_of(row, meaning.schema)
+
+
+def event_of(row: Row, schema: Schema) -> dict[str, Any]:
+    """A row as the mapping that a matcher takes: records within records, moments as text."""
+    event: dict[str, Any] = {}
+    for attribute, value in zip(schema.attributes, row, strict=True):
+        if value is None:
+            continue
+        record = event
+        *records, last = attribute.path
+        for name in records:
+            record = record.setdefault(name, {})
+        if attribute.type == TIMESTAMP and FIRST <= value <= LAST:
+            value = timestamp_text(value)  # noqa: PLW2901 - the same moment, as people write it
+        record[last] = value
+    return event
+
+
+def _meaning(expressions: tuple[Expression, ...], semantics: str, defaults: Defaults) -> Semantics:
+    for expression in expressions:
+        if isinstance(expression, str):
+            raise OptionError(
+                f"a filter is compared as an Expression, not as text; "
+                f"write tamis.parse({expression[:60]!r}, schema)"
+            )
+        if not isinstance(expression, Expression):
+            raise OptionError(
+                f"a filter is an Expression, made by tamis.parse, not {type(expression).__name__}"
+            )
+    first = expressions[0].schema
+    for other in expressions[1:]:
+        if other.schema is not first and other.schema != first:
+            raise OptionError(
+                "the two filters are over different schemas, and their events cannot be compared; "
+                "parse both with one schema"
+            )
+    if defaults is None:
+        return _without_defaults(semantics, first)
+    return Semantics(semantics, first, defaults)
+
+
+@functools.lru_cache(maxsize=100)
+def _without_defaults(name: str, schema: Schema) -> Semantics:
+    return Semantics(name, schema)

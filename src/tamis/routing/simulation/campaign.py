@@ -1,0 +1,129 @@
+"""Many simulations in a row, and what came of them."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tamis.routing.simulation.generation import Wishes, generate
+from tamis.routing.simulation.outcome import Violation
+from tamis.routing.simulation.scenario import FAULTS, Scenario
+from tamis.routing.simulation.shrinking import shrink
+from tamis.routing.simulation.simulation import play
+from tamis.routing.simulation.trace import Trace
+from tamis.routing.strategies import STRATEGIES
+from tamis.semantics import NAMES as SEMANTICS
+
+ALL = "all"
+
+MakesRouter = Callable[..., Any] | None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A scenario that breaks a promise, as small as it could be made."""
+
+    scenario: Scenario
+    violation: Violation
+    trace: list[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.violation.kind,
+            "time": self.violation.time,
+            "explanation": self.violation.explanation,
+            "trace": self.trace,
+            "scenario": self.scenario.to_dict(),
+        }
+
+
+@dataclass
+class Summary:
+    """What happened in all simulations of a campaign."""
+
+    seeds: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    faults: Counter[str] = field(default_factory=Counter)
+    longest: int = 0  # packets that waited for a receipt of one neighbour
+    failure: Failure | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "seeds": self.seeds,
+            **{name: self.counts[name] for name in COUNTED},
+            "longest_queue": self.longest,
+            "faults": dict(sorted(self.faults.items())),
+            "violations": 0 if self.failure is None else 1,
+            "failure": None if self.failure is None else self.failure.to_dict(),
+        }
+
+
+COUNTED = (
+    "messages", "requests", "refusals", "publications", "deliveries", "waived", "excused",
+)  # fmt: skip
+
+
+def wishes_of(seed: int, wishes: Wishes) -> Wishes:
+    """What "all" means for a seed: seeds take turns, so that each combination has its own."""
+    turn = seed
+    if wishes.strategy == ALL:
+        turn, place = divmod(turn, len(STRATEGIES))
+        wishes = replace(wishes, strategy=STRATEGIES[place])
+    if wishes.faulty == ALL:
+        turn, place = divmod(turn, len(FAULTS))
+        wishes = replace(wishes, faulty=FAULTS[place])
+    if wishes.semantics == ALL:
+        wishes = replace(wishes, semantics=SEMANTICS[turn % len(SEMANTICS)])
+    return wishes
+
+
+def scenarios(seeds: Iterable[int], wishes: Wishes) -> Iterator[Scenario]:
+    """The scenarios of seeds, where wishes may say "all"."""
+    for seed in seeds:
+        yield generate(seed, wishes_of(seed, wishes))
+
+
+def run(
+    found: Iterable[Scenario], router: MakesRouter = None, summary: Summary | None = None
+) -> Summary:
+    """Play scenarios until one fails, which is made small. `summary` is kept up to date."""
+    summary = Summary() if summary is None else summary
+    for scenario in found:
+        outcome = play(scenario, router)
+        summary.seeds += 1
+        summary.counts.update(outcome.counts)
+        summary.faults.update(outcome.faults)
+        summary.longest = max(summary.longest, outcome.longest)
+        for name in ("dropped", "duplicated", "slowed"):
+            summary.faults[f"{name} messages"] += outcome.counts[name]
+        if outcome.violations:
+            summary.failure = examine(scenario, outcome.violations[0].kind, router)
+            break
+    return summary
+
+
+def examine(scenario: Scenario, kind: str, router: MakesRouter = None) -> Failure:
+    """The smallest scenario that fails in the same way, and how it goes."""
+    small = shrink(scenario, lambda one: play(one, router).has(kind))
+    return narrate(small, kind, router)
+
+
+def narrate(scenario: Scenario, kind: str, router: MakesRouter = None) -> Failure:
+    """How a failing scenario goes."""
+    trace = Trace()
+    trace.lines += introduction(scenario)
+    outcome = play(scenario, router, trace)
+    violation = next(one for one in outcome.violations if one.kind == kind)
+    return Failure(scenario, violation, trace.lines)
+
+
+def introduction(scenario: Scenario) -> list[str]:
+    """The first lines of a trace: who is where."""
+    edges = ", ".join(" - ".join(edge) for edge in scenario.edges) or "none"
+    clients = ", ".join(f"{client.name} at {client.broker}" for client in scenario.clients)
+    seeded = f"seed {scenario.seed}, strategy {scenario.strategy}"
+    return [
+        f"{seeded}, semantics {scenario.semantics}, faults {scenario.faulty}",
+        f"brokers {', '.join(scenario.brokers)}; edges {edges}",
+        f"clients {clients or 'none'}",
+    ]

@@ -1,0 +1,215 @@
+"""Scenarios: all that happens to a network from outside, as plain data.
+
+A scenario has three parts. In the *storm* clients act and faults happen. Then all faults end; the
+*calm* begins when the network has settled, and clients act again. At the end everybody leaves.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tamis.errors import FileError, RoutingError
+from tamis.routing.simulation.topology import Edge, Topology
+from tamis.routing.strategies import STRATEGIES
+from tamis.semantics import NAMES as SEMANTICS
+
+FAULTS = ("none", "lossy", "crashing")
+STORM, CALM = PHASES = ("storm", "calm")
+VERBS = ("connect", "disconnect", "advertise", "unadvertise", "subscribe", "unsubscribe", "publish")
+KINDS = ("weather", "partition", "pause", "crash", "link")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A client, its broker, and how it leaves at the end: after a while, politely or not.
+
+    A polite one takes back all that it had before it disconnects.
+    """
+
+    name: str
+    broker: str
+    leaves: float = 0.0
+    polite: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What a client does, `time` seconds into a phase.
+
+    With `after`, ``client/id`` of a request, as many seconds after the first Ack to that: races
+    between what was just established and what is just published are where routers go wrong.
+    """
+
+    time: float
+    client: str
+    verb: str
+    id: str = ""
+    filter: str = ""
+    event: dict[str, Any] = field(default_factory=dict)
+    phase: str = STORM
+    after: str = ""
+
+    def __str__(self) -> str:
+        """The line of a trace."""
+        what = repr(self.filter) if self.filter else json.dumps(self.event) if self.event else ""
+        return " ".join(word for word in (self.verb, self.id, what) if word)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What befalls the network, `time` seconds into the storm and for `duration` seconds.
+
+    ========= ======================================================================================
+    weather   `edges` lose, duplicate and hold up messages with the given probabilities
+    partition `edges` lose everything
+    pause     `broker` handles nothing; what comes waits
+    crash     `broker` forgets everything and returns empty; the neighbours in `told` hear LinkDown,
+              and LinkUp when it returns
+    link      the brokers in `told`, which share the one edge, hear LinkDown and then LinkUp
+    ========= ======================================================================================
+    """
+
+    time: float
+    kind: str
+    duration: float
+    edges: tuple[Edge, ...] = ()
+    broker: str = ""
+    told: tuple[str, ...] = ()
+    loss: float = 0.0
+    duplication: float = 0.0
+    slowness: float = 0.0
+
+    def __str__(self) -> str:
+        """The line of a trace."""
+        where = [self.broker] if self.broker else ["-".join(edge) for edge in self.edges]
+        told = f", told to {' '.join(self.told)}" if self.told else ""
+        odds = ""
+        if self.kind == "weather":
+            odds = f": loss {self.loss}, duplication {self.duplication}, slowness {self.slowness}"
+        return f"{self.kind} of {' '.join(where)} for {self.duration:g} s{told}{odds}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Everything that decides how a simulation goes."""
+
+    seed: int
+    strategy: str
+    semantics: str
+    faulty: str  # one of FAULTS: what may happen, and so which losses are excused
+    brokers: tuple[str, ...]
+    edges: tuple[Edge, ...]
+    clients: tuple[Client, ...]
+    actions: tuple[Action, ...]
+    faults: tuple[Fault, ...] = ()
+    delay: tuple[float, float] = (0.01, 0.2)  # seconds from broker to broker
+    t1: float = 1.0
+    t2: float = 8.0
+    merging: str = "size 8"  # when brokers look for mergers, if the strategy has them
+    threshold: float = 0.1  # of imperfect mergers
+    waiting: int = 100_000  # packets to one neighbour without a receipt, at most
+    early: int = 10_000  # packets of one neighbour that came before others, at most
+
+    def topology(self) -> Topology:
+        return Topology(self.brokers, self.edges)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, without what is as usual."""
+        return {
+            **asdict(self),
+            "clients": [_unusual(client) for client in self.clients],
+            "actions": [_unusual(action) for action in self.actions],
+            "faults": [_unusual(fault) for fault in self.faults],
+        }
+
+    def save(self, path: str | Path) -> None:
+        try:
+            text = json.dumps(self.to_dict(), indent=1)
+            Path(path).write_text(text + "\n", encoding="utf-8")
+        except OSError as error:
+            raise FileError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def load(path: str | Path) -> Scenario:
+    """The scenario of a file that `Scenario.save` has written."""
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError):
+        raise FileError(f"{path} is no scenario: it is no JSON") from None
+    try:
+        return from_dict(content)
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise FileError(f"{path} is no scenario of tamis simulate: {error}") from None
+    except RoutingError as error:
+        raise FileError(f"{path}: {error}") from None
+
+
+def from_dict(content: Mapping[str, Any]) -> Scenario:
+    """The scenario of `to_dict`; raises TypeError or ValueError if it is none."""
+    plain = dict(content)
+    scenario = Scenario(
+        **plain
+        | {
+            "brokers": tuple(plain["brokers"]),
+            "edges": _edges(plain["edges"]),
+            "delay": tuple(map(float, plain["delay"])),
+            "clients": tuple(Client(**one) for one in plain["clients"]),
+            "actions": tuple(Action(**one) for one in plain["actions"]),
+            "faults": tuple(
+                Fault(**one | {"edges": _edges(one.get("edges", ())),
+                               "told": tuple(one.get("told", ()))})
+                for one in plain["faults"]
+            ),
+        }
+    )  # fmt: skip
+    _check(scenario)
+    return scenario
+
+
+def _edges(pairs: Any) -> tuple[Edge, ...]:
+    return tuple((str(a), str(b)) for a, b in pairs)
+
+
+def _check(scenario: Scenario) -> None:
+    """Names that belong together do; numbers are numbers."""
+    topology = scenario.topology()
+    clients = {client.name for client in scenario.clients}
+    for client in scenario.clients:
+        _among("broker", client.broker, topology.brokers)
+    for action in scenario.actions:
+        _among("client", action.client, clients)
+        _among("verb", action.verb, VERBS)
+        _among("phase", action.phase, PHASES)
+    for fault in scenario.faults:
+        _among("fault", fault.kind, KINDS)
+        for broker in (*fault.told, *([fault.broker] if fault.broker else [])):
+            _among("broker", broker, topology.brokers)
+        for edge in fault.edges:
+            _among("edge", edge, topology.edges)
+    _among("kind of faults", scenario.faulty, FAULTS)
+    _among("strategy", scenario.strategy, STRATEGIES)
+    _among("semantics", scenario.semantics, SEMANTICS)
+    numbers: list[Any] = [scenario.t1, scenario.t2, *scenario.delay]
+    numbers += [scenario.waiting, scenario.early, scenario.threshold]
+    numbers += [x for one in scenario.faults for x in (one.time, one.duration, one.loss)]
+    numbers += [one.time for one in scenario.actions]
+    if not all(isinstance(x, int | float) and 0 <= x < 1e9 for x in numbers):
+        raise ValueError("times and probabilities are numbers from 0 on")
+
+
+def _among(what: str, name: Any, known: Any) -> None:
+    if name not in known:
+        raise ValueError(f"unknown {what} {name!r}")
+
+
+def _unusual(one: Any) -> dict[str, Any]:
+    """The fields of a client, an action or a fault that differ from their defaults."""
+    plain = asdict(one)
+    usual = {f.name: f.default for f in fields(one)}
+    return {name: value for name, value in plain.items() if value != usual[name] and value != {}}

@@ -1,0 +1,74 @@
+"""How brokers route: what they tell their neighbours of subscriptions and advertisements."""
+
+from dataclasses import dataclass
+
+from tamis.errors import OptionError, choose
+from tamis.relations.measures import Measure
+from tamis.relations.merging_rules import RULES
+from tamis.relations.policies import read_policy
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """One way of routing.
+
+    ======================== =====================================================================
+    name                     a subscription goes
+    ======================== =====================================================================
+    flooding                 nowhere; publications go everywhere
+    simple                   everywhere
+    advertisements           to where a publisher has advertised events that it may match
+    ... + covering           the same, unless what was sent there covers it
+    ... + perfect            the same, merged with others if the merger matches nothing more
+    ... + imperfect          the same, merged also if the merger matches a little more
+    ======================== =====================================================================
+    """
+
+    name: str
+    flooding: bool = False
+    advertisements: bool = False
+    covering: bool = False
+    merging: bool = False
+    imperfect: bool = False
+
+
+_ALL = (
+    Strategy("flooding", flooding=True),
+    Strategy("simple"),
+    Strategy("simple+covering", covering=True),
+    Strategy("advertisements", advertisements=True),
+    Strategy("advertisements+covering", advertisements=True, covering=True),
+    Strategy("advertisements+perfect", advertisements=True, covering=True, merging=True),
+    Strategy(
+        "advertisements+imperfect",
+        advertisements=True, covering=True, merging=True, imperfect=True,
+    ),
+)  # fmt: skip
+
+STRATEGIES = tuple(strategy.name for strategy in _ALL)
+_BY_NAME = {strategy.name: strategy for strategy in _ALL}
+
+
+def strategy_of(name: str) -> Strategy:
+    """The strategy of a name."""
+    return _BY_NAME[choose("strategy", name, STRATEGIES)]
+
+
+@dataclass(frozen=True, slots=True)
+class Merging:
+    """When mergers are looked for, and which are good enough.
+
+    `threshold` is the largest IMT of an imperfect merger: its degree times its probability. Events
+    are as a `measure` says, or uniform around the constants of the filters.
+    """
+
+    policy: str = "size 8"  # see `relations.policies`
+    threshold: float = 0.1
+    rules: str = "full"
+    measure: Measure | None = None
+
+    def __post_init__(self) -> None:
+        read_policy(self.policy)
+        choose("rule set", self.rules, RULES)
+        if not 0 <= self.threshold <= 1:
+            raise OptionError(f"the threshold of mergers is from 0 to 1, not {self.threshold!r}")

@@ -1,0 +1,67 @@
+"""Boxes of filters: which are one, and that equal ones are the same."""
+
+import pytest
+from hypothesis import given, settings
+
+from coverings import SCHEMA, SEMANTICS, Oracle, boxes, read, semantics_of
+from tamis.relations.boxes import Box, box_of
+from tamis.relations.entailment import Answer, entails
+from tamis.relations.worlds import World, form_of
+
+
+def box(text, semantics="sql"):
+    chosen = semantics_of(semantics)
+    return box_of(form_of(read(text), chosen), World.of(chosen))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("i > 4 AND n = 1", "n = 1 AND i >= 5"),
+        ("i > 4 AND i < 6", "i = 5"),
+        ("n >= 1 AND i > 0", "n <> 0 AND i >= 1"),
+        ("(i = 1 OR i = 2) AND i <> 2", "i = 1"),
+        ("x > -0.0D", "x > 0.0D"),
+    ],
+)
+def test_equal_boxes_are_the_same(one, other):
+    assert box(one) == box(other)
+    assert box(one)[0] is not None
+
+
+@pytest.mark.parametrize("text", ["i > 1 AND i < 1", "n > 6", "i IS NULL AND i = 1", "FALSE"])
+def test_a_box_that_is_never_true(text):
+    assert box(text) == (None, True)
+
+
+@pytest.mark.parametrize("text", ["i > 1 OR n > 1", "i > n", "i + 1 > 2 AND n = 1 OR b"])
+def test_what_is_no_box(text):
+    assert box(text) == (None, False)
+
+
+def test_what_is_always_true_asks_nothing():
+    assert box("TRUE") == (Box(()), False)
+    assert box("i IS NULL OR i IS NOT NULL") == (Box(()), False)
+    assert box("i IS NOT NULL AND n = 1", "total") == box("n = 1", "total")
+    assert box("i IS NOT NULL AND n = 1") != box("n = 1")
+    assert box("i IS NULL", "total") == (None, True)
+
+
+def test_conditions_are_in_the_order_of_the_schema():
+    found, _ = box("b AND n = 1 AND i > 1 AND s LIKE 'a%' AND s LIKE '%b'")
+    assert found.positions == (0, 1, 3, 5)
+    assert [SCHEMA.attributes[p].name for p in found.positions] == ["i", "n", "s", "b"]
+
+
+@pytest.mark.parametrize("semantics", SEMANTICS)
+@given(text=boxes())
+@settings(max_examples=40)
+def test_a_box_says_what_its_filter_says(semantics, text):
+    chosen = semantics_of(semantics)
+    world, form = World.of(chosen), form_of(read(text), chosen)
+    found, never = box_of(form, world)
+    if never:
+        assert Oracle(chosen).never(text)
+    else:
+        assert entails(found.form, form, world) is Answer.YES
+        assert entails(form, found.form, world) is Answer.YES
