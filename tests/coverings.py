@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 from tamis import Schema, parse
-from tamis.relations.entailment import Answer, entails
+from tamis.relations.deciding.entailment import Answer, entails
 from tamis.relations.worlds import World, form_of
 from tamis.semantics import Semantics
 

@@ -17,12 +17,12 @@ import numpy as np
 from routings import paper
 from routings.material import Set
 from routings.tables import DASH, aligned, shown, with_spread
-from tamis.relations.candidates import CandidateSearch
-from tamis.relations.mbds import MbdSearch
-from tamis.relations.prepared import Preparation, Prepared
-from tamis.relations.searches import Found, Search
 from tamis.relations.tables import CoverTable, Insertion
-from tamis.relations.terms import TermPool
+from tamis.relations.tables.candidates import CandidateSearch
+from tamis.relations.tables.mbds import MbdSearch
+from tamis.relations.tables.prepared import Preparation, Prepared
+from tamis.relations.tables.searches import Found, Search
+from tamis.relations.tables.terms import TermPool
 from tamis.relations.worlds import form_of
 
 BLOCK = 50  # subscriptions that one way takes before it is another one's turn

@@ -15,8 +15,8 @@ from tamis.engines import make_engine
 from tamis.engines.base import Engine
 from tamis.events import Row
 from tamis.language.expression import Expression
-from tamis.relations.measures import Uniform
-from tamis.relations.mergers import Plan
+from tamis.relations.merging.measures import Uniform
+from tamis.relations.merging.mergers import Plan
 from tamis.semantics import Semantics
 
 ENGINES = ("mbd", "naive", "auto")

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from routings.material import Table
 from tamis.language.expression import Expression
-from tamis.relations.mergers import Merger, Plan, find_mergers
+from tamis.relations.merging.mergers import Merger, Plan, find_mergers
 from tamis.semantics import Semantics
 
 MOST_ROUNDS = 8  # of merging what was merged before

@@ -9,8 +9,8 @@ from routings.material import Set, Table, never
 from routings.reductions import merged
 from routings.tables import aligned, shown
 from tamis.engines.mbd import MbdEngine, MbdOptions
-from tamis.relations.measures import Uniform
-from tamis.relations.mergers import Plan
+from tamis.relations.merging.measures import Uniform
+from tamis.relations.merging.mergers import Plan
 
 RULES = ("paper", "full")
 

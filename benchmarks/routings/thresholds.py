@@ -21,8 +21,8 @@ from tamis.engines.base import Engine
 from tamis.events import Row
 from tamis.language.expression import Expression, parse_with
 from tamis.profiles import Profile
-from tamis.relations.measures import Measure, Profiled, Uniform
-from tamis.relations.mergers import Plan
+from tamis.relations.merging.measures import Measure, Profiled, Uniform
+from tamis.relations.merging.mergers import Plan
 from tamis.schema import IntRange, Schema
 
 ADVERTISED = 5  # attributes of which only the lower half is published

@@ -19,7 +19,7 @@ from tamis.language.expression import Expression
 from tamis.language.shapes import ShapeCache
 from tamis.matcher import Id
 from tamis.relations.compaction import canonical, reduce_filters, why_never
-from tamis.relations.mergers import Merger
+from tamis.relations.merging.mergers import Merger
 from tamis.relations.worlds import World
 from tamis.restoration import CompactedMatcher, Meaning, Restoration, Standing
 from tamis.schema import as_schema

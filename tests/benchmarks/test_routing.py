@@ -12,10 +12,10 @@ import routing
 import routing_plot
 from routings import insertion, matching, networks, reductions, sizes, tables, thresholds
 from routings.material import Set
-from tamis.relations.candidates import CandidateSearch
-from tamis.relations.measures import Uniform
-from tamis.relations.mergers import Plan
-from tamis.relations.searches import Found
+from tamis.relations.merging.measures import Uniform
+from tamis.relations.merging.mergers import Plan
+from tamis.relations.tables.candidates import CandidateSearch
+from tamis.relations.tables.searches import Found
 
 # So few different filters that many cover others and many can be merged.
 DENSE = """

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 
 from coverings import SCHEMA, SEMANTICS, Oracle, boxes, read, semantics_of
 from tamis.relations.boxes import Box, box_of
-from tamis.relations.entailment import Answer, entails
+from tamis.relations.deciding.entailment import Answer, entails
 from tamis.relations.worlds import World, form_of
 
 

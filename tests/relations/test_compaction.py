@@ -2,7 +2,7 @@
 
 from tamis import Schema, parse
 from tamis.relations.compaction import canonical, reduce_filters, why_never
-from tamis.relations.mergers import Merger
+from tamis.relations.merging.mergers import Merger
 from tamis.relations.worlds import World
 from tamis.semantics import Semantics
 

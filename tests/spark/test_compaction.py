@@ -10,10 +10,9 @@ import pytest
 from stocks import SMALL, stock_filters, stock_rows
 from tamis import Matcher, OptionError, SubscriptionError
 from tamis import compaction as library
-from tamis.spark import compact, compaction, match
+from tamis.spark import compact, compaction, match, restoring
 from tamis.spark.compactwork import Fresh, most_pinned
 from tamis.spark.compiling import Meaning
-from tamis.spark.restoring import restore
 
 pytestmark = pytest.mark.spark
 
@@ -85,7 +84,7 @@ def test_numbers_as_ids_events_for_a_schema_and_a_mapping_from_elsewhere(table, 
     job = compact(table(pairs, "int"), events.drop("id", "side"))
     mapping = spark.createDataFrame(job.mapping.collect(), job.mapping.schema)
     found = match(events, job.subscriptions)
-    assert pairs_of(restore(found, events, mapping)) == expected_pairs(pairs)
+    assert pairs_of(restoring.restore(found, events, mapping)) == expected_pairs(pairs)
     ids = [row.id for row in job.subscriptions.collect()]
     assert len(set(ids)) == len(ids)
     job.release()
@@ -115,6 +114,7 @@ def test_parts_of_wide_filters_and_few_that_are_sent(table, events, monkeypatch)
     monkeypatch.setattr(compaction, "WIDE", 20)
     monkeypatch.setattr(compaction, "COMPARED", 10)
     monkeypatch.setattr(compaction, "SENT", 3)
+    monkeypatch.setattr(restoring, "BROADCAST", 10)
     pairs = [(f"merged-{n}", text) for n, text in enumerate(TEXTS)]
     job = compact(table(pairs), SMALL)
     ids = [row.id for row in job.subscriptions.collect()]

@@ -13,7 +13,7 @@ from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.expression import Expression
 from tamis.relations.boxes import box_of
-from tamis.relations.mergers import Merger, find_mergers
+from tamis.relations.merging.mergers import Merger, find_mergers
 from tamis.relations.tables import CoverTable
 from tamis.relations.worlds import World, form_of
 from tamis.semantics import Semantics

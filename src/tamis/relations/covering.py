@@ -13,7 +13,7 @@ from tamis.errors import OptionError
 from tamis.events import Row
 from tamis.language import ast
 from tamis.language.expression import Expression
-from tamis.relations.entailment import Answer, entails, satisfiable, witness
+from tamis.relations.deciding.entailment import Answer, entails, satisfiable, witness
 from tamis.relations.worlds import World, form_of
 from tamis.schema import Schema
 from tamis.semantics import Semantics

@@ -9,7 +9,7 @@ from tamis.events import Row
 from tamis.language import ast
 from tamis.language.expression import Expression, parse_with
 from tamis.language.normalize import flatten
-from tamis.relations.entailment import Answer, satisfiable
+from tamis.relations.deciding.entailment import Answer, satisfiable
 from tamis.relations.worlds import World, form_of
 from tamis.schema import Schema, as_schema
 from tamis.semantics import Semantics

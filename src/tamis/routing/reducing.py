@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
-from tamis.relations.measures import Uniform
-from tamis.relations.merged_tables import Change as TableChange
-from tamis.relations.merged_tables import MergedTable
-from tamis.relations.mergers import Plan
-from tamis.relations.policies import Statistics, read_policy
+from tamis.relations.merging.measures import Uniform
+from tamis.relations.merging.merged_tables import Change as TableChange
+from tamis.relations.merging.merged_tables import MergedTable
+from tamis.relations.merging.mergers import Plan
+from tamis.relations.merging.policies import Statistics, read_policy
 from tamis.relations.tables import CoverTable
 from tamis.routing.reading import Reading
 from tamis.routing.strategies import Merging, Strategy

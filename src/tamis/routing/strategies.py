@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from tamis.errors import OptionError, choose
-from tamis.relations.measures import Measure
-from tamis.relations.merging_rules import RULES
-from tamis.relations.policies import read_policy
+from tamis.relations.merging.measures import Measure
+from tamis.relations.merging.policies import read_policy
+from tamis.relations.merging.rules import RULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Merging:
     are as a `measure` says, or uniform around the constants of the filters.
     """
 
-    policy: str = "size 8"  # see `relations.policies`
+    policy: str = "size 8"  # see `relations.merging.policies`
     threshold: float = 0.1
     rules: str = "full"
     measure: Measure | None = None

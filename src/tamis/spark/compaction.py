@@ -43,7 +43,7 @@ from tamis.spark.compiling import (
 )
 from tamis.spark.frames import CORRUPT, unusable
 from tamis.spark.letters import Letter, listing, texts_of
-from tamis.spark.restoring import originals_of, restored
+from tamis.spark.restoring import joining, originals_of, restored
 from tamis.spark.sharding import placed
 from tamis.types import INT64_MAX, INT64_MIN
 
@@ -54,7 +54,6 @@ SAMPLE = 2_000  # filters that say by which attribute to divide
 COMPARED = 5_000  # filters of a task, about
 WIDE = 100_000  # wide filters that are compared with each other; more are divided into parts
 SENT = 5_000  # wide filters that are sent to all tasks; of more, those that ask for the least
-BROADCAST = 1_000_000  # originals up to which every executor gets the mapping as a whole
 
 logger = logging.getLogger("tamis")
 
@@ -199,7 +198,7 @@ class CompactJob:
         )
         copies = self._filters.select("key", f.col("id").alias("original"))
         stands = distinct.select("key", f.col("id").alias("subscription")).join(copies, "key")
-        return originals_of(job.matches, self._spread(stands.drop("key")))
+        return originals_of(job.matches, joining(self.counts.good)(stands.drop("key")))
 
     def restore(
         self, matches: "DataFrame", events: "DataFrame", event_id: str = "id", **settings: Any
@@ -207,15 +206,8 @@ class CompactJob:
         """The matches of the originals, from those of the compacted table with the same events."""
         loose = self.report.covered + self.report.merged > 0
         settings = self._settings(settings)
-        return restored(
-            matches, events, self.mapping, event_id, settings, self._spread, loose=loose
-        )
-
-    def _spread(self, frame: "DataFrame") -> "DataFrame":
-        """A table about originals, on its way to each executor as a whole if it is small enough."""
-        from pyspark.sql import functions as f
-
-        return f.broadcast(frame) if self.counts.good <= BROADCAST else frame
+        whole = joining(self.counts.good)
+        return restored(matches, events, self.mapping, event_id, settings, whole, loose=loose)
 
     def release(self) -> None:
         """Let the executors forget what was found; it would be found again."""

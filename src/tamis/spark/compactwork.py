@@ -16,7 +16,7 @@ from tamis.language.ast import Node
 from tamis.language.expression import Expression
 from tamis.language.shapes import ShapeCache
 from tamis.relations.compaction import Reduced, canonical, reduce_filters, why_never
-from tamis.relations.mergers import Merger
+from tamis.relations.merging.mergers import Merger
 from tamis.relations.worlds import World
 from tamis.schema import Schema
 from tamis.semantics import Semantics

@@ -10,6 +10,7 @@ from tamis.spark.frames import column_at
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+BROADCAST = 1_000_000  # originals up to which every executor gets a table about them as a whole
 MET = "tamis met"  # a name that no column of events has
 
 
@@ -24,7 +25,22 @@ def restore(
     events that its representative matched. `settings` are those of `MatchJob`, such as `semantics`
     and `schema`, and must be those of the compaction.
     """
-    return restored(matches, events, mapping, event_id, settings, lambda frame: frame, loose=True)
+    from pyspark.sql import functions as f
+
+    row = mapping.agg(f.count(f.lit(1)), f.count_if(~f.col("exact"))).collect()[0]
+    whole = joining(row[0])
+    return restored(matches, events, mapping, event_id, settings, whole, loose=row[1] > 0)
+
+
+def joining(originals: int) -> "Callable[[DataFrame], DataFrame]":
+    """How a table about so many originals is joined with matches.
+
+    Spark takes matches for no more than the events that they come from, and would rather send
+    these to every executor.
+    """
+    from pyspark.sql import functions as f
+
+    return f.broadcast if originals <= BROADCAST else lambda frame: frame.hint("merge")
 
 
 def restored(
@@ -43,11 +59,11 @@ def restored(
     pairs = matches.select("event_id", "subscription")
     exact = originals_of(pairs, whole(mapping.where("exact").select("subscription", "original")))
     again = mapping.where("NOT exact")
-    if not loose or again.limit(1).count() == 0:
+    if not loose:
         return exact
     watched = again.select("subscription").distinct()
     met = pairs.join(whole(watched), "subscription", "left_semi")
-    met = met.select(f.col("event_id").alias(MET)).distinct()
+    met = met.select(f.col("event_id").alias(MET)).distinct().hint("merge")
     same = column_at((event_id,)) == f.col(f"`{MET}`")
     forms = again.groupBy("filter").agg(f.min("original").alias("id"))
     job = MatchJob(events.join(met, same, "left_semi"), forms, event_id, **settings)

@@ -1,0 +1,1 @@
+"""Whether one filter follows from another: what predicates ask, and what events can answer."""

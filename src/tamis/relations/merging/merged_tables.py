@@ -1,0 +1,232 @@
+"""A table of filters with mergers among its roots: what a broker forwards when it merges.
+
+Mergers are keys of the table like filters. They go when a part of them goes, and when something
+else covers them (MBD paper, section 5.1.2); what they hid and nobody else covers comes back. At any
+time the roots cover every filter.
+"""
+
+from collections.abc import Hashable, Iterable
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from tamis.errors import OptionError
+from tamis.language.expression import Expression
+from tamis.relations.boxes import box_of
+from tamis.relations.merging.mergers import Merger, Plan, find_mergers
+from tamis.relations.merging.policies import Statistics
+from tamis.relations.merging.pools import below_top, ranks
+from tamis.relations.tables import CoverTable
+from tamis.relations.worlds import World, form_of
+from tamis.semantics import Semantics
+
+MOST_ROUNDS = 8  # of merging what was merged before
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Change(NamedTuple):
+    """Roots that came and that went, with their filters; a key is a filter's or a `Merger`."""
+
+    added: list[tuple[Any, Expression]]
+    removed: list[tuple[Any, Expression]]
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed)
+
+
+class MergedTable(Generic[K]):
+    """A `CoverTable` whose roots are merged when asked to."""
+
+    def __init__(
+        self, semantics: Semantics, plan: Plan | None = None, table: CoverTable[Any] | None = None
+    ) -> None:
+        self._semantics = semantics
+        self._plan = plan or Plan()
+        self._table: CoverTable[Any] = CoverTable(semantics) if table is None else table
+        if len(self._table):
+            raise OptionError("a merged table begins with an empty table")
+        self._merger_of: dict[K, Merger[K]] = {}
+        self._mergers: dict[Merger[K], None] = {}
+        self._merged_at = float("-inf")
+        self._merged_size = 0
+        self._diagrams = _Diagrams(semantics, self._plan)
+
+    def __len__(self) -> int:
+        """How many filters there are, without mergers."""
+        return len(self._table) - len(self._mergers)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._table and not isinstance(key, Merger)
+
+    @property
+    def roots(self) -> list[tuple[Any, Expression]]:
+        """What is forwarded: keys or mergers, with their filters."""
+        return [(key, self._table.expression(key)) for key in self._table.roots]
+
+    @property
+    def mergers(self) -> list[Merger[K]]:
+        """The mergers that there are, in the order in which they were made."""
+        return list(self._mergers)
+
+    def expression(self, key: K) -> Expression:
+        """The filter of a key."""
+        return self._table.expression(key)
+
+    def cover_of(self, key: K) -> Any:
+        """The root that a key hangs under, None for a root."""
+        return self._table.cover_of(key)
+
+    @property
+    def diagrams(self) -> int:
+        """How many MBDs the roots make, if they are held as such; else 0."""
+        return self._table.diagrams
+
+    @property
+    def statistics(self) -> Statistics:
+        """What a policy asks for."""
+        size = self._diagrams.outputs
+        return Statistics(
+            size, self._merged_at, self._merged_size, diagrams=len(self._diagrams), outputs=size
+        )
+
+    # --- changes
+
+    def insert(self, key: K, expression: Expression) -> Change:
+        """Take in a filter under a key that is not there; a merger that it covers goes."""
+        noting = _Noting()
+        insertion = self._table.insert(key, expression)
+        if insertion.covered_by is None and not insertion.never:
+            noting.come(key, expression)
+        self._hide(insertion.covers, noting)
+        return self._noted(noting)
+
+    def remove(self, key: K) -> Change:
+        """Forget a filter; a merger that it is part of goes, and its other parts come back."""
+        noting = _Noting()
+        merger = self._merger_of.get(key)
+        self._forget(key, noting)
+        if merger is not None:
+            self._cancel(merger, noting)
+        return self._noted(noting)
+
+    def merge_now(self, now: float = float("-inf"), plan: Plan | None = None) -> Change:
+        """Look for mergers of the roots, and of those mergers, until nothing is gained.
+
+        By the plan of the table, or by one for this time.
+        """
+        noting = _Noting()
+        for _ in range(MOST_ROUNDS):
+            roots = {key: self._table.expression(key) for key in self._table.roots}
+            found = find_mergers(roots, self._semantics, plan or self._plan)
+            if not sum(self._take(merger, noting) for merger in found):
+                break
+        change = self._noted(noting)
+        self._merged_at, self._merged_size = now, self._diagrams.outputs
+        return change
+
+    # --- inside
+
+    def _noted(self, noting: "_Noting") -> Change:
+        change = noting.change()
+        for key, _ in change.removed:
+            self._diagrams.remove(key)
+        for key, expression in change.added:
+            self._diagrams.add(key, expression)
+        return change
+
+    def _take(self, merger: Merger[K], noting: "_Noting") -> bool:
+        """Make a merger a root, if that is of use."""
+        insertion = self._table.insert(merger, merger.expression)
+        if insertion.covered_by is not None or len(insertion.covers) < 2:
+            # Another one of this round covers it, or it saves nothing because the table cannot
+            # decide that it covers its parts.
+            for key in insertion.covers:
+                noting.go(key, self._table.expression(key))
+            for key in self._table.remove(merger):
+                noting.come(key, self._table.expression(key))
+            return False
+        self._mergers[merger] = None
+        noting.come(merger, merger.expression)
+        self._hide(insertion.covers, noting)
+        for part in merger.parts:
+            self._merger_of[part] = merger
+        return True
+
+    def _hide(self, keys: Iterable[Any], noting: "_Noting") -> None:
+        """Roots that are covered now; a merger that is has no purpose any more."""
+        for key in keys:
+            noting.go(key, self._table.expression(key))
+        for key in keys:
+            if isinstance(key, Merger):
+                self._cancel(key, noting)
+
+    def _cancel(self, merger: Merger[K], noting: "_Noting") -> None:
+        if merger not in self._mergers:
+            return
+        del self._mergers[merger]
+        for part in merger.parts:
+            if self._merger_of.get(part) is merger:
+                del self._merger_of[part]
+        self._forget(merger, noting)
+
+    def _forget(self, key: Any, noting: "_Noting") -> None:
+        if self._table.is_root(key):
+            noting.go(key, self._table.expression(key))
+        for restored in self._table.remove(key):
+            noting.come(restored, self._table.expression(restored))
+
+
+class _Diagrams:
+    """How many MBDs the roots would be, and their output nodes: one for each root.
+
+    Output nodes are of one MBD if their filters differ in their top attribute only; a filter that
+    is no box has one of its own.
+    """
+
+    def __init__(self, semantics: Semantics, plan: Plan) -> None:
+        self._semantics = semantics
+        self._world = World.of(semantics)
+        self._ranks = ranks(self._world, plan.order)
+        self._below: dict[Any, Hashable] = {}
+        self._sizes: dict[Hashable, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._sizes)
+
+    @property
+    def outputs(self) -> int:
+        return len(self._below)
+
+    def add(self, key: Any, expression: Expression) -> None:
+        box, _ = box_of(form_of(expression, self._semantics), self._world)
+        below: Hashable = expression if box is None else below_top(box, self._ranks)
+        self._below[key] = below
+        self._sizes[below] = self._sizes.get(below, 0) + 1
+
+    def remove(self, key: Any) -> None:
+        below = self._below.pop(key)
+        self._sizes[below] -= 1
+        if not self._sizes[below]:
+            del self._sizes[below]
+
+
+class _Noting:
+    """What came and went in one operation, less what did both."""
+
+    def __init__(self) -> None:
+        self._came: dict[Any, Expression] = {}
+        self._went: dict[Any, Expression] = {}
+
+    def come(self, key: Any, expression: Expression) -> None:
+        if key in self._went:
+            del self._went[key]
+        else:
+            self._came[key] = expression
+
+    def go(self, key: Any, expression: Expression) -> None:
+        if key in self._came:
+            del self._came[key]
+        else:
+            self._went[key] = expression
+
+    def change(self) -> Change:
+        return Change(list(self._came.items()), list(self._went.items()))

@@ -1,0 +1,121 @@
+"""Terms: one object for each set of values, compared by cuts, extents or entailment."""
+
+import gc
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coverings import SCHEMA, SEMANTICS, Oracle, any_boxes, read, semantics_of
+from tamis.relations.tables.prepared import Preparation
+from tamis.relations.tables.terms import Term
+
+
+def terms(text, preparation=None):
+    return (preparation or Preparation(semantics_of("sql"))).prepare(read(text)).terms
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("s <= ''", "s = ''"),
+        ("s > 'a' AND s <= 'a\\u0000'", "s = 'a\\u0000'"),
+        ("x > 0 AND x < 1e-323", "x = 5e-324"),
+        ("i > 4 AND i < 6", "i = 5"),
+        ("s >= ''", "s IS NOT NULL"),
+    ],
+)
+def test_conditions_of_the_same_values_are_one_term(one, other):
+    preparation = Preparation(semantics_of("sql"))
+    held = terms(one, preparation)
+    assert held == terms(other, preparation)
+    assert len(held) == 1
+
+
+@pytest.mark.parametrize("text", ["s < ''", "x > 0 AND x < 5e-324", "s LIKE 'a%' AND s LIKE 'b%'"])
+def test_a_term_without_values_makes_a_box_that_is_never_true(text):
+    assert Preparation(semantics_of("sql")).prepare(read(f"i = 1 AND {text}")) is None
+
+
+def test_a_term_of_all_values_is_left_out():
+    assert len(terms("i = 1 AND (s >= '' OR s IS NULL)")) == 1
+    assert len(terms("i = 1 AND (s LIKE '%' OR s IS NULL)")) == 1
+    assert len(terms("i = 1 AND s >= ''", Preparation(semantics_of("total")))) == 1
+    assert len(terms("i = 1 AND s >= ''")) == 2
+
+
+def test_terms_that_nobody_holds_are_forgotten():
+    preparation = Preparation(semantics_of("sql"))
+    held = terms("i = 1 AND n = 2", preparation)
+    assert terms("i = 1", preparation)[0] is held[0]
+    del held
+    gc.collect()
+    assert not preparation.pool._terms
+    assert not preparation.pool._by_extent
+
+
+@pytest.mark.parametrize(
+    ("text", "whole", "members"),
+    [
+        ("i = 5", True, 1),
+        ("i > 5", True, None),
+        ("s IN ('a', 'b')", False, 2),
+        ("x = 0.5D", True, 1),
+        ("b", True, 1),
+        ("side IS NOT NULL", False, 2),
+        ("i <> 5", False, None),
+        ("i IS NULL", False, None),
+        ("i = 5 OR i IS NULL", False, None),
+        ("startswith(s, 'a')", False, None),
+    ],
+)
+def test_the_shape_of_a_term(text, whole, members):
+    (term,) = terms(text)
+    assert term.whole == whole
+    assert (None if term.members is None else len(term.members)) == members
+
+
+ROW = (3, 2, 0.5, "ab", "sell", True)
+
+
+@pytest.mark.parametrize("position", range(len(SCHEMA)))
+@pytest.mark.parametrize("missing", [True, False])
+def test_the_point_of_a_value_implies_what_is_true_of_it(position, missing):
+    preparation = Preparation(semantics_of("sql"))
+    point = preparation.pool.point(position, None if missing else ROW[position])
+    name = SCHEMA.attributes[position].name
+    constant = ["3", "2", "0.5D", "'ab'", "'sell'", "TRUE"][position]
+    (equal,) = terms(f"{name} = {constant}", preparation)
+    (null,) = terms(f"{name} IS NULL", preparation)
+    (either,) = terms(f"{name} <= {constant} OR {name} IS NULL", preparation) or (
+        null if missing else equal,
+    )
+    implies = preparation.pool.implies
+    assert implies(point, equal) == (not missing)
+    assert implies(point, null) == missing
+    assert implies(point, either)
+
+
+@pytest.mark.parametrize("semantics", SEMANTICS)
+@given(one=any_boxes, other=any_boxes)
+@settings(max_examples=60)
+def test_boxes_are_compared_term_by_term(semantics, one, other):
+    chosen = semantics_of(semantics)
+    preparation, oracle = Preparation(chosen), Oracle(chosen)
+    narrow, wide = preparation.prepare(read(one)), preparation.prepare(read(other))
+    if narrow is None or wide is None:
+        assert oracle.never(one if narrow is None else other)
+        return
+    found = all(
+        term.position in narrow.by_position
+        and preparation.pool.implies(narrow.by_position[term.position], term)
+        for term in wide.terms
+    )
+    assert found == oracle.covers(other, one)
+
+
+@given(st.integers(0, 5))
+def test_a_term_shows_its_condition(position):
+    term = Preparation(semantics_of("sql")).pool.point(position, ROW[position])
+    assert isinstance(term, Term)
+    assert str(position) in repr(term)
