@@ -26,7 +26,7 @@ def blocks(page, kind):
 
 PYTHON = [
     "README.md", "docs/language.md", "docs/engines.md", "docs/spark.md", "docs/profile.md",
-    "docs/routing.md",
+    "docs/routing.md", "docs/compaction.md",
 ]  # fmt: skip
 
 

@@ -5,8 +5,15 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from tamis.cli.interruption import interruptible
-from tamis.cli.match import _unwarned
-from tamis.cli.options import add_json, add_schema, add_semantics, read_defaults, read_schema
+from tamis.cli.match import unwarned
+from tamis.cli.options import (
+    add_json,
+    add_later_rows,
+    add_schema,
+    add_semantics,
+    read_defaults,
+    read_schema,
+)
 from tamis.cli.session import add_spark, spark_of
 
 if TYPE_CHECKING:
@@ -40,15 +47,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument(
         "--no-merge", dest="merge", action="store_false", help="keep to filters that are there"
     )
-    parser.add_argument(
-        "--duplicates",
-        choices=("last", "error"),
-        default="last",
-        help="of subscriptions with one id the last row counts (default), or fail",
-    )
-    parser.add_argument(
-        "--order", metavar="COLUMN", help="of the subscriptions: says which row is later"
-    )
+    add_later_rows(parser)
     parser.add_argument(
         "--on-bad",
         choices=("keep", "fail"),
@@ -98,7 +97,7 @@ def _compact(
         schema = read_events(spark, options.events)
     job = compact(read_subscriptions(spark, options.subscriptions), schema, **settings)
     try:
-        with _unwarned():
+        with unwarned():
             return write_compacted(job, options.out, options.format)
     finally:
         job.release()

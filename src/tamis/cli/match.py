@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tamis.cli.interruption import interruptible
-from tamis.cli.options import add_json, add_schema, add_semantics, read_defaults, read_schema
+from tamis.cli.options import (
+    add_json,
+    add_later_rows,
+    add_schema,
+    add_semantics,
+    read_defaults,
+    read_schema,
+)
 from tamis.cli.reading import read_typed
 from tamis.cli.session import add_spark, spark_of
 from tamis.errors import OptionError
@@ -45,15 +52,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument("--out", metavar="DIR", required=True, help="folder for the matches")
     parser.add_argument("--overwrite", action="store_true", help="replace the folder if it exists")
     add_matching(parser, "default: id; if there is none, events are numbered")
-    parser.add_argument(
-        "--duplicates",
-        choices=("last", "error"),
-        default="last",
-        help="of subscriptions with one id the last row counts (default), or fail",
-    )
-    parser.add_argument(
-        "--order", metavar="COLUMN", help="of the subscriptions: says which row is later"
-    )
+    add_later_rows(parser)
     parser.add_argument(
         "--budget",
         type=size,
@@ -169,12 +168,12 @@ def _match(
         events, event_id = numbered(events)
     subscriptions = read_subscriptions(spark, options.subscriptions)
     job = MatchJob(events, subscriptions, event_id, **settings)
-    with _unwarned():
+    with unwarned():
         return write_job(job, options.out, options.format, overwrite=options.overwrite)
 
 
 @contextmanager
-def _unwarned() -> Iterator[None]:
+def unwarned() -> Iterator[None]:
     """The summary tells of bad subscriptions; a warning would tell the same before it."""
     logger = logging.getLogger("tamis")
     level = logger.level

@@ -32,6 +32,19 @@ def add_semantics(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_later_rows(parser: argparse.ArgumentParser) -> None:
+    """What becomes of subscriptions whose id stands in several rows."""
+    parser.add_argument(
+        "--duplicates",
+        choices=("last", "error"),
+        default="last",
+        help="of subscriptions with one id the last row counts (default), or fail",
+    )
+    parser.add_argument(
+        "--order", metavar="COLUMN", help="of the subscriptions: says which row is later"
+    )
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, for machines")
 

@@ -1,7 +1,6 @@
 """What runs in the Python workers of executors when a table of subscriptions is compacted."""
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -9,8 +8,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from tamis.bulk import Rows, check_ids, collector_paused, read_all
-from tamis.errors import BulkError, ExpressionError
+from tamis.bulk import collector_paused
+from tamis.errors import ExpressionError
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.expression import Expression
@@ -20,8 +19,8 @@ from tamis.relations.merging.mergers import Merger
 from tamis.relations.worlds import World
 from tamis.schema import Schema
 from tamis.semantics import Semantics
-from tamis.spark.compiling import EXAMPLES, FILTERS_AT_ONCE, Counts, Meaning, bulks, explained
-from tamis.spark.letters import Letter, filter_letter
+from tamis.spark.compiling import FILTERS_AT_ONCE, Meaning
+from tamis.spark.holding import hold
 from tamis.spark.shardwork import ID_TYPES, runs
 
 # What `Forming` says: filters and those that are never true, and reports.
@@ -104,49 +103,16 @@ class Forming:
     id_type: str
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        # The last row of an id counts, so nothing can be said before all have been seen.
-        held: dict[Any, tuple[int, str, Form]] = {}
         forms = Forms(self.meaning, self.position)
-        counts, letters, twice, seen = Counts(), list[Letter](), list[Any](), set[Any]()
-        for ids, filters, rows in bulks(batches):
-            if self.duplicates == "error":
-                twice += [one for one in ids if one in seen or seen.add(one)]  # type: ignore[func-returns-value]  # None: not seen
-            before = len(held)
-            found = self._read(forms, ids, filters, rows, held)
-            letters += found[: EXAMPLES - len(letters)]
-            new = len(held) - before
-            counts += (len(ids), new, len(found), len(ids) - len(found) - new)
-        twice = [one for one in twice if one is not None]
-        if twice:
-            yield self._said("twice", json.dumps(twice[:EXAMPLES]), len(twice))
-            return
-        yield self._said("counts", json.dumps(counts))
-        for letter in letters:
-            yield self._said("letter", json.dumps(letter))
-        yield from self._filters(held)
-
-    def _read(
-        self, forms: Forms, ids: list[Any], filters: list[Any], positions: list[int],
-        held: dict[Any, tuple[int, str, Form]],
-    ) -> list[Letter]:  # fmt: skip
-        rows = Rows(ids, filters, {})
-        check_ids(rows, None)
-
-        def read(row: int, text: Any) -> None:
-            held[rows.ids[row]] = positions[row], text, forms.of(text)
-
-        try:
-            with collector_paused():
-                read_all(rows, read, None)
-        except BulkError as error:
-            return [
-                explained(
-                    filter_letter(positions[row], ids[row], filters[row], problem),
-                    self.meaning.skipped,
-                )
-                for row, _, problem in error.failures
-            ]
-        return []
+        held = hold(
+            batches,
+            self.meaning,
+            self.duplicates,
+            lambda row, _id, text: (row, text, forms.of(text)),
+        )
+        for kind, text, number in held.reports:
+            yield self._said(kind, text, number)
+        yield from self._filters(held.filters)
 
     def _filters(self, held: dict[Any, tuple[int, str, Form]]) -> Iterator[pa.RecordBatch]:
         found = list(held.items())

@@ -11,27 +11,22 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.bulk import Rows, check_ids, collector_paused, read_all
 from tamis.engines.sliced.leaves import Leaves
 from tamis.engines.sliced.reading import Reader
-from tamis.errors import BulkError, TamisError
+from tamis.errors import TamisError
 from tamis.faults import faults_of
 from tamis.language.shapes import ShapeCache
 from tamis.matcher import Matcher
 from tamis.plan import asked_attributes
 from tamis.semantics import Semantics
 from tamis.spark.compiling import (
-    EXAMPLES,
     FILTERS_AT_ONCE,
-    Counts,
     Meaning,
-    bulks,
-    explained,
     outcome,
     read_chunks,
 )
 from tamis.spark.frames import Layout
-from tamis.spark.letters import Letter, filter_letter
+from tamis.spark.holding import hold
 from tamis.spark.shards import Array, Placing, Plan, Routing, Slots
 from tamis.spark.worker import (
     EVENTS,
@@ -63,26 +58,10 @@ class Assigning:
     id_type: str
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        # The last row of an id counts, so nothing can be said before all have been seen.
-        held: dict[Any, tuple[str, tuple[int, ...]]] = {}
-        reading = _Reading(self.meaning, self.plan)
-        counts, letters, twice, seen = Counts(), list[Letter](), list[Any](), set[Any]()
-        for ids, filters, rows in bulks(batches):
-            if self.duplicates == "error":
-                twice += [one for one in ids if one in seen or seen.add(one)]  # type: ignore[func-returns-value]  # None: not seen
-            before = len(held)
-            found = reading.read(ids, filters, rows, held)
-            letters += found[: EXAMPLES - len(letters)]
-            new = len(held) - before
-            counts += (len(ids), new, len(found), len(ids) - len(found) - new)
-        twice = [one for one in twice if one is not None]
-        if twice:
-            yield self._said("twice", json.dumps(twice[:EXAMPLES]), len(twice))
-            return
-        yield self._said("counts", json.dumps(counts))
-        for letter in letters:
-            yield self._said("letter", json.dumps(letter))
-        yield from self._filters(held)
+        held = hold(batches, self.meaning, self.duplicates, _Reading(self.meaning, self.plan).use)
+        for kind, text, number in held.reports:
+            yield self._said(kind, text, number)
+        yield from self._filters(held.filters)
 
     def _filters(self, held: dict[Any, tuple[str, tuple[int, ...]]]) -> Iterator[pa.RecordBatch]:
         found = (
@@ -117,30 +96,11 @@ class _Reading:
         self._shapes = ShapeCache(meaning.schema)
         self._reader = Reader(Semantics(meaning.semantics, meaning.schema, meaning.defaults))
         self._placing = Placing(plan, meaning.schema)
-        self._skipped = meaning.skipped
 
-    def read(
-        self, ids: list[Any], filters: list[Any], positions: list[int], held: dict[Any, Any]
-    ) -> list[Letter]:
-        """Hold all that can be used; letters about the others."""
-        rows = Rows(ids, filters, {})
-        check_ids(rows, None)
-
-        def read(row: int, text: Any) -> None:
-            leaves: Leaves = self._reader.leaves(self._shapes.parse(text))
-            held[rows.ids[row]] = text, self._placing.shards(rows.ids[row], leaves)
-
-        try:
-            with collector_paused():
-                read_all(rows, read, None)
-        except BulkError as error:
-            return [
-                explained(
-                    filter_letter(positions[row], ids[row], filters[row], problem), self._skipped
-                )
-                for row, _, problem in error.failures
-            ]
-        return []
+    def use(self, _row: int, subscription: Any, text: str) -> tuple[str, tuple[int, ...]]:
+        """The filter and its shards."""
+        leaves: Leaves = self._reader.leaves(self._shapes.parse(text))
+        return text, self._placing.shards(subscription, leaves)
 
 
 @dataclass(frozen=True)
