@@ -12,7 +12,7 @@ TYPES = "id bigint, symbol string, price double, volume bigint"
 
 
 def main(conf: dict[str, str], folder: Path) -> dict[str, object]:
-    from tamis.spark import MatchJob, match_stream, profile, spark_session
+    from tamis.spark import MatchJob, compact, match, match_stream, profile, spark_session
 
     events, subscriptions, changes = json.load(sys.stdin)
     spark = spark_session(conf=conf)
@@ -27,6 +27,12 @@ def main(conf: dict[str, str], folder: Path) -> dict[str, object]:
             map(list, MatchJob(frame, table, mode=mode, output="counts").matches.collect())
         )
     said["profile"] = profile(frame).events
+    smaller = compact(table, frame.drop("id"))
+    said["compacted"] = sorted(map(list, smaller.match(frame).collect()))
+    restored = smaller.restore(match(frame, smaller.subscriptions), frame)
+    said["restored"] = sorted(map(list, restored.collect()))
+    said["duplicates"] = smaller.report.duplicates
+    smaller.release()
 
     (folder / "events").mkdir()
     (folder / "changes").mkdir()

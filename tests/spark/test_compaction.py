@@ -1,10 +1,5 @@
 """Tables of subscriptions, compacted on Spark: the library and the originals are the oracles."""
 
-import json
-import os
-import subprocess
-import sys
-
 import pytest
 
 from stocks import SMALL, stock_filters, stock_rows
@@ -154,42 +149,3 @@ def test_the_attribute_that_most_filters_ask_for_one_value_of():
     texts = ["s = 'a' AND i > 1", "s = 'b'", "i = 3 AND s = 'c'", "no filter", "x > 1"]
     assert most_pinned(texts, meaning) == 2
     assert most_pinned(["x > 1", "i < 3"], meaning) is None
-
-
-SCRIPT = """
-import json, sys
-from tamis.spark import compact, match, spark_session
-
-rows, texts, kinds = json.load(sys.stdin)
-spark = spark_session(conf={"spark.remote": "local[2]"})
-assert type(spark).__module__.startswith("pyspark.sql.connect"), type(spark)
-events = spark.createDataFrame([(n, *row) for n, row in enumerate(rows)], kinds)
-pairs = [(f"s{n}", text) for n, text in enumerate(texts)]
-table = spark.createDataFrame(pairs, "id string, filter string")
-job = compact(table, events.drop("id"))
-found = [list(row) for row in job.match(events).collect()]
-matches = match(events, job.subscriptions)
-restored = [list(row) for row in job.restore(matches, events).collect()]
-print("said " + json.dumps([found, restored, job.report.to_dict()]))
-job.release()
-spark.stop()
-"""
-
-
-def test_through_spark_connect(tmp_path):
-    rows = [[None if value != value else value for value in row] for row in stock_rows(3, 40)]  # noqa: PLR0124 - nan
-    texts = TEXTS[:40] + TEXTS[:5]
-    answer = subprocess.run(
-        [sys.executable, "-c", SCRIPT], input=json.dumps([rows, texts, KINDS]),
-        capture_output=True, text=True, check=False, cwd=tmp_path,
-        env=os.environ | {"SPARK_TESTING": "1"},  # any port, not the one that another server has
-    )  # fmt: skip
-    lines = [line for line in answer.stdout.splitlines() if line.startswith("said ")]
-    assert lines, answer.stderr[-5000:]
-    found, restored, report = json.loads(lines[0][5:])
-    assert report["duplicates"] >= 5
-    matcher = Matcher(SMALL)
-    matcher.subscribe_many((f"s{n}", text) for n, text in enumerate(texts))
-    events = [dict(zip(SMALL, row, strict=True)) for row in rows]
-    expected = [[n, one] for n, event in enumerate(events) for one in matcher.match(event)]
-    assert sorted(found) == sorted(restored) == sorted(expected)

@@ -36,6 +36,7 @@ def data():
     filters = stock.subscriptions(300, seed=5)["filter"].to_pylist()
     # Symbols that are rare come with few events; some that all events know make up for it.
     filters += [f"price > {n * 10} OR volume < {n}" for n in range(20)] + ["symbol IS NULL"]
+    filters += filters[-5:]
     subscriptions = [[f"s{n}", text] for n, text in enumerate(filters)] + [["typo", "prise < 3"]]
     changes = [
         ["s300", None],
@@ -75,6 +76,8 @@ def test_every_way_finds_the_same_everywhere(place, tmp_path):
     assert ("connect" in said["kind"]) == (place == "connect")
     assert said["whole"] == wanted
     assert said["sharded"] == wanted
+    assert said["compacted"] == said["restored"] == wanted
+    assert said["duplicates"] == 5
     assert len(wanted) > 1000
     counts = [[number, sum(pair[0] == number for pair in wanted)] for number in range(len(events))]
     assert said["whole counts"] == said["sharded counts"] == counts
