@@ -1,6 +1,5 @@
 import pytest
 
-from routing.wires import SCHEMA, Wires
 from tamis.errors import OptionError, RoutingError
 from tamis.routing.accounts import Limits
 from tamis.routing.links import Timing
@@ -22,6 +21,7 @@ from tamis.routing.messages import (
 )
 from tamis.routing.router import Router
 from tamis.routing.strategies import STRATEGIES, Merging
+from wires import SCHEMA, Wires
 
 LINE = [("a", "b"), ("b", "c")]
 WITH_ADVERTISEMENTS = [name for name in STRATEGIES if name.startswith("advertisements")]

@@ -28,7 +28,6 @@ def main(conf: dict[str, str], folder: Path) -> dict[str, object]:
         )
     said["profile"] = profile(frame).events
     smaller = compact(table, frame.drop("id"))
-    said["compacted"] = sorted(map(list, smaller.match(frame).collect()))
     restored = smaller.restore(match(frame, smaller.subscriptions), frame)
     said["restored"] = sorted(map(list, restored.collect()))
     said["duplicates"] = smaller.report.duplicates

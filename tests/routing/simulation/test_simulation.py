@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from routing.simulation.stand_in import Flooder
+from flooders import Flooder
 from tamis.routing.messages import Ack, Deliver, Packet, Publish, Refused
 from tamis.routing.simulation.campaign import examine, scenarios
 from tamis.routing.simulation.generation import Wishes, generate
