@@ -118,10 +118,7 @@ class Merged:
         self._merging = merging
         self._offers = offers
         self._policy = read_policy(merging.policy)
-        search = "one-pass" if "outputs" in merging.policy else "candidates"
-        self._table: MergedTable[str] = MergedTable(
-            reading.meaning, table=CoverTable(reading.meaning, search)
-        )
+        self._table: MergedTable[str] = MergedTable(reading.meaning)
         self._roots: dict[str, None] = {}
         self._merged_at: float | None = None
         self._merged_size = 0
@@ -160,7 +157,7 @@ class Merged:
     def _statistics(self) -> Statistics:
         size = len(self._roots)
         begin = self._merged_at or 0.0
-        return Statistics(size, begin, self._merged_size, self._table.diagrams, size)
+        return Statistics(size, begin, self._merged_size, self._table.statistics.diagrams, size)
 
     def _plan(self) -> Plan:
         merging = self._merging

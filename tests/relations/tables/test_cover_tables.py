@@ -175,7 +175,7 @@ def test_an_unknown_search_is_refused():
 @every_search
 @pytest.mark.parametrize("semantics", SEMANTICS)
 @given(texts=st.lists(subscriptions, max_size=8))
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])  # tables, drawn whole
 def test_a_table_agrees_with_entailment(search, semantics, texts):
     texts = dict(enumerate(texts))
     oracle = Oracle(semantics_of(semantics))
@@ -183,7 +183,7 @@ def test_a_table_agrees_with_entailment(search, semantics, texts):
 
 
 @given(texts=st.lists(boxes(), max_size=40))
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])  # tables, drawn whole
 def test_all_searches_have_the_same_roots(texts):
     texts = dict(enumerate(texts))
     tables = [table_of(texts, search) for search in SEARCHES]
@@ -259,5 +259,7 @@ class TableMachine(RuleBasedStateMachine):
 
 TestTableMachine = TableMachine.TestCase
 TestTableMachine.settings = settings(
-    max_examples=25, stateful_step_count=20, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=25,
+    stateful_step_count=20,
+    suppress_health_check=[HealthCheck.too_slow],  # each step draws a filter
 )

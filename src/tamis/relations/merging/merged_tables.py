@@ -76,11 +76,6 @@ class MergedTable(Generic[K]):
         return self._table.cover_of(key)
 
     @property
-    def diagrams(self) -> int:
-        """How many MBDs the roots make, if they are held as such; else 0."""
-        return self._table.diagrams
-
-    @property
     def statistics(self) -> Statistics:
         """What a policy asks for."""
         size = self._diagrams.outputs

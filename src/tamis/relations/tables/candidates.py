@@ -35,8 +35,6 @@ class CandidateSearch:
         self._groups: dict[int, _Group] = {}  # by mask
         self._sets = _MaskSets(len(pool.world.schema))
 
-    diagrams = 0  # there are none
-
     def find(self, new: Prepared) -> Found:
         """Who covers a box, or whom it covers."""
         for group in self._narrower(new.mask):

@@ -73,11 +73,6 @@ class CoverTable(Generic[K]):
         """The keys that no other covers, in the order in which they came."""
         return [self._entries[number].key for number in sorted(self._roots)]
 
-    @property
-    def diagrams(self) -> int:
-        """How many MBDs there are, if roots are held as such; else 0."""
-        return self._boxes.diagrams
-
     def is_root(self, key: K) -> bool:
         """Whether a key is covered by no other."""
         return self._number(key) in self._roots

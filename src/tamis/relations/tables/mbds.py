@@ -51,11 +51,6 @@ class MbdSearch:
         self._removed = 0  # boxes since the last collection
         self._reorder_at = FIRST_REORDER
 
-    @property
-    def diagrams(self) -> int:
-        """How many MBDs there are."""
-        return len(self.groups)
-
     def find(self, new: Prepared) -> Found:
         """Who covers a box, or whom it covers."""
         if self._always:

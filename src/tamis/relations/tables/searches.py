@@ -19,11 +19,6 @@ class Found(NamedTuple):
 class Search(Protocol):
     """Boxes under numbers, and the covering relations of a new one with them."""
 
-    @property
-    def diagrams(self) -> int:
-        """How many MBDs there are; 0 for a search without them."""
-        ...
-
     def find(self, new: Prepared) -> Found:
         """Who covers a box, or whom it covers."""
         ...
