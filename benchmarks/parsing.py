@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from tamis.language.expression import Expression, parse_with
-from tamis.language.shapes import ATOM, ShapeCache
+from tamis.language.shape_cache import ATOM, ShapeCache
 from tamis.workloads import Workload, workload
 
 NAMES = ("w0", "w2", "w4", "tree", "bdd", "stock")

@@ -19,7 +19,7 @@ from tamis.columns import table_rows
 from tamis.engines import make_engine
 from tamis.engines.base import Engine
 from tamis.events import Row
-from tamis.language.shapes import ShapeCache
+from tamis.language.shape_cache import ShapeCache
 from tamis.semantics import Semantics
 from tamis.workloads import workload
 

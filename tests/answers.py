@@ -4,7 +4,7 @@ import math
 
 from strategies import SCHEMA
 from tamis import parse
-from tamis.language.evaluate import Logic, compile_tree, compile_value
+from tamis.language.evaluation import Logic, compile_tree, compile_value
 
 T, F, N = True, False, None
 NAN, INF = math.nan, math.inf

@@ -3,8 +3,8 @@
 from hypothesis import strategies as st
 
 from tamis import Schema, parse
-from tamis.relations.deciding.entailment import Answer, entails
-from tamis.relations.worlds import World, form_of
+from tamis.relations.entailment.decision import Answer, entails
+from tamis.relations.event_space import World, form_of
 from tamis.semantics import Semantics
 
 SCHEMA = Schema(

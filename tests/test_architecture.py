@@ -18,10 +18,11 @@ LAYERS = (
 )  # fmt: skip
 # Modules at the top of the package, by the layer they belong to; the others are ground.
 PLACES = {
-    "events": "language", "semantics": "language", "files": "language", "guessing": "language",
+    "events": "language", "semantics": "language", "files": "language",
+    "schema_inference": "language",
     "columns": "ground", "explanation": "language", "matcher": "matcher",
-    "subscriptions": "language", "bulk": "language", "rules": "matcher", "streams": "ground",
-    "plan": "matcher", "faults": "language", "compaction": "matcher", "restoration": "matcher",
+    "subscriptions": "language", "bulk": "language", "rules_file": "matcher", "chunks": "ground",
+    "plan": "matcher", "bad_events": "language", "compaction": "matcher", "restoration": "matcher",
     "profiles": "predicates", "__init__": "matcher", "__main__": "cli",
 }  # fmt: skip
 HEAVY = {"numba", "pyspark", "duckdb", "pyarrow", "pandas", "polars", "numpy", "re2", "tqdm"}

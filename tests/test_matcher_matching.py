@@ -22,7 +22,7 @@ from tamis import (
     SubscriptionError,
     parse,
 )
-from tamis.language.evaluate import Logic, compile_tree
+from tamis.language.evaluation import Logic, compile_tree
 from tamis.semantics import Semantics
 from tamis.timestamps import EPOCH
 

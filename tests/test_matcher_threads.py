@@ -9,7 +9,7 @@ import pytest
 
 from tamis import Matcher, SubscriptionError
 from tamis.engines import auto
-from tamis.engines.sliced import compaction
+from tamis.engines.sliced import segment_merges
 
 KINDS = {"i": "int", "s": "string"}
 HERE, THERE = {"i": 5, "s": "a"}, {"i": -5, "s": "b"}
@@ -296,7 +296,7 @@ def test_matching_goes_on_while_a_bulk_is_read(engine, size):
 
 def while_merging(monkeypatch, work):
     """Do some work during the next merge of segments; what it gives."""
-    plain, seen = compaction.compiled, []
+    plain, seen = segment_merges.compiled, []
 
     def slow(*args, **settings):
         made = plain(*args, **settings)
@@ -305,7 +305,7 @@ def while_merging(monkeypatch, work):
             seen[0] = work()
         return made
 
-    monkeypatch.setattr(compaction, "compiled", slow)
+    monkeypatch.setattr(segment_merges, "compiled", slow)
     return seen
 
 

@@ -15,7 +15,7 @@ WARM = 4096  # events before the clock starts
 def grown(session: Session, spec: str, events: int, size: int, longest: float) -> dict[str, Any]:
     """All pairs of some events and subscriptions, from Parquet files to a sink that keeps none."""
     from tamis.spark import MatchJob
-    from tamis.spark.frames import Events
+    from tamis.spark.batch.event_frames import Events
 
     spark, folder = session.spark, session.place.folder
     texts = material.frame(spark, material.subscription_files(folder, spec, size))

@@ -62,8 +62,8 @@ def looking(name: str, events: str) -> Callable[[Iterable[pa.RecordBatch]], Iter
         for _ in batches:
             pass
         yield looked("started")
-        from tamis.spark.frames import Layout
-        from tamis.spark.worker import Matching, Published
+        from tamis.spark.batch.event_frames import Layout
+        from tamis.spark.batch.worker import Matching, Published
 
         rules = Published(name)
         rules()
@@ -80,7 +80,7 @@ def looking(name: str, events: str) -> Callable[[Iterable[pa.RecordBatch]], Iter
 
 def held(session: Session, spec: str, size: int, events: int) -> list[dict[str, Any]]:
     """A row for each worker and stage: started, subscriptions opened, events matched."""
-    from tamis.spark.compiling import publish
+    from tamis.spark.compile.compilation import publish
 
     spark, folder = session.spark, session.place.folder
     path = rules_file(folder, spec, size)

@@ -86,7 +86,7 @@ def giving_back(output: str, matches: float) -> Mapping:
 
 def constant_batch(output: str, matches: float) -> pa.RecordBatch:
     """A batch of matches, as large as those of the workers."""
-    from tamis.spark.worker import BYTES, PAIRS
+    from tamis.spark.batch.worker import BYTES, PAIRS
 
     if output != "lists":
         numbers = np.arange(PAIRS)
@@ -199,7 +199,7 @@ def _works(
 ) -> dict[str, Callable[[], object]]:
     from pyspark.sql import functions as f
 
-    from tamis.spark.frames import Events
+    from tamis.spark.batch.event_frames import Events
 
     found = material.frame(session.spark, files)
     events = Events(found, "id", None, ())
@@ -219,8 +219,8 @@ def _works(
 
 def finishing(matcher: "Matcher", table: pa.Table, output: str) -> list[float]:
     """What the workers' function takes longer than the engine, for the events of one core."""
-    from tamis.spark.frames import Layout
-    from tamis.spark.worker import EVENTS, Matching
+    from tamis.spark.batch.event_frames import Layout
+    from tamis.spark.batch.worker import EVENTS, Matching
 
     names = tuple(table.column_names[1:])
     function = Matching(lambda: matcher, Layout(names, (), has_corrupt=False), output, "keep")

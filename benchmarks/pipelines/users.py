@@ -58,7 +58,7 @@ def _same(table: pa.Table) -> pa.Table:
 
 def tamis_job(spark: "SparkSession", _source: Workload, subscriptions: pa.Table) -> User:
     from tamis.spark import MatchJob
-    from tamis.spark.frames import Events
+    from tamis.spark.batch.event_frames import Events
 
     texts = spark.createDataFrame(subscriptions)
     jobs: list[MatchJob] = []

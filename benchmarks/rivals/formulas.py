@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from rivals.base import LeftOut
 from tamis.language import ast
-from tamis.language.normalize import normalize
-from tamis.language.shapes import ShapeCache
+from tamis.language.normal_form import normalize
+from tamis.language.shape_cache import ShapeCache
 from tamis.workloads import Workload
 
 Array = np.ndarray[Any, Any]

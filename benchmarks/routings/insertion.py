@@ -17,13 +17,13 @@ import numpy as np
 from routings import paper
 from routings.material import Set
 from routings.tables import DASH, aligned, shown, with_spread
+from tamis.relations.event_space import form_of
 from tamis.relations.tables import CoverTable, Insertion
-from tamis.relations.tables.candidates import CandidateSearch
-from tamis.relations.tables.mbds import MbdSearch
-from tamis.relations.tables.prepared import Preparation, Prepared
-from tamis.relations.tables.searches import Found, Search
+from tamis.relations.tables.candidate_search import CandidateSearch
+from tamis.relations.tables.mbd_search import MbdSearch
+from tamis.relations.tables.prepared_filters import Preparation, Prepared
+from tamis.relations.tables.search import Found, Search
 from tamis.relations.tables.terms import TermPool
-from tamis.relations.worlds import form_of
 
 BLOCK = 50  # subscriptions that one way takes before it is another one's turn
 Array = np.ndarray[Any, Any]

@@ -9,7 +9,7 @@ import pyarrow as pa
 from tamis.columns import table_rows
 from tamis.events import Row
 from tamis.language.expression import Expression
-from tamis.language.shapes import ShapeCache
+from tamis.language.shape_cache import ShapeCache
 from tamis.relations.tables import CoverTable
 from tamis.semantics import Semantics
 from tamis.workloads import Workload, read_workload, workload

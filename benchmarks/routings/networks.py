@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from routings.tables import DASH, aligned
 from tamis.routing.simulation.filters import condition, row_of
-from tamis.routing.simulation.measures import measure
 from tamis.routing.simulation.scenario import CALM, Action, Client, Scenario
+from tamis.routing.simulation.strategy_costs import measure
 from tamis.routing.simulation.topology import shaped
 from tamis.routing.strategies import STRATEGIES
 

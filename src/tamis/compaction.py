@@ -16,11 +16,11 @@ import pyarrow as pa
 from tamis.bulk import Rows, check_ids, collector_paused, id_column, read_all, rows_of, text_column
 from tamis.errors import SubscriptionError, counted
 from tamis.language.expression import Expression
-from tamis.language.shapes import ShapeCache
+from tamis.language.shape_cache import ShapeCache
 from tamis.matcher import Id
-from tamis.relations.compaction import canonical, reduce_filters, why_never
+from tamis.relations.event_space import World
 from tamis.relations.merging.mergers import Merger
-from tamis.relations.worlds import World
+from tamis.relations.reduction import canonical, reduce_filters, why_never
 from tamis.restoration import CompactedMatcher, Meaning, Restoration, Standing
 from tamis.schema import as_schema
 from tamis.semantics import Semantics

@@ -7,7 +7,7 @@ from typing import Any
 
 from tamis.events import Row
 from tamis.language import ast
-from tamis.language.evaluate import compile_tree
+from tamis.language.evaluation import compile_tree
 from tamis.language.expression import Expression
 from tamis.language.printer import print_tree
 from tamis.names import Path, path_text

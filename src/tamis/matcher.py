@@ -17,7 +17,7 @@ from tamis.errors import (
 from tamis.events import EventReader, Row
 from tamis.explanation import Explanation, explain
 from tamis.language.expression import Expression, parse_with
-from tamis.language.shapes import ShapeCache
+from tamis.language.shape_cache import ShapeCache
 from tamis.schema import Schema, as_schema
 from tamis.semantics import Semantics
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from tamis.bulk import Progress, Rows
     from tamis.plan import Plan
-    from tamis.predicates.batches import Batch
+    from tamis.predicates.event_batches import Batch
     from tamis.results import Piece
 
 Id = str | int
@@ -207,7 +207,7 @@ class Matcher:
         numbered from 0 through all of them.
         """
         choose("output", output, OUTPUTS)
-        from tamis.streams import parts_of
+        from tamis.chunks import parts_of
 
         first = 0
         for part in parts_of(events):
@@ -223,7 +223,7 @@ class Matcher:
         """
         choose("output", output, OUTPUTS)
         if self._batching is not None:
-            from tamis.predicates.batches import batch_of_rows
+            from tamis.predicates.event_batches import batch_of_rows
 
             batch = batch_of_rows(rows, self.schema)
             return self._match_columns(self._batching, batch, rows, output, numbers)
@@ -254,7 +254,7 @@ class Matcher:
 
         The file is replaced as a whole: whoever reads it meanwhile sees the old one or the new one.
         """
-        from tamis.rules import save
+        from tamis.rules_file import save
 
         unknown = "refuse" if self.reader.refuse_unknown else "ignore"
         with self._changing:
@@ -268,7 +268,7 @@ class Matcher:
         are looked at first, those of the texts of filters when one is asked for.
         `options` are settings of the engine, as for a new matcher.
         """
-        from tamis.rules import Rules
+        from tamis.rules_file import Rules
 
         rules = Rules(path)
         schema, engine, semantics, defaults, unknown = rules.settings
@@ -285,7 +285,7 @@ class Matcher:
         replaced, and count as new ones.
         """
         from tamis.bulk import checked_id
-        from tamis.rules import Rules, absorb
+        from tamis.rules_file import Rules, absorb
 
         rules = Rules(path)
         rules.check_like(self.meaning)
@@ -306,7 +306,7 @@ class Matcher:
     # --- inside
 
     def _batch(self, table: "pa.Table") -> "Batch":
-        from tamis.predicates.batches import batch_of_table
+        from tamis.predicates.event_batches import batch_of_table
 
         refuse = self.reader.refuse_unknown
         return batch_of_table(table, self.meaning, refuse_unknown=refuse)
@@ -328,7 +328,7 @@ class Matcher:
     def _match_part(self, part: Any, output: str, first: int) -> "Iterator[pa.Table]":
         """The tables of some events, numbered from `first`."""
         from tamis.columns import as_table
-        from tamis.predicates.batches import batch_of_rows
+        from tamis.predicates.event_batches import batch_of_rows
         from tamis.results import table_of
 
         numbers = range(first, first + len(part))

@@ -8,11 +8,11 @@ from tamis.engines.auto import AutoEngine
 from tamis.engines.sliced import SlicedEngine
 from tamis.engines.sliced.blocks import Blocks
 from tamis.errors import counted
-from tamis.kernels.lanes import LANES
 from tamis.kernels.programs import MIXED
+from tamis.kernels.simd_rows import LANES
 from tamis.language.ast import attributes
 from tamis.names import path_text
-from tamis.rules import compiling
+from tamis.rules_file import compiling
 from tamis.schema import Schema
 
 

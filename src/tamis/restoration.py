@@ -156,7 +156,7 @@ class Restoration:
 
     def _more(self, found: _Found, events: Any, size: int) -> _Found:
         """The forms that the second matcher finds."""
-        from tamis.kernels.restoring import find_watched
+        from tamis.kernels.restoration import find_watched
 
         met = np.zeros(size, np.bool_)
         find_watched(*found, self._watched, met)
@@ -174,7 +174,7 @@ class Restoration:
         return _Found(_ends(counts), names[np.asarray(forms.indices)])
 
     def _written(self, first: _Found, more: _Found, output: str) -> pa.Table:
-        from tamis.kernels.restoring import count_restored, write_restored
+        from tamis.kernels.restoration import count_restored, write_restored
 
         totals = np.zeros(len(first.bounds) - 1, np.int64)
         count_restored(*first, *more, self._starts, totals)

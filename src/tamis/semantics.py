@@ -20,7 +20,7 @@ from typing import Any
 
 from tamis.errors import EventError, OptionError, choose, unknown_attribute
 from tamis.events import Row
-from tamis.language.evaluate import Logic, compile_tree
+from tamis.language.evaluation import Logic, compile_tree
 from tamis.language.expression import Expression
 from tamis.schema import Schema
 from tamis.values import value_reader

@@ -14,8 +14,8 @@ from routings import insertion, matching, networks, reductions, sizes, tables, t
 from routings.material import Set
 from tamis.relations.merging.measures import Uniform
 from tamis.relations.merging.mergers import Plan
-from tamis.relations.tables.candidates import CandidateSearch
-from tamis.relations.tables.searches import Found
+from tamis.relations.tables.candidate_search import CandidateSearch
+from tamis.relations.tables.search import Found
 
 # So few different filters that many cover others and many can be merged.
 DENSE = """

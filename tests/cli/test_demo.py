@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tamis.cli import demo, main
-from tamis.spark import demonstration
-from tamis.spark.agreement import MicroBatch, Sums, differences
-from tamis.spark.demonstration import (
+from tamis.spark.demo import demonstration
+from tamis.spark.demo.agreement import MicroBatch, Sums, differences
+from tamis.spark.demo.demonstration import (
     BatchRun,
     Demonstration,
     Hot,
@@ -18,7 +18,7 @@ from tamis.spark.demonstration import (
     StreamRun,
     make_changes,
 )
-from tamis.spark.metrics import BatchMetrics
+from tamis.spark.stream.metrics import BatchMetrics
 
 SIZES = Sizes(2000, 2000)
 

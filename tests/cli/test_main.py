@@ -5,7 +5,7 @@ import pytest
 
 import tamis
 from tamis.cli import main
-from tamis.spark import output
+from tamis.spark.batch import output_folder
 
 
 def test_without_a_command_the_help_is_shown_as_misuse(capsys):
@@ -90,7 +90,7 @@ def test_an_interruption_is_no_traceback(monkeypatch, capsys, tmp_path):
     def interrupt(*_arguments, **_options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(output, "check_output", interrupt)
+    monkeypatch.setattr(output_folder, "check_output", interrupt)
     assert main(["match", "s.csv", "e.csv", "--out", str(tmp_path / "o")]) == 130
     assert capsys.readouterr().err == "interrupted\n"
 

@@ -7,7 +7,7 @@ from pyspark.errors import AnalysisException
 
 from tamis.cli.session import add_spark, spark_of
 from tamis.errors import FileError
-from tamis.spark import session
+from tamis.spark.session import session
 
 
 def options_of(*arguments, is_json=False):

@@ -8,7 +8,7 @@ import pytest
 from tamis.cli import simulate
 from tamis.errors import FileError, RoutingError
 from tamis.routing.router import Router
-from tamis.routing.simulation import measures, simulation
+from tamis.routing.simulation import simulation, strategy_costs
 from tamis.routing.simulation.scenario import load
 from tamis.routing.strategies import STRATEGIES
 
@@ -107,8 +107,8 @@ def test_a_failure_is_told_saved_and_replayed(run, tmp_path, monkeypatch):
 
 
 def test_measures(run, monkeypatch):
-    monkeypatch.setattr(measures, "SUBSCRIPTIONS", 40)
-    monkeypatch.setattr(measures, "PUBLICATIONS", 40)
+    monkeypatch.setattr(strategy_costs, "SUBSCRIPTIONS", 40)
+    monkeypatch.setattr(strategy_costs, "PUBLICATIONS", 40)
     found = json.loads(run("--measures", "--brokers", 9, "--json"))
     by_name = {one["strategy"]: one for one in found}
     assert list(by_name) == list(STRATEGIES)

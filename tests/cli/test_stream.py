@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tamis.cli import main
-from tamis.spark import streaming
+from tamis.spark.stream import query
 
 pytestmark = pytest.mark.spark
 
@@ -195,7 +195,7 @@ def test_the_pace(place, monkeypatch, options, trigger):
         asked.update(settings)
         return SimpleNamespace(awaitTermination=lambda: None, recentProgress=[])
 
-    monkeypatch.setattr(streaming, "match_stream", start)
+    monkeypatch.setattr(query, "match_stream", start)
     place.put("events/a.jsonl", {"id": 1, "price": 5})
     code, output = place.call("--checkpoint", "somewhere", *options)
     assert (code, output.err) == (0, "")

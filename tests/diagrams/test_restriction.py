@@ -19,8 +19,8 @@ from tamis.diagrams.restriction import (
 )
 from tamis.engines import make_engine
 from tamis.language import ast
-from tamis.language.evaluate import compile_tree
-from tamis.language.normalize import normalize
+from tamis.language.evaluation import compile_tree
+from tamis.language.normal_form import normalize
 from tamis.semantics import NAMES, Semantics
 from tamis.timestamps import timestamp_text
 from tamis.types import TIMESTAMP

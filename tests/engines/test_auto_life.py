@@ -14,7 +14,7 @@ from hypothesis.stateful import (
 from strategies import SCHEMA, delicate_rows, filters, rows
 from tamis import ExpressionError, parse
 from tamis.engines import auto, make_engine
-from tamis.predicates.batches import batch_of_rows
+from tamis.predicates.event_batches import batch_of_rows
 from tamis.semantics import NAMES, Semantics
 
 DEFAULTS = dict(zip(SCHEMA, delicate_rows()[7], strict=True)) | {

@@ -22,7 +22,7 @@ from tamis import (
 from tamis.diagrams.diagram import Diagram, FunctionTooLarge
 from tamis.engines import bdd, make_engine
 from tamis.engines.bdd import ORDERS, RESTRICTIONS
-from tamis.language.normalize import normalize
+from tamis.language.normal_form import normalize
 from tamis.semantics import NAMES, Semantics
 from tamis.workloads import workload
 

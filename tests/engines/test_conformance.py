@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from strategies import SCHEMA, delicate_rows, filters, rows
 from tamis import LimitError, Schema, TypeMismatch, parse
 from tamis.engines import ENGINES, make_engine
-from tamis.engines.conjunctive import ConjunctiveEngine
+from tamis.engines.conjunction_engine import ConjunctiveEngine
 from tamis.semantics import NAMES, Semantics
 
 DEFAULTS = dict(zip(SCHEMA, delicate_rows()[7], strict=True)) | {

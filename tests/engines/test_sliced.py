@@ -17,9 +17,17 @@ from strategies import DOUBLES, INTS, MOMENTS, SCHEMA, STRINGS, delicate_rows, f
 from tamis import EventError, ExpressionError, Matcher, Schema, parse
 from tamis.columns import plain_type
 from tamis.engines import make_engine
-from tamis.engines.sliced import blocks, classes, compaction, layout, predicates, room, segment
+from tamis.engines.sliced import (
+    blocks,
+    buffers,
+    layout,
+    segment,
+    segment_merges,
+    segment_predicates,
+    value_classes,
+)
 from tamis.kernels.programs import FEW
-from tamis.predicates.batches import Batch, batch_of_rows, batch_of_table
+from tamis.predicates.event_batches import Batch, batch_of_rows, batch_of_table
 from tamis.semantics import NAMES, Semantics
 
 DEFAULTS = dict(zip(SCHEMA, delicate_rows()[7], strict=True)) | {
@@ -48,14 +56,18 @@ WAYS = {
         (layout, "SELECTIVE"): 2.0, (layout, "NAMED"): 0, (segment, "SORTED"): -1.0,
         (blocks, "WINDOW"): 2,
     },
-    "many segments": {(compaction, "GROWTH"): 0},
-    "coarse tables": {(predicates, "HOMES"): 4, (room, "COARSE"): 4, (layout, "NAMED"): 0},
-    "nothing remembered": {(classes, "MOST_REMEMBERED"): 1},
+    "many segments": {(segment_merges, "GROWTH"): 0},
+    "coarse tables": {
+        (segment_predicates, "HOMES"): 4,
+        (buffers, "COARSE"): 4,
+        (layout, "NAMED"): 0,
+    },
+    "nothing remembered": {(value_classes, "MOST_REMEMBERED"): 1},
     "small pieces": {(blocks, "DENSE"): NEVER, (blocks, "PIECE"): 40},
     "small windows": {(blocks, "DENSE"): EVER, (blocks, "MOST_MATCHES"): 900},
     "small windows and pieces": {
         (blocks, "DENSE"): NEVER, (blocks, "PIECE"): 1, (blocks, "MOST_MATCHES"): 900,
-        (compaction, "GROWTH"): 0,
+        (segment_merges, "GROWTH"): 0,
     },
     "words sorted": {(blocks, "DENSE"): EVER, (blocks, "FEW_SORTED"): EVER},
     "matches sorted": {(blocks, "DENSE"): EVER, (blocks, "FEW_SORTED"): 0},
@@ -293,7 +305,7 @@ def test_many_matches_of_handles_with_gaps_and_without(first, step):
 
 def test_lists_of_single_events_have_room(monkeypatch):
     """Clusters that events visit one by one list a match for each of up to 64 events."""
-    made, sizes = room.Room.__init__, []
+    made, sizes = buffers.Room.__init__, []
 
     def roomy(self, of):  # what does not fit is counted, not written somewhere
         made(self, of)
@@ -304,9 +316,9 @@ def test_lists_of_single_events_have_room(monkeypatch):
         sizes.append((out.size, self.promised))
         return out
 
-    given_room = room.Room.listing
-    monkeypatch.setattr(room.Room, "__init__", roomy)
-    monkeypatch.setattr(room.Room, "listing", listing)
+    given_room = buffers.Room.listing
+    monkeypatch.setattr(buffers.Room, "__init__", roomy)
+    monkeypatch.setattr(buffers.Room, "listing", listing)
     monkeypatch.setattr(blocks, "DENSE", EVER)
     monkeypatch.setattr(layout, "NAMED", 0)
     both = Both(threads=1)

@@ -9,8 +9,8 @@ from strategies import SCHEMA, delicate_rows, filters, rows
 from tamis import Schema, parse
 from tamis.engines.sliced.forms import ALWAYS, NEVER, form_of
 from tamis.language import ast
-from tamis.language.evaluate import compile_tree
-from tamis.language.normalize import normalize
+from tamis.language.evaluation import compile_tree
+from tamis.language.normal_form import normalize
 from tamis.semantics import NAMES, Semantics
 
 DEFAULTS = dict(zip(SCHEMA, delicate_rows()[5], strict=True)) | {

@@ -29,7 +29,7 @@ from tamis.engines.sliced.leaves import (
 )  # fmt: skip
 from tamis.kernels import comparisons
 from tamis.language import ast
-from tamis.language.evaluate import compile_tree
+from tamis.language.evaluation import compile_tree
 from tamis.semantics import Semantics
 from tamis.types import DOUBLE, INT, INT64_MAX, INT64_MIN, STRING
 

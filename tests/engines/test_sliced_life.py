@@ -19,9 +19,9 @@ from hypothesis.stateful import (
 from stocks import SMALL, stock_filters, stock_rows
 from tamis import CapacityError, Schema, parse
 from tamis.engines import make_engine
-from tamis.engines.sliced import compaction, engine, predicates
+from tamis.engines.sliced import engine, segment_merges, segment_predicates
 from tamis.engines.sliced.segment import Segment
-from tamis.predicates.batches import batch_of_rows
+from tamis.predicates.event_batches import batch_of_rows
 from tamis.semantics import Semantics
 
 POOL = stock_rows(11, 60)
@@ -181,8 +181,8 @@ def life_of(settings_, options):  # noqa: C901 - a rule is a function
     ("settings_", "options"),
     [
         ({}, {}),
-        ({(compaction, "GROWTH"): 0}, {}),
-        ({(compaction, "GROWTH"): 1, (engine, "MOST_YOUNG"): 4}, {}),
+        ({(segment_merges, "GROWTH"): 0}, {}),
+        ({(segment_merges, "GROWTH"): 1, (engine, "MOST_YOUNG"): 4}, {}),
         ({(engine, "MOST_AT_ONCE"): 0}, {}),
         ({(engine, "MOST_AT_ONCE"): 3, (engine, "MOST_YOUNG"): 2}, {}),
         ({(engine, "MOST_AT_ONCE"): 0}, {"background": True}),
@@ -396,7 +396,7 @@ def test_what_is_gone_is_left_out_in_the_end(background):
 
 def test_values_of_tests_are_not_kept_for_ever(tested, monkeypatch):
     """Strings that never come again are forgotten."""
-    monkeypatch.setattr("tamis.engines.sliced.classes.MOST_REMEMBERED", 100)
+    monkeypatch.setattr("tamis.engines.sliced.value_classes.MOST_REMEMBERED", 100)
     (one,) = prepared(tested, ["s LIKE '%7_' AND i > 0"])
     tested.add(0, one)
     sizes = []
@@ -584,7 +584,7 @@ def test_what_is_not_held_cannot_go():
 
 def test_more_constants_than_a_piece_holds(monkeypatch):
     """The engine may be full; what was there is there, and what goes makes room."""
-    monkeypatch.setattr(predicates, "MOST_CUTS", 120)
+    monkeypatch.setattr(segment_predicates, "MOST_CUTS", 120)
     both = Both()
     for handle in range(60):
         both.put(handle, f"i > {handle}")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis import Matcher
-from tamis.engines.sliced import classes
+from tamis.engines.sliced import value_classes
 
 SCHEMA = {"s": "string", "t": "string"}
 PARTS = ["", "a", "b", "ab", "\u00e9", "\U0001f600", "%", "_", "\n", "\x00", "'"]
@@ -34,7 +34,7 @@ def test_searched_together_or_one_by_one(fewest, patterns, values):
     )
     answers = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(classes, "FEWEST_LEARNED", fewest)
+        patch.setattr(value_classes, "FEWEST_LEARNED", fewest)
         for engine in ("sliced", "naive"):
             matcher = Matcher(SCHEMA, engine)
             matcher.subscribe_many(enumerate(held))
@@ -48,9 +48,9 @@ def test_no_function_is_called_for_a_pattern(monkeypatch):
     matcher = Matcher(SCHEMA, "sliced")
     matcher.subscribe_many({n: f"s LIKE '%w{n}x%'" for n in range(50)} | {50: "lower(s) = 'w3x'"})
     asked = []
-    real = classes._passed
+    real = value_classes._passed
     monkeypatch.setattr(
-        classes, "_passed", lambda tests, row: asked.append(len(tests)) or real(tests, row)
+        value_classes, "_passed", lambda tests, row: asked.append(len(tests)) or real(tests, row)
     )
     events = pa.table({"s": [f"w{n}x" for n in range(50)]})
     assert matcher.match_batch(events, "counts")["count"].to_pylist() == [1] * 3 + [2] + [1] * 46
@@ -60,8 +60,8 @@ def test_no_function_is_called_for_a_pattern(monkeypatch):
 
 @pytest.mark.parametrize("most", [1, 5, 12])
 def test_few_strings_are_remembered(monkeypatch, most):
-    monkeypatch.setattr(classes, "MOST_REMEMBERED", most)
-    monkeypatch.setattr(classes, "FEWEST_LEARNED", 2)
+    monkeypatch.setattr(value_classes, "MOST_REMEMBERED", most)
+    monkeypatch.setattr(value_classes, "FEWEST_LEARNED", 2)
     matcher = Matcher(SCHEMA, "sliced")
     matcher.subscribe_many({n: f"contains(s, '{n}')" for n in range(10)})
     for start in (0, 3, 30, 0):

@@ -8,10 +8,10 @@ from stocks import SMALL, stock_filters
 from tamis import Matcher, OptionError, Profile
 from tamis.engines import make_engine
 from tamis.engines.resources import MOST_PROFILED, Resources, profile_of
-from tamis.engines.sliced.classes import classes_of
+from tamis.engines.sliced.filter_reader import Reader
+from tamis.engines.sliced.interning import material_of
 from tamis.engines.sliced.layout import Seen
-from tamis.engines.sliced.material import material_of
-from tamis.engines.sliced.reading import Reader
+from tamis.engines.sliced.value_classes import classes_of
 from tamis.kernels.cuts import KINDS, holds_class
 from tamis.language.expression import parse
 from tamis.predicates.keys import Keys

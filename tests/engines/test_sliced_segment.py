@@ -12,7 +12,7 @@ from strategies import SCHEMA, filters
 from tamis import ExpressionError, parse
 from tamis.engines import make_engine
 from tamis.engines.sliced import layout, segment
-from tamis.engines.sliced.compaction import due
+from tamis.engines.sliced.interning import combine, material_of
 from tamis.engines.sliced.layout import (
     Shares,
     column_places,
@@ -21,13 +21,13 @@ from tamis.engines.sliced.layout import (
     table_of,
 )
 from tamis.engines.sliced.leaves import leaves_of
-from tamis.engines.sliced.material import combine, material_of
-from tamis.engines.sliced.predicates import Texts
 from tamis.engines.sliced.segment import Segment
-from tamis.engines.sliced.shapes import shape_of
+from tamis.engines.sliced.segment_merges import due
+from tamis.engines.sliced.segment_predicates import Texts
+from tamis.engines.sliced.shape_programs import shape_of
 from tamis.kernels.cuts import KINDS
-from tamis.kernels.lanes import LANES
 from tamis.kernels.programs import ALIVE, MIXED
+from tamis.kernels.simd_rows import LANES
 from tamis.predicates.keys import Keys
 from tamis.semantics import Semantics
 

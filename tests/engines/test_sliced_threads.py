@@ -13,7 +13,7 @@ from tamis import CapacityError, OptionError, parse
 from tamis.engines import make_engine
 from tamis.engines.sliced import engine as engine_module
 from tamis.engines.sliced.segment import Segment
-from tamis.predicates.batches import batch_of_rows
+from tamis.predicates.event_batches import batch_of_rows
 from tamis.semantics import Semantics
 
 PATIENCE = 20  # seconds; nothing here takes that long

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tamis import CapacityError, Matcher, OptionError, Schema
-from tamis.engines.tree import TreeOptions, factoring, static, theorem_bound
+from tamis.engines.tree import TreeOptions, factoring, static_tree, theorem_bound
 
 ATTRIBUTES = Schema({f"a{n}": "int" for n in range(1, 6)})
 BARE = {"collapse": False, "successors": "none"}
@@ -272,7 +272,7 @@ def test_more_values_than_are_looked_at_one_by_one():
 
 
 def test_a_tree_with_too_many_successors_has_none(monkeypatch):
-    monkeypatch.setattr(static, "MOST_SUCCESSORS", 0)
+    monkeypatch.setattr(static_tree, "MOST_SUCCESSORS", 0)
     m = matcher(workload(200), **AT_ONCE)
     events = all_events()
     assert m.match_batch(events) == matcher(workload(200), successors="none").match_batch(events)

@@ -20,8 +20,8 @@ from tamis.kernels.emission import (
     write_listed,
     write_turned,
 )
-from tamis.kernels.lanes import WORDS
-from tamis.kernels.truth import EVENTS
+from tamis.kernels.predicate_rows import EVENTS
+from tamis.kernels.simd_rows import WORDS
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 SIZES = [0, 1, 2, 63, 64, 65, 127, 128, 129, 200] if COMPILED else [0, 1, 65]

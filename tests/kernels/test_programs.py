@@ -13,8 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis import Schema, parse
-from tamis.engines.sliced import classes as of_events
 from tamis.engines.sliced import layout
+from tamis.engines.sliced import value_classes as of_events
+from tamis.engines.sliced.buffers import Room
+from tamis.engines.sliced.interning import material_of
 from tamis.engines.sliced.leaves import (
     ABSENT,
     EQUAL,
@@ -28,11 +30,11 @@ from tamis.engines.sliced.leaves import (
 from tamis.engines.sliced.leaves import (
     KINDS as CODES,
 )
-from tamis.engines.sliced.material import material_of
-from tamis.engines.sliced.room import Room
 from tamis.engines.sliced.segment import Segment
 from tamis.kernels.comparisons import ABOVE, AT_LEAST, AT_MOST, BELOW
-from tamis.kernels.lanes import LANES, WORDS
+from tamis.kernels.one_event import Event, run_clusters
+from tamis.kernels.predicate_rows import EVENTS, TOUCHED, finish, make_rows
+from tamis.kernels.predicate_rows import test_rows as rows_of_tests  # no test of ours
 from tamis.kernels.programs import (
     ALIVE,
     FEW,
@@ -46,11 +48,9 @@ from tamis.kernels.programs import (
     pour,
     run,
 )
-from tamis.kernels.single import Event, run_clusters
-from tamis.kernels.truth import EVENTS, TOUCHED, finish, make_rows
-from tamis.kernels.truth import test_rows as rows_of_tests  # no test of ours
-from tamis.language.evaluate import compile_tree
-from tamis.predicates.batches import batch_of_rows
+from tamis.kernels.simd_rows import LANES, WORDS
+from tamis.language.evaluation import compile_tree
+from tamis.predicates.event_batches import batch_of_rows
 from tamis.predicates.keys import Keys
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"

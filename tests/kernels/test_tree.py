@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis import Matcher, parse
-from tamis.engines.tree import elements, growing
+from tamis.engines.tree import elements, growing_tree
 from tamis.engines.tree.descriptions import describe, extent, ordinal
+from tamis.engines.tree.distinct_conjunctions import GroupStore
 from tamis.engines.tree.elements import Elements
-from tamis.engines.tree.groups import GroupStore
 from tamis.kernels import tree as t
 from tamis.kernels.tree_groups import YOUNG
 from tamis.kernels.tree_search import order_doubles
 from tamis.kernels.tree_static import find_child
 from tamis.language.arithmetic import order_key
-from tamis.language.normalize import normalize
+from tamis.language.normal_form import normalize
 from tamis.predicates.implication import implies
 from tamis.predicates.index import PredicateIndex
 from tamis.schema import Schema
@@ -177,7 +177,7 @@ def test_children_are_found_by_their_labels(count):
 @pytest.mark.parametrize(("most", "asked"), [(0, 64), (3, 64), (2**20, 2), (2**20, 64)])
 def test_facts_that_do_not_fit_are_not_looked_for(monkeypatch, most, asked):
     monkeypatch.setattr(elements, "MOST_FACTS", most)
-    monkeypatch.setattr(growing, "MOST_ASKED", asked)
+    monkeypatch.setattr(growing_tree, "MOST_ASKED", asked)
     texts = [f"s LIKE '{'a' * n}%'" for n in range(1, 12)] + ["s IN ('a', 'aaaaa', 'b')"]
     m = Matcher(Schema({"s": "string"}), engine="tree")
     m.subscribe_many(enumerate(texts))

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from answers import INF, MAX, MIN, NAN, F, N, T, answer, value
-from tamis.language.evaluate import conversion
+from tamis.language.evaluation import conversion
 from tamis.types import DOUBLE, INT, INT32, STRING, decimal_type
 
 # --- arithmetic

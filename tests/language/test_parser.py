@@ -6,7 +6,7 @@ from strategies import SCHEMA
 from tamis import Expression, Schema, parse
 from tamis.errors import LimitError, ParseError, TypeMismatch
 from tamis.language import ast
-from tamis.language.evaluate import compile_tree
+from tamis.language.evaluation import compile_tree
 from tamis.language.limits import MAX_ATOMS, MAX_DEPTH, MAX_TEXT
 from tamis.language.parser import parse_tree
 from tamis.types import BOOL, INT, STRING

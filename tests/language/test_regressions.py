@@ -9,9 +9,9 @@ from answers import answer
 from strategies import SCHEMA
 from tamis import parse
 from tamis.errors import ExpressionError, LimitError, ParseError, TypeMismatch
-from tamis.language.evaluate import Logic
+from tamis.language.evaluation import Logic
 from tamis.language.literals import number_literal, string_value
-from tamis.language.regex import compile_regex
+from tamis.language.regular_expressions import compile_regex
 
 
 # 1 precedence: after a chain, a test or comparison applies to the whole chain
@@ -130,7 +130,7 @@ def test_java_means(pattern, value, found):
     "pattern", [r"(a)\1", r"(a)\11", r"\10", r"\12", r"\0101", r"[\s-.]", r"[\d-z]", r"\uD83D"]
 )
 def test_what_re2_would_take_for_something_else_is_refused(pattern):
-    from tamis.language.like import BadPattern
+    from tamis.language.like_patterns import BadPattern
 
     with pytest.raises(BadPattern):
         compile_regex(pattern)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis import Schema, parse
-from tamis.language.normalize import normalize
+from tamis.language.normal_form import normalize
 from tamis.predicates.dependencies import Dependencies
 from tamis.predicates.implication import facts
 

@@ -5,7 +5,7 @@ from hypothesis import given
 
 from strategies import SCHEMA, filters, rows
 from tamis import LimitError, Schema, TypeMismatch, parse
-from tamis.language.evaluate import compile_tree
+from tamis.language.evaluation import compile_tree
 from tamis.language.printer import print_tree
 from tamis.predicates.disjuncts import conjunctions
 from tamis.semantics import Semantics

@@ -10,8 +10,8 @@ from strategies import DOUBLES, INTS, MOMENTS, SCHEMA, STRINGS, atoms
 from tamis import Schema, TypeMismatch, parse
 from tamis.errors import LimitError
 from tamis.language import ast
-from tamis.language.evaluate import Logic, compile_tree
-from tamis.language.normalize import normalize
+from tamis.language.evaluation import Logic, compile_tree
+from tamis.language.normal_form import normalize
 from tamis.predicates.implication import attribute_of, complements, excludes, facts, implies
 
 POOLS = {

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from strategies import SCHEMA, delicate_rows, filters, rows
 from tamis import Schema, TypeMismatch, parse
 from tamis.language import ast
-from tamis.language.evaluate import compile_tree
-from tamis.language.normalize import normalize
+from tamis.language.evaluation import compile_tree
+from tamis.language.normal_form import normalize
 from tamis.predicates.index import FALSE, TRUE, UNDEFINED, PredicateIndex
 
 

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 
 from coverings import SCHEMA, SEMANTICS, Oracle, boxes, read, semantics_of
 from tamis.relations.boxes import Box, box_of
-from tamis.relations.deciding.entailment import Answer, entails
-from tamis.relations.worlds import World, form_of
+from tamis.relations.entailment.decision import Answer, entails
+from tamis.relations.event_space import World, form_of
 
 
 def box(text, semantics="sql"):

@@ -14,7 +14,7 @@ from tamis.relations.covering import (
     intersects,
     relation,
 )
-from tamis.relations.deciding.entailment import Answer
+from tamis.relations.entailment.decision import Answer
 
 SCHEMA = Schema(
     {

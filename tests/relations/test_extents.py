@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from coverings import SCHEMA, read, with_extents
 from tamis import Schema, parse
 from tamis.language import ast
-from tamis.language.evaluate import compile_tree
-from tamis.language.normalize import normalize
+from tamis.language.evaluation import compile_tree
+from tamis.language.normal_form import normalize
 from tamis.predicates.regions import whole
 from tamis.relations.extents import Extent, condition_of, extent, single_attribute, union
 

@@ -1,7 +1,7 @@
 import pytest
 
 from tamis.errors import OptionError, RoutingError
-from tamis.routing.accounts import Limits
+from tamis.routing.limits import Limits
 from tamis.routing.links import Timing
 from tamis.routing.messages import (
     Ack,

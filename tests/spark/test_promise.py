@@ -14,7 +14,7 @@ from hypothesis import Phase, given, seed, settings
 
 from strategies import SCHEMA, delicate_rows, filters, rows
 from tamis import Matcher, Schema, SchemaError, TypeMismatch, parse
-from tamis.language.evaluate import compile_tree
+from tamis.language.evaluation import compile_tree
 
 pytestmark = pytest.mark.spark
 

@@ -5,8 +5,8 @@ import pytest
 
 import tamis
 from tamis.workloads import workload
-from tamis.workloads.chance import seeded
 from tamis.workloads.equalities import Equalities
+from tamis.workloads.random_draws import seeded
 
 
 def values_tested(texts, attributes):

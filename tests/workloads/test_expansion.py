@@ -6,9 +6,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tamis.workloads.chance import seeded
 from tamis.workloads.expansion import Expander
 from tamis.workloads.grammar import parse_grammar
+from tamis.workloads.random_draws import seeded
 
 
 def queries(text, count=20_000, seed=1):

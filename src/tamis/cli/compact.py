@@ -19,7 +19,7 @@ from tamis.cli.session import add_spark, spark_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from tamis.spark.compactfolder import Summary
+    from tamis.spark.compaction.output_folder import Summary
 
 _DESCRIPTION = """\
 Remove duplicate and covered subscriptions from a table, and merge those that one filter can replace
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> None:
     # All that can be refused before Spark is started for nothing.
     if (options.events is None) == (options.schema is None):
         options.misused("the attributes are those of --events or of --schema: give one of them")
-    from tamis.spark.compactfolder import check_folder
+    from tamis.spark.compaction.output_folder import check_folder
 
     settings = {
         "semantics": options.semantics, "defaults": read_defaults(options.defaults),
@@ -89,9 +89,9 @@ def run(options: argparse.Namespace) -> None:
 def _compact(
     spark: "SparkSession", options: argparse.Namespace, schema: Any, settings: dict[str, Any]
 ) -> "Summary":
-    from tamis.spark.compactfolder import write_compacted
-    from tamis.spark.compaction import compact
-    from tamis.spark.files import read_events, read_subscriptions
+    from tamis.spark.compaction.job import compact
+    from tamis.spark.compaction.output_folder import write_compacted
+    from tamis.spark.files.readers import read_events, read_subscriptions
 
     if schema is None:
         schema = read_events(spark, options.events)

@@ -16,7 +16,7 @@ from tamis.cli.session import add_spark, spark_of
 from tamis.errors import FileError, TamisError
 
 if TYPE_CHECKING:
-    from tamis.spark.demonstration import Demonstration
+    from tamis.spark.demo.demonstration import Demonstration
 
 EVENTS, SUBSCRIPTIONS = 400_000, 100_000
 OUT = "tamis-demo"
@@ -101,7 +101,7 @@ def perform(options: argparse.Namespace, tell: Tell) -> "Demonstration":
         tempfile.TemporaryDirectory(prefix="tamis-demo-", ignore_cleanup_errors=True) as folder,
         spark_of(options, "demo") as spark,
     ):
-        from tamis.spark.demonstration import Sizes, demonstrate
+        from tamis.spark.demo.demonstration import Sizes, demonstrate
 
         sizes = Sizes(options.events, options.subscriptions, options.seed)
         return interruptible(spark, lambda: demonstrate(spark, sizes, Path(folder), tell))

@@ -7,7 +7,7 @@ from tamis import __version__
 from tamis.report import Page, doubling
 
 if TYPE_CHECKING:
-    from tamis.spark.demonstration import Demonstration
+    from tamis.spark.demo.demonstration import Demonstration
 
 _LEAD = (
     "Generated stock quotes, matched on Spark with subscriptions to them: by a batch job, and by a "

@@ -9,12 +9,12 @@ from typing import Any
 from tamis.cli.options import add_json, add_schema, add_semantics, read_defaults, read_schema
 from tamis.cli.plan import explain_plan
 from tamis.errors import FileError, OptionError, counted
-from tamis.guessing import schema_of_filter
 from tamis.language import ast
 from tamis.language.expression import Expression, parse
-from tamis.language.normalize import normalize
+from tamis.language.normal_form import normalize
 from tamis.language.printer import print_tree
 from tamis.matcher import Matcher
+from tamis.schema_inference import schema_of_filter
 from tamis.semantics import Semantics
 
 STANDARD_OUTPUT = "-"

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tamis.cli.input_files import read_typed
 from tamis.cli.interruption import interruptible
 from tamis.cli.options import (
     add_json,
@@ -17,7 +18,6 @@ from tamis.cli.options import (
     read_defaults,
     read_schema,
 )
-from tamis.cli.reading import read_typed
 from tamis.cli.session import add_spark, spark_of
 from tamis.errors import OptionError
 from tamis.matcher import OUTPUTS
@@ -26,7 +26,7 @@ from tamis.schema import Schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from tamis.spark.output import Summary
+    from tamis.spark.batch.output_folder import Summary
 
 _DESCRIPTION = """\
 Match events with subscriptions. Files are read by extension: .parquet .json .jsonl .csv .xml, the
@@ -79,7 +79,7 @@ def positive(text: str) -> int:
 
 def size(text: str) -> int:
     """A number of bytes."""
-    from tamis.spark.sharding import as_bytes
+    from tamis.spark.shards.job import as_bytes
 
     try:
         return as_bytes(text)
@@ -138,7 +138,7 @@ def matching_settings(options: argparse.Namespace) -> dict[str, Any]:
 
 def run(options: argparse.Namespace) -> None:
     """Read, match, write, and print a summary."""
-    from tamis.spark.output import check_output
+    from tamis.spark.batch.output_folder import check_output
 
     # All that can be refused before Spark is started for nothing.
     settings = matching_settings(options) | {
@@ -157,9 +157,9 @@ def run(options: argparse.Namespace) -> None:
 def _match(
     spark: "SparkSession", options: argparse.Namespace, settings: dict[str, Any]
 ) -> "Summary":
-    from tamis.spark.batch import MatchJob
-    from tamis.spark.files import read_events, read_subscriptions
-    from tamis.spark.output import write_job
+    from tamis.spark.batch.job import MatchJob
+    from tamis.spark.batch.output_folder import write_job
+    from tamis.spark.files.readers import read_events, read_subscriptions
 
     events = read_typed(lambda **types: read_events(spark, options.events, **types), settings)
     event_id = options.event_id or "id"
@@ -186,7 +186,7 @@ def unwarned() -> Iterator[None]:
 
 def attributes_of(events: "DataFrame") -> Schema:
     """What filters can ask for."""
-    from tamis.spark.frames import CORRUPT
+    from tamis.spark.batch.event_frames import CORRUPT
 
     return Schema.from_spark(events.drop(CORRUPT).schema, unsupported="skip")
 

@@ -4,8 +4,8 @@ import argparse
 import json
 from pathlib import Path
 
+from tamis.cli.input_files import found_schema, subscribe_file
 from tamis.cli.options import read_defaults, read_schema
-from tamis.cli.reading import found_schema, subscribe_file
 from tamis.errors import EventError, counted
 from tamis.events import Row
 from tamis.files import Record, read_records

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tamis.cli.input_files import read_typed
 from tamis.cli.interruption import interruptible
 from tamis.cli.match import positive
 from tamis.cli.options import add_json, add_schema, read_schema
-from tamis.cli.reading import read_typed
 from tamis.cli.session import add_spark, spark_of
 from tamis.errors import FileError
 
@@ -68,9 +68,9 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _profile(spark: "SparkSession", path: str, settings: dict[str, Any]) -> "Profile":
-    from tamis.spark.files import read_events
-    from tamis.spark.frames import CORRUPT
-    from tamis.spark.profiling import profile
+    from tamis.spark.batch.event_frames import CORRUPT
+    from tamis.spark.files.readers import read_events
+    from tamis.spark.profiles import profile
 
     events = read_typed(lambda **types: read_events(spark, path, **types), settings)
     if CORRUPT not in events.columns:
@@ -83,8 +83,8 @@ def _profile_of_text(events: "DataFrame", settings: dict[str, Any]) -> "Profile"
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
 
-    from tamis.spark.frames import CORRUPT
-    from tamis.spark.profiling import profile
+    from tamis.spark.batch.event_frames import CORRUPT
+    from tamis.spark.profiles import profile
 
     seen = Observation()
     unread = f.col(CORRUPT).isNotNull()

@@ -41,8 +41,8 @@ def spark_of(options: argparse.Namespace, name: str) -> "Iterator[SparkSession]"
 
     A session that was there before stays there, as in the tests and in a notebook.
     """
-    from tamis.spark.failures import spark_errors
-    from tamis.spark.session import running_session, spark_session
+    from tamis.spark.session.failures import spark_errors
+    from tamis.spark.session.session import running_session, spark_session
 
     conf = dict(options.conf)
     # Spark's own bar, on a terminal only.

@@ -16,9 +16,9 @@ from tamis.semantics import NAMES
 
 if TYPE_CHECKING:
     from tamis.routing.simulation.campaign import Failure, Summary
-    from tamis.routing.simulation.generation import Wishes
-    from tamis.routing.simulation.measures import Measure
     from tamis.routing.simulation.scenario import Scenario
+    from tamis.routing.simulation.scenario_generator import Wishes
+    from tamis.routing.simulation.strategy_costs import Measure
 
 _DESCRIPTION = """\
 Play what can happen in a network of brokers: clients that come, subscribe, publish and go; messages
@@ -135,7 +135,7 @@ def _scenarios(options: argparse.Namespace) -> "tuple[Iterable[Scenario], int]":
 
 
 def _wishes(options: argparse.Namespace) -> "Wishes":
-    from tamis.routing.simulation.generation import Wishes
+    from tamis.routing.simulation.scenario_generator import Wishes
 
     return Wishes(
         strategy=options.strategy,
@@ -199,7 +199,7 @@ def _again(scenario: "Scenario", options: argparse.Namespace) -> Iterator[str]:
 def _measure(options: argparse.Namespace) -> None:
     from tqdm import tqdm
 
-    from tamis.routing.simulation import measures
+    from tamis.routing.simulation import strategy_costs
     from tamis.routing.strategies import STRATEGIES
 
     wanted = STRATEGIES if options.strategy == ALL else (options.strategy,)
@@ -207,11 +207,12 @@ def _measure(options: argparse.Namespace) -> None:
     shape = "tree" if options.topology == "random" else options.topology
     silent = options.json or not sys.stderr.isatty()
     found = [
-        measures.measure(
-            measures.synthetic(
+        strategy_costs.measure(
+            strategy_costs.synthetic(
                 options.seed or options.first, strategy, semantics=semantics, topology=shape,
-                brokers=options.brokers or measures.BROKERS,
-                subscriptions=measures.SUBSCRIPTIONS, publications=measures.PUBLICATIONS,
+                brokers=options.brokers or strategy_costs.BROKERS,
+                subscriptions=strategy_costs.SUBSCRIPTIONS,
+                publications=strategy_costs.PUBLICATIONS,
             )
         )
         for strategy in tqdm(wanted, unit="strategy", leave=False, disable=silent)

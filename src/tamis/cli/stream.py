@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tamis.cli.input_files import read_typed
 from tamis.cli.interruption import interruptible
 from tamis.cli.match import add_matching, matching_settings, positive, size
 from tamis.cli.options import add_json, add_schema, add_semantics
-from tamis.cli.reading import read_typed
 from tamis.cli.session import add_spark, spark_of
 from tamis.errors import FileError
 
@@ -72,7 +72,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(options: argparse.Namespace) -> None:
     """Match until the end of the events, or until it is interrupted."""
-    from tamis.spark.output import check_place
+    from tamis.spark.batch.output_folder import check_place
 
     # All that can be refused before Spark is started for nothing.
     settings = matching_settings(options) | {
@@ -105,9 +105,9 @@ def check_changes(changes: str) -> None:
 
 
 def _follow(spark: "SparkSession", options: argparse.Namespace, settings: dict[str, Any]) -> None:
-    from tamis.spark.files import read_event_stream
-    from tamis.spark.metrics import StreamMetrics
-    from tamis.spark.streaming import match_stream
+    from tamis.spark.files.readers import read_event_stream
+    from tamis.spark.stream.metrics import StreamMetrics
+    from tamis.spark.stream.query import match_stream
 
     bounds = {"max_files": options.max_files, "max_bytes": options.max_bytes}
     events = read_typed(

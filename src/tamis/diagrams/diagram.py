@@ -29,7 +29,7 @@ from tamis.kernels.diagrams import (
     Store,
     Stretches,
 )  # fmt: skip
-from tamis.predicates.ids import IdPool
+from tamis.predicates.id_pool import IdPool
 
 __all__ = ["AND", "DO_AND", "DO_FALSE", "DO_NOT", "DO_OR", "DO_TRUE", "FALSE", "OR", "TRUE", "XOR",
            "Array", "Diagram"]  # fmt: skip

@@ -16,7 +16,7 @@ import numpy as np
 
 from tamis.errors import CapacityError
 from tamis.kernels.counting import count_bits, count_bytes, count_lists, link, unlink
-from tamis.predicates.comparisons import Ids
+from tamis.predicates.comparison_index import Ids
 
 MATRIX_BUDGET = 2 * 2**30  # bytes of one matrix
 

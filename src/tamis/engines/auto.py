@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from tamis.engines.base import Bulk, Options
+from tamis.engines.match_lists import Piece, joined, lists_of, merged
 from tamis.engines.naive import NaiveEngine
-from tamis.engines.pieces import Piece, joined, lists_of, merged
 from tamis.engines.resources import Resources, profile_of
 from tamis.events import Row
 from tamis.language.expression import Expression
-from tamis.language.normalize import normalize
+from tamis.language.normal_form import normalize
 from tamis.semantics import Semantics
 
 if TYPE_CHECKING:  # numba is heavy
@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # numba is heavy
     from tamis.engines.sliced.engine import SlicedBulk, Snapshot
     from tamis.engines.sliced.leaves import Leaves
     from tamis.kernels.handles import Handles
-    from tamis.predicates.batches import Batch
+    from tamis.predicates.event_batches import Batch
 
 Array = np.ndarray[Any, Any]
 Condition = Callable[[Row], bool]
@@ -117,7 +117,7 @@ class AutoEngine:
         return np.sort(np.concatenate([live, found])) if len(live) else found
 
     def match_many(self, rows: Sequence[Row]) -> "Iterator[Handles]":
-        from tamis.predicates.batches import batch_of_rows
+        from tamis.predicates.event_batches import batch_of_rows
 
         for counts, found in self.match_batch(batch_of_rows(rows, self._semantics.schema), rows):
             yield from lists_of(counts, found)
@@ -191,7 +191,7 @@ class AutoEngine:
         self, live: list[tuple[int, Condition]], batch: "Batch", rows: Sequence[Row] | None
     ) -> Iterator[Piece]:
         """The live filters about every event, piece by piece."""
-        from tamis.predicates.batches import rows_of_batch
+        from tamis.predicates.event_batches import rows_of_batch
 
         if rows is None:
             rows = rows_of_batch(batch, self._semantics.schema) if live else [()] * batch.size

@@ -11,7 +11,7 @@ from tamis.semantics import Semantics
 
 if TYPE_CHECKING:  # numba is heavy
     from tamis.kernels.handles import Handles
-    from tamis.predicates.batches import Batch
+    from tamis.predicates.event_batches import Batch
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,13 @@ from tamis.diagrams.restriction import (
     single_clauses,
     whole_function,
 )
-from tamis.engines.diagrammatic import FILTER_NODES, DiagramEngine, DiagramOptions, Form
+from tamis.engines.diagram_engine import FILTER_NODES, DiagramEngine, DiagramOptions, Form
 from tamis.errors import CapacityError, choose
 from tamis.events import Row
 from tamis.kernels.diagrams import evaluate, evaluate_three, true_slots, undefined_variables
 from tamis.language import ast
 from tamis.language.ast import Node
-from tamis.predicates.comparisons import Ids
+from tamis.predicates.comparison_index import Ids
 from tamis.semantics import Semantics
 
 ORDERS = ("attribute", "frequency", "random")

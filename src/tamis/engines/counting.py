@@ -6,8 +6,8 @@ each conjunction, how many of its predicates are among them.
 
 from tamis.engines.associations import Association, Bits, Bytes, Lists
 from tamis.engines.base import Options
-from tamis.engines.conjunctive import ConjunctiveEngine
-from tamis.predicates.comparisons import Ids
+from tamis.engines.conjunction_engine import ConjunctiveEngine
+from tamis.predicates.comparison_index import Ids
 from tamis.semantics import Semantics
 
 

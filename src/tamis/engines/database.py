@@ -19,11 +19,11 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.engines.base import Options
-from tamis.engines.conjunctive import ConjunctiveEngine
+from tamis.engines.conjunction_engine import ConjunctiveEngine
 from tamis.events import Row
 from tamis.kernels.comparisons import OPERATORS
 from tamis.language import ast
-from tamis.predicates.comparisons import Ids
+from tamis.predicates.comparison_index import Ids
 from tamis.semantics import Semantics
 from tamis.types import Kind
 

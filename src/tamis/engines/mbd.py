@@ -15,15 +15,15 @@ from typing import ClassVar
 
 import numpy as np
 
+from tamis.diagrams.attribute_orders import attribute_order, ranks_of
 from tamis.diagrams.diagram import Array
-from tamis.diagrams.groups import Groups
-from tamis.diagrams.orders import attribute_order, ranks_of
-from tamis.engines.diagrammatic import FILTER_NODES, DiagramEngine, DiagramOptions, Form
+from tamis.diagrams.mbds import Groups
+from tamis.engines.diagram_engine import FILTER_NODES, DiagramEngine, DiagramOptions, Form
 from tamis.errors import CapacityError, choose
 from tamis.events import Row
 from tamis.language import ast
 from tamis.language.ast import Node
-from tamis.predicates.comparisons import Ids
+from tamis.predicates.comparison_index import Ids
 from tamis.semantics import Semantics
 
 ORDERS = ("statistics", "schema", "random")

@@ -9,7 +9,7 @@ from tamis.errors import CapacityError, EventError, FileError, OptionError, Sche
 from tamis.semantics import Semantics
 
 if TYPE_CHECKING:  # Arrow is heavy
-    from tamis.predicates.batches import Batch
+    from tamis.predicates.event_batches import Batch
     from tamis.profiles import Profile
 
 MOST_THREADS = 1024
@@ -56,7 +56,7 @@ def profile_of(options: Resources, semantics: Semantics) -> "Batch | None":
     import numpy as np
 
     from tamis.columns import as_table
-    from tamis.predicates.batches import batch_of_table
+    from tamis.predicates.event_batches import batch_of_table
     from tamis.profiles import Profile
 
     profile = options.profile

@@ -7,8 +7,8 @@ as small as what is held.
 import numpy as np
 
 from tamis.kernels.handles import Handles, ascending
-from tamis.predicates.comparisons import Ids
-from tamis.predicates.ids import IdPool
+from tamis.predicates.comparison_index import Ids
+from tamis.predicates.id_pool import IdPool
 
 # Handles are marked in an array over all of them while it has at most this many places a slot.
 SPREAD = 16

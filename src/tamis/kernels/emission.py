@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.kernels.bits import count_ones, first_one
 from tamis.kernels.jit import Number, jit
-from tamis.kernels.lanes import WORDS, put_bits
+from tamis.kernels.simd_rows import WORDS, put_bits
 
 Array = np.ndarray[Any, Any]
 

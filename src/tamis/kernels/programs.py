@@ -18,7 +18,8 @@ from tamis.kernels.bits import count_ones
 from tamis.kernels.comparisons import first_at_least
 from tamis.kernels.cuts import KINDS
 from tamis.kernels.jit import Number, jit
-from tamis.kernels.lanes import (
+from tamis.kernels.predicate_rows import TOUCHED, Truth
+from tamis.kernels.simd_rows import (
     LANES,
     WORDS,
     Row,
@@ -30,7 +31,6 @@ from tamis.kernels.lanes import (
     some,
     store,
 )  # fmt: skip
-from tamis.kernels.truth import TOUCHED, Truth
 
 Array = np.ndarray[Any, Any]
 

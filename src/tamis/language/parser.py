@@ -34,8 +34,8 @@ from tamis.errors import LimitError, ParseError
 from tamis.language import ast
 from tamis.language.limits import MAX_ATOMS, MAX_DEPTH
 from tamis.language.literals import BadLiteral, number_literal, string_value
-from tamis.language.rules import Operand, Rules
 from tamis.language.tokens import Kind, Token, tokenize
+from tamis.language.typing_rules import Operand, Rules
 from tamis.schema import Schema
 from tamis.types import BOOL, NULL, STRING
 

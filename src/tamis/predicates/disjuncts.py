@@ -8,7 +8,7 @@ from tamis.errors import LimitError
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.expression import Expression
-from tamis.language.normalize import normalize
+from tamis.language.normal_form import normalize
 from tamis.semantics import Semantics
 
 MAX_DISJUNCTS = 1000

@@ -19,11 +19,11 @@ import numpy as np
 from tamis.events import Row
 from tamis.language import ast
 from tamis.language.ast import Node
-from tamis.language.evaluate import compile_tree
-from tamis.predicates.comparisons import Comparisons, Ids
-from tamis.predicates.ids import IdPool
+from tamis.language.evaluation import compile_tree
+from tamis.predicates.comparison_index import Comparisons, Ids
+from tamis.predicates.id_pool import IdPool
 from tamis.predicates.keys import Keys
-from tamis.predicates.strings import OrderedStrings
+from tamis.predicates.string_index import OrderedStrings
 from tamis.schema import Schema
 
 Array = np.ndarray[Any, Any]

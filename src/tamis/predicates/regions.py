@@ -12,7 +12,7 @@ from typing import Any
 
 from tamis.language import ast
 from tamis.language.ast import Node
-from tamis.language.evaluate import compile_tree
+from tamis.language.evaluation import compile_tree
 from tamis.names import path_text
 from tamis.schema import Domain, Enumeration, IntRange, Schema
 from tamis.types import BOOL, INT, INT64_MAX, INT64_MIN, STRING, TIMESTAMP, Type

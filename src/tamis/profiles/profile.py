@@ -9,11 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.chunks import parts_of
 from tamis.columns import as_table
 from tamis.errors import OptionError, counted, unknown_attribute
 from tamis.predicates.keys import Keys, key_values
-from tamis.profiles import events as source
-from tamis.profiles import report, storage
+from tamis.profiles import event_values as source
+from tamis.profiles import profile_file, report
 from tamis.profiles.hashes import standing_for
 from tamis.profiles.sketches import (
     PRIORITY,
@@ -25,7 +26,6 @@ from tamis.profiles.sketches import (
     summary_of,
 )
 from tamis.schema import Attribute, Schema, as_schema
-from tamis.streams import parts_of
 from tamis.types import Kind
 from tamis.values import value_reader
 
@@ -335,22 +335,22 @@ class Profile:
 
     def save(self, path: str | Path) -> None:
         """Write a file, or replace it as a whole."""
-        storage.save(self, path)
+        profile_file.save(self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> "Profile":
         """Read a file that `save` has written."""
-        with storage.opened(path) as (schema, limits, content):
-            return storage.filled(cls.empty(schema, Limits(*limits)), content)
+        with profile_file.opened(path) as (schema, limits, content):
+            return profile_file.filled(cls.empty(schema, Limits(*limits)), content)
 
     def to_bytes(self) -> bytes:
         """All but schema and limits, for a way from one process to another."""
-        return storage.packed(self)
+        return profile_file.packed(self)
 
     def with_bytes(self, packed: bytes) -> "Profile":
         """Merged with what `to_bytes` gave of a profile with the same schema and limits."""
         return self.merge(
-            storage.filled(self.empty(self.schema, self.limits), storage.unpacked(packed))
+            profile_file.filled(self.empty(self.schema, self.limits), profile_file.unpacked(packed))
         )
 
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.predicates.regions import whole
+from tamis.relations.event_space import World
 from tamis.relations.extents import Extent, condition_of, extent, single_attribute
-from tamis.relations.worlds import World
 from tamis.schema import Attribute
 
 

@@ -13,8 +13,8 @@ from tamis.errors import OptionError
 from tamis.events import Row
 from tamis.language import ast
 from tamis.language.expression import Expression
-from tamis.relations.deciding.entailment import Answer, entails, satisfiable, witness
-from tamis.relations.worlds import World, form_of
+from tamis.relations.entailment.decision import Answer, entails, satisfiable, witness
+from tamis.relations.event_space import World, form_of
 from tamis.schema import Schema
 from tamis.semantics import Semantics
 from tamis.timestamps import FIRST, LAST, timestamp_text

@@ -29,9 +29,10 @@ from typing import Any
 
 from tamis.errors import RoutingError, TamisError
 from tamis.language.expression import Expression
-from tamis.routing.accounts import Counters, Limits, Tables
-from tamis.routing.announcing import Announcer, Request
-from tamis.routing.holding import Filters, Subscriptions
+from tamis.routing.announcements import Announcer, Request
+from tamis.routing.filter_cache import reading_of
+from tamis.routing.hop_filters import Filters, Subscriptions
+from tamis.routing.limits import Counters, Limits, Tables
 from tamis.routing.links import Link, Timing
 from tamis.routing.messages import (
     Ack,
@@ -55,8 +56,7 @@ from tamis.routing.messages import (
     Unsubscribe,
     Wire,
 )
-from tamis.routing.reading import reading_of
-from tamis.routing.reducing import Offers, reducer_of
+from tamis.routing.reductions import Offers, reducer_of
 from tamis.routing.strategies import Merging, strategy_of
 
 SESSIONS = 2**32  # of one incarnation

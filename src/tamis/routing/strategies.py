@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from tamis.errors import OptionError, choose
 from tamis.relations.merging.measures import Measure
+from tamis.relations.merging.merge_rules import RULES
 from tamis.relations.merging.policies import read_policy
-from tamis.relations.merging.rules import RULES
 
 
 @dataclass(frozen=True, slots=True)

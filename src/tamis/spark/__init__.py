@@ -3,13 +3,13 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tamis.spark.batch import MatchJob, match
-    from tamis.spark.compaction import CompactJob, compact
-    from tamis.spark.metrics import StreamMetrics
-    from tamis.spark.profiling import profile
-    from tamis.spark.session import spark_session
-    from tamis.spark.source import register
-    from tamis.spark.streaming import match_stream
+    from tamis.spark.batch.job import MatchJob, match
+    from tamis.spark.compaction.job import CompactJob, compact
+    from tamis.spark.profiles import profile
+    from tamis.spark.session.session import spark_session
+    from tamis.spark.source.data_source import register
+    from tamis.spark.stream.metrics import StreamMetrics
+    from tamis.spark.stream.query import match_stream
 
 __all__ = [
     "CompactJob",
@@ -24,15 +24,15 @@ __all__ = [
 ]
 
 _HOMES = {
-    "CompactJob": "compaction",
-    "MatchJob": "batch",
-    "StreamMetrics": "metrics",
-    "compact": "compaction",
-    "match": "batch",
-    "match_stream": "streaming",
-    "profile": "profiling",
-    "register": "source",
-    "spark_session": "session",
+    "CompactJob": "compaction.job",
+    "MatchJob": "batch.job",
+    "StreamMetrics": "stream.metrics",
+    "compact": "compaction.job",
+    "match": "batch.job",
+    "match_stream": "stream.query",
+    "profile": "profiles",
+    "register": "source.data_source",
+    "spark_session": "session.session",
 }
 
 

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from tamis.workloads.chance import Chance, draw_ranks, zipf_bounds
+from tamis.workloads.random_draws import Chance, draw_ranks, zipf_bounds
 
 
 class Distribution(Protocol):

@@ -29,10 +29,10 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.errors import OptionError
-from tamis.workloads.chance import Array, Chance, draw_ranks, zipf_bounds
 from tamis.workloads.config import Config
 from tamis.workloads.distributions import Column, Whole
-from tamis.workloads.texts import chunks, firsts, join_tokens
+from tamis.workloads.filter_texts import chunks, firsts, join_tokens
+from tamis.workloads.random_draws import Array, Chance, draw_ranks, zipf_bounds
 
 MOST_ATTRIBUTES = 1_000
 MOST_VALUES = 10_000

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tamis.workloads.chance import Array, Chance, draw_alternatives, grouped_bounds
+from tamis.workloads.filter_texts import join_tokens
 from tamis.workloads.grammar import Grammar, Text
-from tamis.workloads.texts import join_tokens
+from tamis.workloads.random_draws import Array, Chance, draw_alternatives, grouped_bounds
 
 
 class _Level(NamedTuple):

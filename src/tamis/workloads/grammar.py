@@ -38,7 +38,7 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 
 from tamis.errors import FileError, did_you_mean
-from tamis.workloads.chance import Array
+from tamis.workloads.random_draws import Array
 
 TOLERANCE = 1e-9  # of a sum of probabilities
 MOST_NESTED = 50

@@ -15,12 +15,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.workloads.chance import Chance
 from tamis.workloads.config import Config, read_text
 from tamis.workloads.distributions import Column, Distribution, Real, Whole, Words
 from tamis.workloads.expansion import Expander
+from tamis.workloads.filter_texts import ROWS, chunks
 from tamis.workloads.grammar import Grammar, parse_grammar
-from tamis.workloads.texts import ROWS, chunks
+from tamis.workloads.random_draws import Chance
 
 TYPES = ("int", "double", "string")
 EXPANSIONS = 400_000  # rules expanded together, on average: what the cache holds

@@ -21,10 +21,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.workloads.chance import Array, Chance, draw_ranks, zipf_bounds
 from tamis.workloads.config import Config
 from tamis.workloads.distributions import Cents, Column, Whole, Words
-from tamis.workloads.texts import chunks
+from tamis.workloads.filter_texts import chunks
+from tamis.workloads.random_draws import Array, Chance, draw_ranks, zipf_bounds
 
 MOST_SYMBOLS = 10_000_000
 HIGHEST = 10**15  # of a price and a volume: far from where cents overflow 64 bits

@@ -11,14 +11,14 @@ import pyarrow.compute as pc
 
 from tamis.errors import OptionError, SchemaError, choose
 from tamis.schema import Schema
-from tamis.workloads.base import Recipe
-from tamis.workloads.chance import EVENTS, SUBSCRIPTIONS, Chance, seeded
-from tamis.workloads.comparisons import Comparisons
 from tamis.workloads.config import Config, read_config
+from tamis.workloads.conjunctions import Comparisons
 from tamis.workloads.equalities import Equalities
+from tamis.workloads.filter_texts import ROWS
 from tamis.workloads.queries import Queries
+from tamis.workloads.random_draws import EVENTS, SUBSCRIPTIONS, Chance, seeded
+from tamis.workloads.recipe import Recipe
 from tamis.workloads.stock import Stock
-from tamis.workloads.texts import ROWS
 
 # COUNT, TREE, BDD, MBD, and beyond the papers.
 NAMES = (

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from tamis import Schema, parse
 from tamis.errors import OptionError
 from tamis.profiles import Profile
+from tamis.relations.event_space import World, form_of
 from tamis.relations.merging import measures
 from tamis.relations.merging.degrees import degree, degree_of_forms
 from tamis.relations.merging.measures import Profiled, Sampled, Uniform
-from tamis.relations.worlds import World, form_of
 from tamis.semantics import Semantics
 
 SCHEMA = Schema({"n": "int(1, 6)", "m": "int(1, 4)", "side": "enum('a', 'ab', 'c')", "b": "bool"})

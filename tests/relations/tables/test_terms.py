@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coverings import SCHEMA, SEMANTICS, Oracle, any_boxes, read, semantics_of
-from tamis.relations.tables.prepared import Preparation
+from tamis.relations.tables.prepared_filters import Preparation
 from tamis.relations.tables.terms import Term
 
 

@@ -8,11 +8,11 @@ import sys
 import pytest
 
 from tamis.routing import router as module
-from tamis.routing.announcing import Announcer, State, Step
+from tamis.routing.announcements import Announcer, State, Step
 from tamis.routing.messages import Subscribe
 from tamis.routing.router import Router
 from tamis.routing.simulation.campaign import Summary, examine, run, scenarios
-from tamis.routing.simulation.generation import Wishes, generate
+from tamis.routing.simulation.scenario_generator import Wishes, generate
 from tamis.routing.simulation.simulation import play
 
 EVERYTHING = Wishes(strategy="all", faulty="all", semantics="all")
@@ -127,7 +127,7 @@ def test_a_broken_router_is_found_out_and_the_failure_made_small(
 PROGRAM = """
 import hashlib
 from tamis.routing.simulation.campaign import scenarios
-from tamis.routing.simulation.generation import Wishes
+from tamis.routing.simulation.scenario_generator import Wishes
 from tamis.routing.simulation.simulation import play
 from tamis.routing.simulation.trace import Trace
 

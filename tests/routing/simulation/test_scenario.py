@@ -7,8 +7,8 @@ import pytest
 
 from tamis.errors import FileError
 from tamis.routing.simulation.filters import condition, random_pool, row_of, some_event_matches
-from tamis.routing.simulation.generation import QUIET, TROUBLE, Wishes, generate
 from tamis.routing.simulation.scenario import FAULTS, from_dict, load
+from tamis.routing.simulation.scenario_generator import QUIET, TROUBLE, Wishes, generate
 
 
 @pytest.mark.parametrize("faulty", FAULTS)

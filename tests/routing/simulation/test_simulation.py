@@ -7,8 +7,8 @@ import pytest
 from flooders import Flooder
 from tamis.routing.messages import Ack, Deliver, Packet, Publish, Refused
 from tamis.routing.simulation.campaign import examine, scenarios
-from tamis.routing.simulation.generation import Wishes, generate
 from tamis.routing.simulation.scenario import FAULTS, load
+from tamis.routing.simulation.scenario_generator import Wishes, generate
 from tamis.routing.simulation.simulation import play
 from tamis.routing.simulation.trace import Trace
 

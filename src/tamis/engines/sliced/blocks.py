@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.engines.pieces import Piece
-from tamis.engines.sliced.classes import Passed, RowClasses, Tests, classes_of
-from tamis.engines.sliced.room import Room
+from tamis.engines.match_lists import Piece
+from tamis.engines.sliced.buffers import Room
 from tamis.engines.sliced.segment import Segment
+from tamis.engines.sliced.value_classes import Passed, RowClasses, Tests, classes_of
 from tamis.events import Row
 from tamis.kernels.cuts import KINDS
 from tamis.kernels.emission import (
@@ -24,8 +24,7 @@ from tamis.kernels.emission import (
     write_turned,
 )
 from tamis.kernels.handles import SPARSE
-from tamis.kernels.programs import Output, plan, pour, run
-from tamis.kernels.single import (
+from tamis.kernels.one_event import (
     Event,
     fill_table,
     in_order,
@@ -34,8 +33,9 @@ from tamis.kernels.single import (
     swept,
     touched_by,
 )
-from tamis.kernels.truth import EVENTS, NO_ROW, finish, make_rows, test_rows
-from tamis.predicates.batches import Batch
+from tamis.kernels.predicate_rows import EVENTS, NO_ROW, finish, make_rows, test_rows
+from tamis.kernels.programs import Output, plan, pour, run
+from tamis.predicates.event_batches import Batch
 from tamis.predicates.keys import Keys
 from tamis.schema import Schema
 

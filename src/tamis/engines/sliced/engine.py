@@ -17,21 +17,21 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tamis.engines.base import Options
-from tamis.engines.pieces import Piece, joined, lists_of, merged
+from tamis.engines.match_lists import Piece, joined, lists_of, merged
 from tamis.engines.resources import Resources, profile_of
 from tamis.engines.sliced.blocks import Blocks
-from tamis.engines.sliced.compaction import Compaction, compiled, due
+from tamis.engines.sliced.filter_reader import Reader
 from tamis.engines.sliced.forms import ALWAYS, NEVER
+from tamis.engines.sliced.interning import Material, material_of
 from tamis.engines.sliced.leaves import Leaves
-from tamis.engines.sliced.material import Material, material_of
-from tamis.engines.sliced.parallel import in_order_of
-from tamis.engines.sliced.reading import Reader
 from tamis.engines.sliced.segment import Segment
+from tamis.engines.sliced.segment_merges import Compaction, compiled, due
+from tamis.engines.sliced.threads import in_order_of
 from tamis.events import Row
 from tamis.kernels.handles import Handles
-from tamis.kernels.truth import EVENTS
+from tamis.kernels.predicate_rows import EVENTS
 from tamis.language.expression import Expression
-from tamis.predicates.batches import Batch, batch_of_rows
+from tamis.predicates.event_batches import Batch, batch_of_rows
 from tamis.predicates.keys import Keys
 from tamis.semantics import Semantics
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.expression import Expression
-from tamis.language.normalize import normalize
+from tamis.language.normal_form import normalize
 from tamis.semantics import Semantics
 
 ALWAYS, NEVER = "1", "0"  # shapes without any predicate

@@ -4,15 +4,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.engines.sliced.classes import classes_of
-from tamis.engines.sliced.material import Material, Table
-from tamis.engines.sliced.predicates import Predicates
-from tamis.engines.sliced.shapes import Shape, shape_of
+from tamis.engines.sliced.interning import Material, Table
+from tamis.engines.sliced.segment_predicates import Predicates
+from tamis.engines.sliced.shape_programs import Shape, shape_of
+from tamis.engines.sliced.value_classes import classes_of
 from tamis.kernels.comparisons import AT_LEAST, BELOW, EQUAL
 from tamis.kernels.cuts import KINDS
-from tamis.kernels.lanes import LANES
 from tamis.kernels.programs import MIXED, Programs
-from tamis.predicates.batches import Batch
+from tamis.kernels.simd_rows import LANES
+from tamis.predicates.event_batches import Batch
 
 Array = np.ndarray[Any, Any]
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from tamis.engines.sliced.interning import Material
 from tamis.engines.sliced.layout import programs_of, table_of
-from tamis.engines.sliced.material import Material
-from tamis.engines.sliced.predicates import Predicates
-from tamis.engines.sliced.shapes import shape_of
+from tamis.engines.sliced.segment_predicates import Predicates
+from tamis.engines.sliced.shape_programs import shape_of
 from tamis.kernels.programs import ALIVE, Programs
-from tamis.predicates.batches import Batch
+from tamis.predicates.event_batches import Batch
 
 Array = np.ndarray[Any, Any]
 

@@ -16,8 +16,8 @@ from tamis.kernels import tree as t
 from tamis.kernels.tree_groups import IMPOSSIBLE, MOST_TRANSLATED, translate
 from tamis.language.ast import Node
 from tamis.names import Path
-from tamis.predicates.comparisons import Ids
-from tamis.predicates.ids import IdPool
+from tamis.predicates.comparison_index import Ids
+from tamis.predicates.id_pool import IdPool
 from tamis.predicates.implication import implies
 from tamis.predicates.index import PredicateIndex
 

@@ -4,20 +4,20 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from tamis.engines.base import Options
-from tamis.engines.conjunctive import ConjunctiveEngine
+from tamis.engines.conjunction_engine import ConjunctiveEngine
+from tamis.engines.tree.distinct_conjunctions import GroupStore
 from tamis.engines.tree.elements import Elements
-from tamis.engines.tree.equality import EqualityTree
-from tamis.engines.tree.event import EventState
+from tamis.engines.tree.equality_tree import EqualityTree
+from tamis.engines.tree.event_state import EventState
 from tamis.engines.tree.factoring import Factoring
-from tamis.engines.tree.groups import GroupStore
-from tamis.engines.tree.growing import GrowingTree
+from tamis.engines.tree.growing_tree import GrowingTree
 from tamis.engines.tree.options import TreeOptions
 from tamis.engines.tree.outline import Outline, Outliner
 from tamis.errors import CapacityError
 from tamis.events import Row
 from tamis.kernels.tree import NONE
 from tamis.kernels.tree_groups import GENERAL, HOME, YOUNG, only_equalities
-from tamis.predicates.comparisons import Ids
+from tamis.predicates.comparison_index import Ids
 from tamis.semantics import Semantics
 
 

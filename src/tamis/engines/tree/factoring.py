@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from tamis.engines.tree.arrays import Array
+from tamis.engines.tree.distinct_conjunctions import GroupStore
 from tamis.engines.tree.elements import Elements
-from tamis.engines.tree.groups import GroupStore
 from tamis.engines.tree.options import TreeOptions
 from tamis.errors import CapacityError, OptionError, unknown_attribute
 from tamis.kernels.tree_factoring import Factors, classify, copies

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tamis.engines.tree.distinct_conjunctions import GroupStore
 from tamis.engines.tree.elements import Elements
-from tamis.engines.tree.groups import GroupStore
-from tamis.engines.tree.growing import GrowingTree
-from tamis.engines.tree.static import StaticTree
+from tamis.engines.tree.growing_tree import GrowingTree
+from tamis.engines.tree.static_tree import StaticTree
 from tamis.kernels import tree as t
 from tamis.kernels import tree_static as s
 from tamis.kernels.tree_factoring import I_ATTRIBUTE, I_CLASSES, I_STRIDE

@@ -14,12 +14,12 @@ from fractions import Fraction
 from tamis.events import Row
 from tamis.language import ast
 from tamis.language.ast import Node
-from tamis.language.evaluate import compile_tree
+from tamis.language.evaluation import compile_tree
 from tamis.language.expression import Expression
 from tamis.relations.boxes import Box, box_of
+from tamis.relations.event_space import World, form_of
+from tamis.relations.merging.event_sets import Cell, Space
 from tamis.relations.merging.measures import Measure
-from tamis.relations.merging.spaces import Cell, Space
-from tamis.relations.worlds import World, form_of
 from tamis.semantics import Semantics
 
 MOST_CELLS = 10_000  # of a set of events; beyond them it is estimated

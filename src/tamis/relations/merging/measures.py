@@ -17,7 +17,7 @@ from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.expression import Expression
 from tamis.relations.merging.distributions import Atoms, Distribution, Stretch
-from tamis.relations.merging.spaces import Joint, Product, Space
+from tamis.relations.merging.event_sets import Joint, Product, Space
 from tamis.schema import Attribute, Enumeration, IntRange, Schema
 from tamis.semantics import Semantics
 from tamis.types import BOOL, DOUBLE, INT, STRING

@@ -11,11 +11,11 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from tamis.errors import OptionError
 from tamis.language.expression import Expression
 from tamis.relations.boxes import box_of
+from tamis.relations.event_space import World, form_of
+from tamis.relations.merging.box_pool import below_top, ranks
 from tamis.relations.merging.mergers import Merger, Plan, find_mergers
 from tamis.relations.merging.policies import Statistics
-from tamis.relations.merging.pools import below_top, ranks
 from tamis.relations.tables import CoverTable
-from tamis.relations.worlds import World, form_of
 from tamis.semantics import Semantics
 
 MOST_ROUNDS = 8  # of merging what was merged before

@@ -11,14 +11,14 @@ from typing import Any, Generic, TypeVar
 from tamis.errors import OptionError, choose
 from tamis.language.expression import Expression
 from tamis.relations.boxes import Box, box_of
+from tamis.relations.event_space import World, form_of
+from tamis.relations.merging.box_pool import Entry, Pool, join_perfectly
 from tamis.relations.merging.degrees import PERFECT, Cells, Degree, degree_of_boxes
+from tamis.relations.merging.event_sets import Space
+from tamis.relations.merging.filter_texts import expression_of
+from tamis.relations.merging.imperfect_mergers import Widening
 from tamis.relations.merging.measures import Measure
-from tamis.relations.merging.phrasing import expression_of
-from tamis.relations.merging.pools import Entry, Pool, join_perfectly
-from tamis.relations.merging.rules import RULES
-from tamis.relations.merging.spaces import Space
-from tamis.relations.merging.widening import Widening
-from tamis.relations.worlds import World, form_of
+from tamis.relations.merging.merge_rules import RULES
 from tamis.semantics import Semantics
 
 MOST_ROUNDS = 3  # of imperfect mergers, and perfect ones of these

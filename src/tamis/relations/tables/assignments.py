@@ -18,7 +18,7 @@ from tamis.language.ast import Node
 from tamis.names import Path
 from tamis.predicates.dependencies import Dependencies
 from tamis.predicates.implication import Facts
-from tamis.relations.tables.prepared import Prepared
+from tamis.relations.tables.prepared_filters import Prepared
 from tamis.relations.tables.terms import Term, TermPool
 from tamis.schema import Domain
 

@@ -16,10 +16,10 @@ from typing import Generic, NamedTuple, TypeVar
 
 from tamis.errors import SubscriptionError, choose
 from tamis.language.expression import Expression
-from tamis.relations.tables.candidates import CandidateSearch
-from tamis.relations.tables.generals import GeneralSearch, Sample
-from tamis.relations.tables.prepared import Preparation, Prepared
-from tamis.relations.tables.searches import Found, Search
+from tamis.relations.tables.candidate_search import CandidateSearch
+from tamis.relations.tables.general_filters import GeneralSearch, Sample
+from tamis.relations.tables.prepared_filters import Preparation, Prepared
+from tamis.relations.tables.search import Found, Search
 from tamis.semantics import Semantics
 
 SEARCHES = ("candidates", "one-pass", "two-pass")
@@ -213,6 +213,6 @@ class CoverTable(Generic[K]):
 def _search(name: str, preparation: Preparation, *, cache: bool) -> Search:
     if name == "candidates":
         return CandidateSearch(preparation.pool)
-    from tamis.relations.tables.mbds import MbdSearch  # it needs the compiler
+    from tamis.relations.tables.mbd_search import MbdSearch  # it needs the compiler
 
     return MbdSearch(preparation.pool, passes=1 if name == "one-pass" else 2, cache=cache)

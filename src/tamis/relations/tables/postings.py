@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from tamis.language import ast
 from tamis.predicates.regions import Cut
-from tamis.relations.tables.stretches import Stretches
+from tamis.relations.tables.interval_index import Stretches
 from tamis.relations.tables.terms import Term
 from tamis.schema import Attribute
 

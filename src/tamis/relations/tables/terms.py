@@ -16,9 +16,9 @@ from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.predicates.regions import AFTER, BEFORE, BOTTOM, TOP, Cut, Region, whole
 from tamis.relations.boxes import Box, Condition
-from tamis.relations.deciding.entailment import Answer, entails, satisfiable
+from tamis.relations.entailment.decision import Answer, entails, satisfiable
+from tamis.relations.event_space import World
 from tamis.relations.extents import Extent, extent
-from tamis.relations.worlds import World
 from tamis.schema import Attribute
 from tamis.types import BOOL, DOUBLE, STRING, Type
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from tamis.events import Row
 from tamis.language.ast import FALSE, Node
-from tamis.language.evaluate import compile_tree
+from tamis.language.evaluation import compile_tree
 from tamis.predicates.regions import BOTTOM, whole
-from tamis.relations.deciding.entailment import Answer, entails, witness
-from tamis.relations.worlds import World
+from tamis.relations.entailment.decision import Answer, entails, witness
+from tamis.relations.event_space import World
 from tamis.schema import Attribute
 from tamis.types import BOOL, DOUBLE
 

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tamis.routing.simulation.generation import Wishes, generate
 from tamis.routing.simulation.outcome import Violation
 from tamis.routing.simulation.scenario import FAULTS, Scenario
-from tamis.routing.simulation.shrinking import shrink
+from tamis.routing.simulation.scenario_generator import Wishes, generate
+from tamis.routing.simulation.shrinker import shrink
 from tamis.routing.simulation.simulation import play
 from tamis.routing.simulation.trace import Trace
 from tamis.routing.strategies import STRATEGIES

@@ -11,9 +11,9 @@ from typing import Any
 
 from tamis.events import Row
 from tamis.routing.messages import Message, Packet, Publish, Receipt, Sends
-from tamis.routing.simulation.members import Member, Standing
+from tamis.routing.simulation.clients import Member, Standing
 from tamis.routing.simulation.topology import Topology
-from tamis.routing.simulation.trust import Trust
+from tamis.routing.simulation.trusted_links import Trust
 
 
 @dataclass(slots=True, eq=False)

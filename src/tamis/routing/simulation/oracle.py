@@ -35,14 +35,14 @@ from tamis.routing.messages import (
     Unadvertise,
     Unsubscribe,
 )
+from tamis.routing.simulation.clients import Member, Request, Standing
 from tamis.routing.simulation.filters import NEVER, condition, row_of, some_event_matches
-from tamis.routing.simulation.inspection import differences, needless, remains
 from tamis.routing.simulation.journeys import Journeys, Publication
-from tamis.routing.simulation.members import Member, Request, Standing
 from tamis.routing.simulation.outcome import Outcome, Violation
 from tamis.routing.simulation.scenario import Scenario
+from tamis.routing.simulation.table_checks import differences, needless, remains
 from tamis.routing.simulation.topology import Topology
-from tamis.routing.simulation.trust import Trust
+from tamis.routing.simulation.trusted_links import Trust
 
 ACK, REFUSE, EITHER = "an Ack", "Refused", "an answer"
 

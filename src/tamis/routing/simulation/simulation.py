@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from tamis.routing.accounts import Limits
+from tamis.routing.limits import Limits
 from tamis.routing.links import Timing
 from tamis.routing.router import Router
 from tamis.routing.simulation.filters import DEFAULTS, schema

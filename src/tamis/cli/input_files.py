@@ -1,0 +1,100 @@
+"""Files as commands read them: small ones without Spark, others with the types of ``--schema``."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tamis.errors import BulkError, EventError, FileError, SchemaError
+from tamis.files import Record, read_records
+from tamis.matcher import Matcher
+from tamis.names import Path
+from tamis.schema import Schema
+from tamis.schema_inference import schema_of_records
+from tamis.types import Kind
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType, StructType
+
+_SPARK_TYPES = {
+    Kind.INT: "long",
+    Kind.DOUBLE: "double",
+    Kind.STRING: "string",
+    Kind.BOOL: "boolean",
+    Kind.TIMESTAMP: "timestamp",
+}
+
+
+def read_typed(read: "Callable[..., DataFrame]", settings: Mapping[str, Any]) -> "DataFrame":
+    """Events that Spark reads, text with the types of the schema, if there is one.
+
+    `read` takes the schema of Spark, if the one that it finds is not to be used: 01234 is a number
+    to whoever does not know better, and one bad value makes a text of a whole column.
+    """
+    from tamis.spark.batch.event_frames import CORRUPT
+
+    found = read()
+    schema = settings["schema"]
+    if schema is None or CORRUPT not in found.columns:  # only text is read in one way or another
+        return found
+    return read(schema=_typed(found.schema, schema))
+
+
+def _typed(found: "StructType", schema: Schema, path: Path = ()) -> "StructType":
+    """The columns of some events, with the types that a schema gives to them."""
+    from pyspark.sql.types import StructField, StructType
+
+    def kind(field: StructField) -> "DataType | str":
+        inner = (*path, field.name)
+        known = schema.find(inner)
+        if known is not None and field.dataType.typeName() not in {"struct", "array", "map"}:
+            return _SPARK_TYPES[known.type.kind]
+        if isinstance(field.dataType, StructType):
+            return _typed(field.dataType, schema, inner)
+        return field.dataType
+
+    made = StructType()
+    for field in found.fields:
+        made.add(field.name, kind(field))
+    return made
+
+
+def found_schema(records: Iterable[Record], path: str) -> Schema:
+    """The schema of events."""
+
+    def readable() -> Iterable[tuple[Any, bool]]:
+        for record in records:
+            try:
+                yield record.mapping(), record.is_text
+            except EventError:
+                continue
+
+    schema = schema_of_records(readable())
+    if not len(schema):
+        raise SchemaError(f"{path} has no readable event to find a schema in; give --schema")
+    return schema
+
+
+def subscribe_file(matcher: Matcher, path: str) -> int:
+    """Subscribe what a file holds; the number of rows that cannot be used."""
+    rows: list[tuple[Any, Any]] = []
+    unusable = 0
+    for record in read_records(path):
+        try:
+            mapping = record.mapping()
+        except EventError:
+            unusable += 1
+            continue
+        rows.append((mapping.get("id"), mapping.get("filter")))
+    if not rows:
+        raise FileError(f"{path} has no subscriptions that can be read")
+    while rows:
+        try:
+            matcher.subscribe_many(rows)
+            break
+        except BulkError as error:
+            bad = {place for place, _, _ in error.failures}
+            if len(bad) == len(rows):
+                raise FileError(f"{path} has no usable subscription: {error}") from None
+            unusable += len(bad)
+            rows = [row for place, row in enumerate(rows) if place not in bad]
+    return unusable

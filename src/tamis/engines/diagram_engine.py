@@ -1,0 +1,266 @@
+"""What engines that hold filters as decision diagrams have in common.
+
+A filter in normal form has no negation above its predicates, and is true of an event iff it comes
+out true when each predicate is taken as "is true of the event", a missing attribute making it not
+true. So a diagram over the predicates answers for every semantics; strict semantics asks besides
+whether the event has all attributes of the text.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from tamis.diagrams.attribute_orders import profiled_order, ranks_of
+from tamis.diagrams.diagram import (
+    DO_AND,
+    DO_FALSE,
+    DO_OR,
+    DO_TRUE,
+    Array,
+    Diagram,
+    FunctionTooLarge,
+)
+from tamis.engines.base import Options
+from tamis.engines.resources import as_profile
+from tamis.engines.slots import Slots
+from tamis.errors import CapacityError, OptionError
+from tamis.events import Row
+from tamis.kernels.diagrams import missing_nothing
+from tamis.kernels.handles import Handles
+from tamis.language import ast
+from tamis.language.ast import Node
+from tamis.language.expression import Expression
+from tamis.language.normal_form import normalize
+from tamis.predicates.comparison_index import Ids
+from tamis.predicates.index import PredicateIndex
+from tamis.profiles import Profile
+from tamis.schema import Schema
+from tamis.semantics import Semantics
+
+MOST_NODES = 100_000_000  # 24 bytes each
+FILTER_NODES = 200_000  # of the diagram of one filter
+
+
+@dataclass(frozen=True)
+class DiagramOptions(Options):
+    """Settings of every engine with diagrams."""
+
+    ORDERED: ClassVar[str] = ""  # the order of variables for which a profile is of use
+
+    order: str = ""
+    max_nodes: int = 20_000_000  # of all diagrams together
+    seed: int = 1  # of a random order of variables
+    profile: Any = None  # of events; orders the attributes
+
+    def __post_init__(self) -> None:
+        if not (type(self.max_nodes) is int and 1_000 <= self.max_nodes <= MOST_NODES):
+            raise OptionError(f"max_nodes is a number from 1,000 to {MOST_NODES:,}")
+        if type(self.seed) is not int:
+            raise OptionError("seed is a whole number")
+        if self.profile is not None:
+            if self.order != self.ORDERED:
+                raise OptionError(
+                    f"profile is of use for order={self.ORDERED!r} only, not for {self.order!r}"
+                )
+            object.__setattr__(self, "profile", as_profile(self.profile))
+
+
+class Form(NamedTuple):
+    """A filter that is ready to be held."""
+
+    tree: Node  # the normal form
+    predicates: tuple[Node, ...]  # those of the tree, each once
+    attributes: tuple[int, ...]  # positions of the attributes that an event must have
+
+
+class DiagramEngine(ABC):
+    """Interning, variables and slots; `insert`, `delete` and `true_slots` are the hooks."""
+
+    name = "diagrams"
+    options_class: ClassVar[type[DiagramOptions]] = DiagramOptions
+
+    def __init__(self, semantics: Semantics, options: Any) -> None:
+        self._semantics = semantics
+        self.options = options
+        self.rank = _ranks(semantics.schema, options.profile)  # of an attribute by position
+        self.predicates = PredicateIndex(semantics.schema)
+        self.diagram = self.new_diagram()
+        self.slots = Slots()
+        self.forms: dict[int, Form] = {}  # slot -> the filter
+        self._slot_of: dict[int, int] = {}  # handle -> slot
+        self.variable_of: Array = np.zeros(64, np.int64)  # predicate -> variable
+        words = -(-len(semantics.schema) // 64) if semantics.name == "strict" else 0
+        self._needed: Array = np.zeros((64, words), np.uint64)  # slot -> attributes it must have
+
+    # --- hooks
+
+    @abstractmethod
+    def level(self, predicate: Node) -> int:
+        """The level of a new variable; smaller ones are on top."""
+
+    @abstractmethod
+    def insert(self, slot: int, form: Form) -> None:
+        """Hold a filter, all of whose predicates have variables, in a free slot."""
+
+    @abstractmethod
+    def delete(self, slot: int) -> None:
+        """Drop the filter of a slot."""
+
+    @abstractmethod
+    def true_slots(self, satisfied: Ids, row: Row) -> Ids:
+        """The slots whose diagram is true when these variables are and no others."""
+
+    @abstractmethod
+    def collect(self) -> None:
+        """Drop the nodes that no filter needs."""
+
+    def with_room(self, make: Callable[[], int]) -> int:
+        """The node that a function makes; if it has no room, once more after a collection."""
+        try:
+            return make()
+        except FunctionTooLarge:
+            raise
+        except CapacityError:
+            if self.diagram.nodes <= self.diagram.live:
+                raise
+        self.collect()
+        return make()
+
+    # --- the contract of engines
+
+    def prepare(self, expression: Expression) -> Form:
+        tree = normalize(expression.tree, self._semantics.logic)
+        attributes: tuple[int, ...] = ()
+        if self._semantics.name == "strict":
+            positions = self._semantics.schema.positions
+            attributes = tuple(sorted(positions[path] for path in expression.attributes))
+        return Form(tree, tuple(dict.fromkeys(_leaves(tree))), attributes)
+
+    def add(self, handle: int, prepared: Form) -> None:
+        slot = self.slots.take(handle)
+        self._make_room(slot)
+        for position in prepared.attributes:
+            self._needed[slot, position // 64] |= np.uint64(1 << position % 64)
+        for predicate in prepared.predicates:
+            self._take(predicate)
+        try:
+            self.insert(slot, prepared)
+        except CapacityError:
+            self._let_go(slot, prepared)
+            if not self.forms:
+                self.collect()
+            raise
+        self.forms[slot] = prepared
+        self._slot_of[handle] = slot
+
+    def remove(self, handle: int) -> None:
+        slot = self._slot_of.pop(handle)
+        self._let_go(slot, self.forms[slot])
+        self.delete(slot)
+        del self.forms[slot]
+
+    def match(self, row: Row) -> Handles:
+        satisfied = self.variable_of[self.predicates.satisfied(row)]
+        slots = self.true_slots(satisfied, row)
+        if self._needed.shape[1]:
+            missing = np.zeros(self._needed.shape[1], np.uint64)
+            for position, value in enumerate(row):
+                if value is None:
+                    missing[position // 64] |= np.uint64(1 << position % 64)
+            if missing.any():
+                slots = missing_nothing(slots, self._needed, missing)
+        return self.slots.handles_of(slots)
+
+    def match_many(self, rows: Sequence[Row]) -> Iterator[Handles]:
+        return map(self.match, rows)
+
+    def statistics(self) -> dict[str, int]:
+        return {
+            "subscriptions": len(self._slot_of),
+            "predicates": len(self.predicates),
+            "nodes": self.diagram.nodes,
+        }
+
+    # --- predicates and variables
+
+    def new_diagram(self) -> Diagram:
+        """An empty diagram with the limit of the options."""
+        return Diagram(self.options.max_nodes + 2)
+
+    def variable(self, predicate: Node) -> int:
+        """The variable of a predicate that is held."""
+        return int(self.variable_of[self.predicates.ids[predicate]])
+
+    def variables(self) -> Iterable[tuple[Node, int]]:
+        """All predicates that are held, with their variables."""
+        return ((node, int(self.variable_of[i])) for node, i in self.predicates.ids.items())
+
+    def _take(self, predicate: Node) -> None:
+        is_new = predicate not in self.predicates.ids
+        number = self.predicates.intern(predicate)
+        if is_new:
+            if number >= len(self.variable_of):
+                self.variable_of = np.concatenate(
+                    [self.variable_of, np.zeros_like(self.variable_of)]
+                )
+            self.variable_of[number] = self.diagram.new_variable(self.level(predicate))
+
+    def _let_go(self, slot: int, form: Form) -> None:
+        self._needed[slot] = 0
+        for predicate in form.predicates:
+            number = self.predicates.ids[predicate]
+            self.predicates.release(number)
+            if predicate not in self.predicates.ids:
+                self.diagram.retire(int(self.variable_of[number]))
+        self.slots.give_back(slot)
+
+    def _make_room(self, slot: int) -> None:
+        if slot >= len(self._needed):
+            self._needed = np.concatenate([self._needed, np.zeros_like(self._needed)])
+
+    def program(self, form: Form) -> Array:
+        """The postfix program of a filter over the variables of its predicates."""
+        steps: list[int] = []
+        self._write(form.tree, steps)
+        return np.array(steps, np.int64)
+
+    def _write(self, tree: Node, steps: list[int]) -> None:
+        match tree:
+            case ast.Literal(value, _):
+                steps.append(DO_TRUE if value is True else DO_FALSE)
+            case ast.And(items) | ast.Or(items):
+                operator = DO_AND if isinstance(tree, ast.And) else DO_OR
+                # From the bottom up each predicate becomes a new top, which is one step.
+                plain = [self.variable(item) for item in items if not _is_chain(item)]
+                plain.sort(key=self.diagram.level, reverse=True)
+                chains = [item for item in items if _is_chain(item)]
+                for number, variable in enumerate(plain):
+                    steps += [variable, operator] if number else [variable]
+                for number, chain in enumerate(chains, len(plain)):
+                    self._write(chain, steps)
+                    if number:
+                        steps.append(operator)
+            case _:
+                steps.append(self.variable(tree))
+
+
+def _ranks(schema: Schema, profile: Profile | None) -> list[int]:
+    """The place of each attribute, 0 on top: as in the schema, or as a profile suggests."""
+    if profile is None:
+        return list(range(len(schema)))
+    return ranks_of(profiled_order(profile, schema.positions))
+
+
+def _is_chain(tree: Node) -> bool:
+    return isinstance(tree, ast.And | ast.Or)
+
+
+def _leaves(tree: Node) -> Iterator[Node]:
+    if isinstance(tree, ast.And | ast.Or):
+        for item in tree.items:
+            yield from _leaves(item)
+    elif not isinstance(tree, ast.Literal):
+        yield tree

@@ -1,0 +1,106 @@
+"""Room in which a block of events is evaluated; each thread has its own."""
+
+from typing import Any
+
+import numpy as np
+
+from tamis.engines.sliced.segment import Segment
+from tamis.kernels.cuts import KINDS
+from tamis.kernels.predicate_rows import EVENTS, NO_ROW, Truth
+from tamis.kernels.programs import PLANES, Output, Scratch
+from tamis.kernels.simd_rows import LANES, WORDS
+
+Array = np.ndarray[Any, Any]
+
+COARSE = 1 << 15  # places of the table from numbers to runs
+
+_NO_COUNTS = np.empty(0, np.int64)
+_NO_MATRIX = np.empty((0, WORDS), np.uint64)
+
+
+def aligned(rows: int) -> Array:
+    """uint64[rows, word], not yet written; a row is a line of the cache."""
+    whole = np.empty(rows * WORDS + WORDS, np.uint64)
+    skipped = -(whole.ctypes.data // 8) % WORDS
+    return whole[skipped : skipped + rows * WORDS].reshape(rows, WORDS)
+
+
+class Room:
+    """Arrays for one segment, as large as its largest block may need.
+
+    Memory that is not written is never asked from the system, so large bounds cost nothing.
+    """
+
+    def __init__(self, segment: Segment) -> None:
+        predicates, programs = segment.predicates, segment.programs
+        most = [
+            min(EVENTS, 2 * len(predicates.cuts[a]) + 1) for a in segment.used.tolist()
+        ]  # distinct classes of a block
+        runs = sum(2 * m + 2 for m in most) + 2 * predicates.listed + len(predicates.cuts) + 2
+        shift = max(0, predicates.size.bit_length() - COARSE.bit_length() + 1)
+        is_named = len(programs.named) > 0
+        self.truth = Truth(
+            rows=aligned(1 + sum(4 * m + 5 for m in most) + predicates.listed),
+            run_starts=np.empty(runs + 1, np.int32),
+            run_rows=np.empty((runs + 1, KINDS), np.int32),
+            coarse=np.empty(0 if is_named else (predicates.size >> shift) + 1, np.int32),
+            shift=shift,
+            there=np.empty(len(predicates.cuts), np.int32),
+            listed=np.full(predicates.listed, NO_ROW, np.int32),
+            touched=np.empty((sum(most) + predicates.listed, 2), np.int32),
+            sizes=np.zeros(4, np.int64),
+            names=np.empty(predicates.listed, np.int32),
+        )
+        clusters = len(programs.access)
+        self.scratch = Scratch(
+            local=aligned(3 * LANES),
+            live=np.empty(3 * LANES, np.int64),
+            stack=aligned((segment.depth + 1) * LANES),
+            numbers=np.empty(LANES * segment.widest, np.int32),
+            named=aligned(len(programs.named)),
+            carries=aligned(LANES // 8),
+            visits=np.empty((len(programs.widths) + clusters, 3), np.int64),
+            single=np.empty((clusters, 4), np.int64),
+            planned=np.zeros(2, np.int64),
+        )
+        self.order = np.empty(EVENTS, np.int64)
+        self.spare = np.empty(EVENTS, np.int64)
+        self._planes = np.zeros((PLANES, WORDS), np.uint64)
+        self._most = WORDS * len(segment.handles) + 1
+        self._lists: tuple[Array, Array, Array] | None = None
+        self._matrix: Array | None = None
+        self._turned: Array | None = None
+        self._subscriptions = len(segment.handles)
+
+    @property
+    def turned(self) -> Array:
+        """uint64[event, slot // 64]: room for a matrix that is turned around."""
+        if self._turned is None:
+            self._turned = np.empty((EVENTS, -(-self._subscriptions // 64)), np.uint64)
+        return self._turned
+
+    def counting(self, counts: Array) -> Output:
+        """For counts[event] alone."""
+        return Output(
+            counts, _NO_MATRIX, np.empty(0, np.int32), np.empty(0, np.int8),
+            np.empty(0, np.uint64), np.zeros(2, np.int64), self._planes,
+        )  # fmt: skip
+
+    def listing(self) -> Output:
+        """For lists of words that are not 0."""
+        if self._lists is None:
+            self._lists = (
+                np.empty(self._most, np.int32),
+                np.empty(self._most, np.int8),
+                np.empty(self._most, np.uint64),
+            )
+        slots, words, bits = self._lists
+        size = np.zeros(2, np.int64)
+        return Output(_NO_COUNTS, _NO_MATRIX, slots, words, bits, size, self._planes)
+
+    def filling(self, counts: Array) -> Output:
+        """For a matrix of bits, and counts[event]."""
+        if self._matrix is None:
+            self._matrix = aligned(self._subscriptions)
+        self._matrix[:] = 0
+        return self.counting(counts)._replace(matrix=self._matrix)

@@ -1,0 +1,301 @@
+"""What a segment is compiled from: distinct predicates, and the references of each filter.
+
+Material comes from filters that were added one by one, or from segments that become one.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.engines.sliced.leaves import (
+    ABSENT,
+    NONE_OF,
+    ONE_OF,
+    PRESENT,
+    TEST,
+    Leaves,
+)  # fmt: skip
+from tamis.engines.sliced.leaves import (
+    KINDS as CODES,
+)
+from tamis.engines.sliced.segment_predicates import (
+    NO_TEXTS,
+    Cuts,
+    Predicates,
+    Sets,
+    Texts,
+    texts_of,
+)
+from tamis.kernels import cuts as references
+from tamis.kernels.cuts import KINDS
+from tamis.language.ast import Node
+from tamis.predicates.keys import Keys
+
+Array = np.ndarray[Any, Any]
+
+
+class Table(NamedTuple):
+    """The filters of one shape."""
+
+    handles: Array  # int64[filter]
+    refs: Array  # int32[filter, leaf]
+
+
+class Material(NamedTuple):
+    """Filters, ready to be laid out."""
+
+    predicates: Predicates
+    tables: dict[str, Table]
+
+
+# --- from leaves
+
+
+def material_of(filters: Iterable[tuple[int, Leaves]], keys: Keys) -> Material:
+    """The material of filters and their handles."""
+    by_shape: dict[str, tuple[list[int], list[int], list[Any]]] = {}
+    for handle, leaves in filters:
+        group = by_shape.get(leaves.shape)
+        if group is None:
+            group = by_shape[leaves.shape] = ([], [], [])
+        group[0].append(handle)
+        group[1].extend(leaves.codes)
+        group[2].extend(leaves.constants)
+    codes = np.fromiter(chain.from_iterable(g[1] for g in by_shape.values()), np.int32)
+    constants = list(chain.from_iterable(g[2] for g in by_shape.values()))
+    predicates, refs = _Interning(keys).intern(codes, constants)
+    tables, start = {}, 0
+    for shape, (handles, mine, _) in by_shape.items():
+        part = refs[start : start + len(mine)]
+        tables[shape] = Table(np.array(handles, np.int64), part.reshape(len(handles), -1))
+        start += len(mine)
+    return Material(predicates, tables)
+
+
+class _Interning:
+    """Numbers for the predicates of many leaves."""
+
+    def __init__(self, keys: Keys) -> None:
+        self._keys = keys
+        self._cuts: list[Cuts] = [np.empty(0, np.int64)] * keys.size
+        for attribute in range(keys.size):
+            if not keys.has(attribute):
+                self._cuts[attribute] = NO_TEXTS
+
+    def intern(self, codes: Array, constants: list[Any]) -> tuple[Predicates, Array]:
+        """The predicates, and the reference of each leaf."""
+        order = np.argsort(codes, kind="stable")
+        found, firsts = np.unique(codes[order], return_index=True)
+        places = dict(zip(found.tolist(), np.split(order, firsts[1:]), strict=True))
+        tests: dict[Node, int] = {}
+        homes: list[int] = []
+        sets: dict[int, dict[tuple[Any, ...], int]] = {ONE_OF: {}, NONE_OF: {}}
+        for code, leaves in places.items():
+            attribute, kind = divmod(code, CODES)
+            for leaf in leaves.tolist() if kind in {ONE_OF, NONE_OF, TEST} else ():
+                if kind == TEST:
+                    known = tests.setdefault(constants[leaf], len(tests))
+                    homes += [attribute] * (known == len(homes))
+                else:
+                    sets[kind].setdefault((attribute, *constants[leaf]), len(sets[kind]))
+        numbers = np.zeros(len(codes), np.int64)  # of the cut in its attribute
+        members: dict[int, list[tuple[Any, ...]]] = {}
+        for key in chain(sets[ONE_OF], sets[NONE_OF]):
+            members.setdefault(key[0], []).append(key)
+        cut_members: dict[tuple[Any, ...], Array] = {}
+        for attribute in range(self._keys.size):
+            mine = [places[c] for c in range(attribute * CODES, attribute * CODES + ONE_OF)
+                    if c in places]  # fmt: skip
+            compared = np.concatenate(mine) if mine else np.empty(0, np.int64)
+            held = members.get(attribute, [])
+            values = [constants[leaf] for leaf in compared.tolist()]
+            values += chain.from_iterable(key[1:] for key in held)
+            if not values:
+                continue
+            found_numbers = self._numbers(attribute, values)
+            numbers[compared] = found_numbers[: len(compared)]
+            at = len(compared)
+            for key in held:
+                cut_members[key] = np.unique(found_numbers[at : at + len(key) - 1])
+                at += len(key) - 1
+        inside = [(key[0], cut_members[key]) for key in sets[ONE_OF]]
+        outside = sorted(sets[NONE_OF], key=lambda key: int(key[0]))
+        place_of = {key: place for place, key in enumerate(outside)}
+        predicates = Predicates.of(
+            self._cuts, sets_of(inside), list(tests),
+            sets_of([(key[0], cut_members[key]) for key in outside]), homes,
+        )  # fmt: skip
+        for code, leaves in places.items():
+            attribute, kind = divmod(code, CODES)
+            if kind == TEST:
+                own = [predicates.first_test + tests[constants[leaf]] for leaf in leaves.tolist()]
+            elif kind == ONE_OF:
+                own = [sets[kind][attribute, *constants[leaf]] for leaf in leaves.tolist()]
+            elif kind == NONE_OF:
+                own = [
+                    predicates.first_out + place_of[attribute, *constants[leaf]]
+                    for leaf in leaves.tolist()
+                ]
+            else:
+                first = int(predicates.starts[attribute])
+                numbers[leaves] = _reference(kind, first, numbers[leaves])
+                continue
+            numbers[leaves] = (predicates.base + np.array(own, np.int64)) * KINDS
+        return predicates, numbers.astype(np.int32)
+
+    def _numbers(self, attribute: int, values: list[Any]) -> Array:
+        """The cut of each value, counted in its attribute, whose cuts are made."""
+        if self._keys.has(attribute):
+            self._cuts[attribute], found = np.unique(
+                self._keys.many(attribute, values), return_inverse=True
+            )
+            return np.asarray(found, np.int64).reshape(-1)
+        ordered = sorted(set(values))
+        self._cuts[attribute] = texts_of(pa.array(ordered, pa.large_string()))
+        place = {value: number for number, value in enumerate(ordered)}
+        return np.array([place[value] for value in values], np.int64)
+
+
+def _reference(kind: int, first: int, numbers: Array) -> Array:
+    if kind == PRESENT:
+        return np.full(len(numbers), first * KINDS + references.PRESENT)
+    if kind == ABSENT:
+        return np.full(len(numbers), first * KINDS + references.ABSENT)
+    return (first + 1 + numbers) * KINDS + kind
+
+
+def sets_of(found: Sequence[tuple[int, Array]]) -> Sets:
+    """Sets in arrays: the attribute and the members of each."""
+    at = np.zeros(len(found) + 1, np.int64)
+    np.cumsum([len(members) for _, members in found], out=at[1:])
+    members = [np.asarray(members, np.int32) for _, members in found]
+    return Sets(
+        np.array([attribute for attribute, _ in found], np.int32), at,
+        np.concatenate(members) if members else np.empty(0, np.int32),
+    )  # fmt: skip
+
+
+# --- from segments
+
+
+def combine(parts: Sequence[Material]) -> Material:
+    """Several materials as one, without predicates that nobody uses any more."""
+    used = [_used(part) for part in parts]
+    if len(parts) == 1 and _is_all_used(parts[0].predicates, used[0]):
+        return parts[0]
+    attributes = len(parts[0].predicates.cuts)
+    maps = [np.zeros(part.predicates.size, np.int64) for part in parts]
+    cuts = [_union(attribute, parts, used, maps) for attribute in range(attributes)]
+    inside: dict[tuple[int, bytes], int] = {}
+    outside: dict[tuple[int, bytes], int] = {}
+    tests: dict[Node, int] = {}
+    homes: list[int] = []
+    for part, flags, numbers in zip(parts, used, maps, strict=True):
+        of = part.predicates
+        _unite_sets(of, of.in_sets, 0, flags, numbers, inside)
+        _unite_sets(of, of.out_sets, of.first_out, flags, numbers, outside)
+        for test in np.flatnonzero(
+            flags[of.base + of.first_test : of.base + of.first_out]
+        ).tolist():
+            known = tests.setdefault(of.tests[test], len(tests))
+            homes += [of.test_attributes[test]] * (known == len(homes))
+            numbers[of.base + of.first_test + test] = known
+    ordered = sorted(outside, key=lambda key: key[0])
+    predicates = Predicates.of(
+        cuts, _sets_of_bytes(inside), list(tests), _sets_of_bytes(ordered), homes
+    )
+    order_of = np.zeros(len(ordered) + 1, np.int64)
+    for place, key in enumerate(ordered):
+        order_of[outside[key]] = place
+    tables: dict[str, list[Table]] = {}
+    for part, numbers in zip(parts, maps, strict=True):
+        _renumber(part.predicates, predicates, numbers, order_of)
+        for shape, table in part.tables.items():
+            refs = numbers[table.refs // KINDS] * KINDS + table.refs % KINDS
+            tables.setdefault(shape, []).append(Table(table.handles, refs.astype(np.int32)))
+    return Material(predicates, {shape: _stacked(found) for shape, found in tables.items()})
+
+
+def _used(part: Material) -> Array:
+    """Which numbers are used, members of sets included."""
+    of = part.predicates
+    flags = np.zeros(of.size, np.bool_)
+    for table in part.tables.values():
+        flags[table.refs // KINDS] = True
+    for sets, first in ((of.in_sets, 0), (of.out_sets, of.first_out)):
+        mine = flags[of.base + first : of.base + first + len(sets.attributes)]
+        flags[sets.members[np.repeat(mine, np.diff(sets.at))]] = True
+    return flags
+
+
+def _is_all_used(predicates: Predicates, flags: Array) -> bool:
+    """Whether every cut, set and test has a user."""
+    starts = predicates.starts
+    return bool(flags[predicates.base :].all()) and all(
+        flags[int(starts[a]) + 1 : int(starts[a]) + 1 + len(cuts)].all()
+        for a, cuts in enumerate(predicates.cuts)
+    )
+
+
+def _union(
+    attribute: int, parts: Sequence[Material], used: Sequence[Array], maps: Sequence[Array]
+) -> Cuts:
+    """The used cuts of all parts; maps[part][number] becomes the new one, from 0."""
+    kept, ranges = [], []
+    for part, flags in zip(parts, used, strict=True):
+        cuts = part.predicates.cuts[attribute]
+        first = int(part.predicates.starts[attribute]) + 1
+        mine = np.flatnonzero(flags[first : first + len(cuts)])
+        ranges.append(mine + first)
+        if isinstance(cuts, Texts):
+            kept.append(cuts.to_arrow().take(pa.array(mine)))
+        else:
+            kept.append(cuts[mine])
+    if isinstance(kept[0], pa.Array):
+        distinct = pc.unique(pa.chunked_array(kept))
+        distinct = distinct.take(pc.sort_indices(distinct))
+        for numbers, mine, texts in zip(maps, ranges, kept, strict=True):
+            numbers[mine] = np.asarray(pc.index_in(texts, value_set=distinct))
+        return texts_of(distinct)
+    union: Array = np.unique(np.concatenate(kept))
+    for numbers, mine, found in zip(maps, ranges, kept, strict=True):
+        numbers[mine] = np.searchsorted(union, found)
+    return union
+
+
+def _unite_sets(
+    of: Predicates, sets: Sets, first: int, flags: Array, numbers: Array,
+    known: dict[tuple[int, bytes], int],
+) -> None:  # fmt: skip
+    for place in np.flatnonzero(flags[of.base + first :][: len(sets.attributes)]).tolist():
+        members = numbers[sets.members[sets.at[place] : sets.at[place + 1]]].astype(np.int32)
+        key = int(sets.attributes[place]), members.tobytes()
+        numbers[of.base + first + place] = known.setdefault(key, len(known))
+
+
+def _sets_of_bytes(found: Iterable[tuple[int, bytes]]) -> Sets:
+    return sets_of([(attribute, np.frombuffer(members, np.int32)) for attribute, members in found])
+
+
+def _renumber(old: Predicates, new: Predicates, numbers: Array, order_of: Array) -> None:
+    """From numbers in each attribute and kind to those of the whole."""
+    for attribute, cuts in enumerate(old.cuts):
+        first = int(old.starts[attribute])
+        numbers[first] = new.starts[attribute]
+        numbers[first + 1 : first + 1 + len(cuts)] += new.starts[attribute] + 1
+    base = old.base
+    numbers[base : base + old.first_test] += new.base
+    numbers[base + old.first_test : base + old.first_out] += new.base + new.first_test
+    outside = numbers[base + old.first_out :]
+    numbers[base + old.first_out :] = new.base + new.first_out + order_of[outside]
+
+
+def _stacked(tables: Sequence[Table]) -> Table:
+    if len(tables) == 1:
+        return tables[0]
+    handles = np.concatenate([table.handles for table in tables])
+    return Table(handles, np.concatenate([table.refs for table in tables]))

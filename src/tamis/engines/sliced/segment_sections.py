@@ -1,0 +1,108 @@
+"""A segment as named arrays, for files; on the way back the arrays are used where they lie."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tamis.container import checked_array, misfit
+from tamis.engines.sliced.leaves import leaves_of
+from tamis.engines.sliced.segment import Segment
+from tamis.engines.sliced.segment_predicates import FlatCuts, Predicates, Sets
+from tamis.kernels.cuts import KINDS
+from tamis.kernels.programs import Programs
+from tamis.kernels.simd_rows import LANES
+from tamis.language.ast import Node
+from tamis.language.expression import Expression
+from tamis.predicates.keys import Keys
+from tamis.semantics import Semantics
+
+Array = np.ndarray[Any, Any]
+Get = Callable[[str], Array]
+
+LAYOUT = 1  # of these arrays; another one cannot be read
+
+
+class Stored(NamedTuple):
+    """What a file says of a segment."""
+
+    meta: dict[str, Any]
+    sections: dict[str, Array]
+
+
+def to_sections(
+    segment: Segment, handles: Array, expression_of: Callable[[int], Expression],
+    semantics: Semantics,
+) -> Stored:  # fmt: skip
+    """The arrays of a segment without anything gone, under other handles, by slot."""
+    predicates = segment.predicates
+    sections: dict[str, Array] = {
+        f"programs.{name}": array for name, array in segment.programs._asdict().items()
+    }
+    sections |= {f"cuts.{name}": array for name, array in predicates.flat._asdict().items()}
+    for which, sets in (("in", predicates.local_in_sets), ("out", predicates.local_out_sets)):
+        sections |= {f"{which}.{name}": array for name, array in sets._asdict().items()}
+    sections["handles"] = handles
+    sections["masks"] = segment.masks
+    sections["tests.attributes"] = np.array(predicates.test_attributes, np.int32)
+    sections["tests.sources"] = _sources(segment, handles, expression_of, semantics)
+    return Stored({"layout": LAYOUT, "shapes": list(segment.shapes)}, sections)
+
+
+def from_sections(
+    meta: Mapping[str, Any], get: Get, expression_of: Callable[[int], Expression],
+    semantics: Semantics,
+) -> Segment:  # fmt: skip
+    """The segment; tests are made from the filters that have them when first asked for."""
+    if meta.get("layout") != LAYOUT:
+        raise misfit("layout")
+    schema = semantics.schema
+    flat = FlatCuts(*(get(f"cuts.{name}") for name in FlatCuts._fields))
+    programs = Programs(*(get(f"programs.{name}") for name in Programs._fields))
+    in_sets, out_sets = (
+        Sets(*(get(f"{which}.{name}") for name in Sets._fields)) for which in ("in", "out")
+    )
+    handles = get("handles")
+    sources = checked_array(get, "tests.sources", ("i8",))
+    if flat.at.shape != (2, len(schema)) or len(programs.slots) != len(handles):
+        raise misfit("programs")
+    if len(programs.refs) < LANES or programs.refs.dtype != np.int32:
+        raise misfit("programs.refs")
+
+    def tests() -> tuple[Node, ...]:
+        found = []
+        for handle, place in sources.reshape(-1, 2).tolist():
+            leaves = leaves_of(expression_of(handle), semantics)
+            found.append(leaves.constants[place])
+        return tuple(found)
+
+    attributes = checked_array(get, "tests.attributes", ("i4",)).tolist()
+    keys = Keys(schema)
+    is_text = [not keys.has(attribute) for attribute in range(len(schema))]
+    predicates = Predicates(flat, is_text, in_sets, out_sets, attributes, tests)
+    shapes = tuple(meta["shapes"])
+    return Segment(predicates, programs, handles, get("masks"), shapes)
+
+
+def _sources(
+    segment: Segment, handles: Array, expression_of: Callable[[int], Expression],
+    semantics: Semantics,
+) -> Array:  # fmt: skip
+    """For each test, the handle of a filter that has it, and its place among the leaves there."""
+    predicates = segment.predicates
+    found = np.full((len(predicates.test_attributes), 2), -1, np.int64)
+    if not predicates.test_attributes:
+        return found.reshape(-1)
+    first = predicates.base + predicates.first_test
+    by_slot = segment.handles
+    for table in segment.material().tables.values():
+        numbers = table.refs // KINDS - first
+        rows, columns = np.nonzero((numbers >= 0) & (numbers < len(predicates.tests)))
+        tests, places = np.unique(numbers[rows, columns], return_index=True)
+        found[tests, 0] = table.handles[rows[places]]
+    for number, test in enumerate(predicates.tests):
+        handle = int(found[number, 0])
+        leaves = leaves_of(expression_of(handle), semantics)
+        found[number, 1] = leaves.constants.index(test)
+        found[number, 0] = handles[int(np.searchsorted(by_slot, handle))]
+    return found.reshape(-1)

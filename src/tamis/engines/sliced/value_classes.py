@@ -1,0 +1,253 @@
+"""Events as classes between the cuts of a segment, and the tests that their values pass."""
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.engines.sliced.segment_predicates import Predicates, Texts, texts_of
+from tamis.events import Row
+from tamis.kernels.cuts import MISSING, key_classes, string_classes
+from tamis.kernels.one_event import row_classes
+from tamis.language import ast
+from tamis.language.ast import Node
+from tamis.language.evaluation import compile_tree
+from tamis.predicates.event_batches import Batch, Column, rows_of_batch
+from tamis.predicates.keys import Keys, key_values
+from tamis.schema import Schema
+from tamis.types import Kind
+
+Array = np.ndarray[Any, Any]
+
+MOST_REMEMBERED = 100_000  # values of an attribute whose tests are remembered
+FEWEST_LEARNED = 8  # new values from which patterns are searched in all of them at once
+
+
+_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le,
+    ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+
+
+class Pattern(NamedTuple):
+    """A search that Arrow does for a whole column."""
+
+    search: Callable[[pa.Array, str], pa.Array]
+    text: str
+    negative: bool
+
+
+class Passed(NamedTuple):
+    """The tests that the events pass: those of numbers[starts[code]:starts[code + 1]]."""
+
+    codes: Array  # int64[event]
+    starts: Array  # int64[code + 1]
+    numbers: Array  # int32[*]
+
+
+def classes_of(batch: Batch, predicates: Predicates, used: Array) -> Array:
+    """classes[attribute, event]; those of attributes that are not used are missing."""
+    found = np.full((len(predicates.cuts), batch.size), MISSING, np.int32)
+    for a in used.tolist():
+        cuts, first = predicates.cuts[a], int(predicates.starts[a]) + 1
+        column = batch.columns[a]
+        if isinstance(cuts, Texts) and column.distinct is not None:
+            texts = texts_of(column.distinct)
+            by_text = np.empty(len(texts) + 1, np.int32)
+            string_classes(texts.offsets, texts.data, cuts.offsets, cuts.data, first, by_text)
+            found[a] = np.where(column.present, by_text[column.keys], MISSING)
+        elif not isinstance(cuts, Texts):
+            key_classes(column.keys, column.present, cuts, first, found[a])
+    return found
+
+
+class RowClasses:
+    """The classes of single events."""
+
+    def __init__(self, predicates: Predicates, used: Array, keys: Keys) -> None:
+        self._used = used
+        self._starts = predicates.starts
+        self._flat = predicates.flat
+        self._size = len(predicates.cuts)
+        self._keys = [(a, keys.of_one(a)) for a in used.tolist() if keys.has(a)]
+        self._texts = [a for a in used.tolist() if not keys.has(a)]
+
+    def of(self, row: Row) -> Array:
+        """classes[0, attribute]."""
+        flat = self._flat
+        found = np.empty((1, self._size), np.int32)
+        keys, present = [0] * self._size, bytearray(self._size)
+        for a, key in self._keys:
+            if row[a] is not None:
+                keys[a] = key(row[a])
+                present[a] = 1
+        texts, ends = b"", []
+        for a in self._texts:
+            if row[a] is not None:
+                texts += row[a].encode()
+                ends.append(len(texts))
+                present[a] = 2
+        row_classes(
+            np.array(keys, np.int64), np.frombuffer(present, np.uint8),
+            np.frombuffer(bytearray(texts), np.uint8), np.array(ends, np.int64), self._used,
+            self._starts, flat.keys, flat.at, flat.offsets, flat.data, found[0],
+        )  # fmt: skip
+        return found
+
+
+class Tests:
+    """The tests of a segment: once for each distinct value, and remembered."""
+
+    def __init__(self, predicates: Predicates, schema: Schema) -> None:
+        self._schema = schema
+        self._first = predicates.first_test
+        self._by_attribute: dict[int, list[tuple[int, Callable[[Row], Any]]]] = {}
+        for place, (test, attribute) in enumerate(
+            zip(predicates.tests, predicates.test_attributes, strict=True)
+        ):
+            compiled = self._first + place, compile_tree(test, schema)
+            self._by_attribute.setdefault(attribute, []).append(compiled)
+        several = self._by_attribute.pop(len(schema), [])
+        tests = [predicates.tests[number - self._first] for number, _ in several]
+        self._pairs = [
+            (number, *pair)
+            for (number, _), test in zip(several, tests, strict=True)
+            if (pair := _pair_of(test, schema)) is not None
+        ]
+        compared = {number for number, *_ in self._pairs}
+        # By row, and of a batch only those that are no comparison of two columns.
+        self._several = several
+        self._others = [test for test in several if test[0] not in compared]
+        self._known: dict[int, dict[Any, Array]] = {a: {} for a in self._by_attribute}
+        self._by_row: dict[int, list[tuple[int, Callable[[Row], Any]]]] = {}
+        self._patterns: dict[int, list[tuple[int, Pattern]]] = {}
+        for attribute, own in self._by_attribute.items():
+            for number, condition in own:
+                pattern = _pattern_of(predicates.tests[number - self._first])
+                if pattern is None:
+                    self._by_row.setdefault(attribute, []).append((number, condition))
+                else:
+                    self._patterns.setdefault(attribute, []).append((number, pattern))
+
+    def of_row(self, row: Row) -> Array:
+        """The numbers of all tests that a row passes."""
+        found = [self._numbers(a, row[a]) for a in self._by_attribute]
+        if self._several:
+            found.append(_passed(self._several, row))
+        return np.concatenate(found) if found else np.empty(0, np.int32)
+
+    def of_batch(self, batch: Batch, rows: Sequence[Row] | None) -> list[Passed]:
+        """What the events of a batch pass, by attribute."""
+        found = [self._attribute(a, batch.columns[a]) for a in self._by_attribute]
+        if self._several:
+            found.append(self._of_several(batch, rows))
+        return found
+
+    def _of_several(self, batch: Batch, rows: Sequence[Row] | None) -> Passed:
+        """Tests of several attributes: columns are compared, and other tests asked row by row."""
+        events, numbers = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
+        for number, compare, left, right in self._pairs:
+            one, other = batch.columns[left], batch.columns[right]
+            holds = compare(one.keys, other.keys) & (one.present & other.present).view(np.bool_)
+            events.append(np.flatnonzero(holds))
+            numbers.append(np.full(len(events[-1]), number, np.int32))
+        if self._others:
+            if rows is None:
+                rows = rows_of_batch(batch, self._schema)
+            for event, row in enumerate(rows):
+                numbers.append(_passed(self._others, row))
+                events.append(np.full(len(numbers[-1]), event))
+        where = np.concatenate(events)
+        order = np.argsort(where, kind="stable")
+        starts = np.searchsorted(where[order], np.arange(batch.size + 1))
+        return Passed(np.arange(batch.size), starts, np.concatenate(numbers)[order])
+
+    def _attribute(self, a: int, column: Column) -> Passed:
+        if column.distinct is not None:
+            values = column.distinct.to_pylist()
+            codes = np.where(column.present, column.keys, len(values))
+        else:
+            keys, codes = np.unique(column.keys, return_inverse=True)
+            values = key_values(self._schema.attributes[a], keys)
+            codes = np.where(column.present, codes, len(values))
+        if a in self._patterns:
+            self._learn(a, [value for value in values if value not in self._known[a]])
+        return _listed(codes, [self._numbers(a, value) for value in [*values, None]])
+
+    def _learn(self, a: int, values: list[str]) -> None:
+        """What many new strings pass: pattern by pattern, all strings at once."""
+        if len(values) < FEWEST_LEARNED or len(values) > MOST_REMEMBERED:
+            return
+        known = self._known[a]
+        if len(known) + len(values) > MOST_REMEMBERED:
+            known.clear()
+        column = pa.array(values, pa.large_string())
+        places, numbers = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
+        for number, (search, text, negative) in self._patterns[a]:
+            passed = np.asarray(search(column, text)) != negative
+            places.append(np.flatnonzero(passed))
+            numbers.append(np.full(len(places[-1]), number, np.int32))
+        before, behind = (None,) * a, (None,) * (len(self._schema) - a - 1)
+        for place, value in enumerate(values if a in self._by_row else ()):
+            numbers.append(_passed(self._by_row[a], (*before, value, *behind)))
+            places.append(np.full(len(numbers[-1]), place))
+        where = np.concatenate(places)
+        order = np.argsort(where, kind="stable")
+        ends = np.searchsorted(where[order], np.arange(1, len(values)))
+        found = np.split(np.concatenate(numbers)[order], ends)
+        known.update(zip(values, found, strict=True))
+
+    def _numbers(self, a: int, value: Any) -> Array:
+        """The tests of one attribute that a value passes."""
+        known = self._known[a]
+        key = "nan" if value != value else value  # noqa: PLR0124 - nan is equal to nothing
+        numbers = known.get(key)
+        if numbers is None:
+            before, behind = a, len(self._schema) - a - 1
+            row = (None,) * before + (value,) + (None,) * behind
+            numbers = _passed(self._by_attribute[a], row)
+            if len(known) >= MOST_REMEMBERED:
+                known.clear()
+            known[key] = numbers
+        return numbers
+
+
+_SEARCHES: dict[str, Callable[[pa.Array, str], pa.Array]] = {
+    "contains": pc.match_substring, "startswith": pc.starts_with, "endswith": pc.ends_with,
+}  # fmt: skip
+
+
+def _pattern_of(test: Node) -> Pattern | None:
+    """How Arrow runs a test of a string, if it can."""
+    match test:
+        case ast.Not(inner) if (found := _pattern_of(inner)) is not None:
+            return found._replace(negative=not found.negative)
+        case ast.Call(name, (ast.Attribute(), ast.Literal(str(text), _)), _) if name in _SEARCHES:
+            return Pattern(_SEARCHES[name], text, negative=False)
+        case _:
+            return None
+
+
+def _pair_of(test: Node, schema: Schema) -> tuple[Callable[[Any, Any], Any], int, int] | None:
+    """The comparison and the two attributes of a test, if their keys tell its truth."""
+    match test:
+        case ast.Compare(op, ast.Attribute(one, kind), ast.Attribute(other, same)) if (
+            op in _COMPARE and kind == same and kind.kind is not Kind.STRING
+        ):
+            return _COMPARE[op], schema.positions[one], schema.positions[other]
+        case _:
+            return None
+
+
+def _passed(tests: Sequence[tuple[int, Callable[[Row], Any]]], row: Row) -> Array:
+    return np.array([number for number, test in tests if test(row) is True], np.int32)
+
+
+def _listed(codes: Array, lists: Sequence[Array]) -> Passed:
+    starts = np.zeros(len(lists) + 1, np.int64)
+    np.cumsum([len(numbers) for numbers in lists], out=starts[1:])
+    numbers = np.concatenate(lists) if lists else np.empty(0, np.int32)
+    return Passed(codes.astype(np.int64), starts, numbers)

@@ -1,0 +1,483 @@
+"""Single events against the same programs: 64 subscriptions at once, a bit a subscription.
+
+Where a column of a chunk compares one attribute in one way, the true ones are an interval of
+references, found by one comparison of 64 numbers. Where there are few references, the truth of all
+is written to a table first. Otherwise each reference is asked.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tamis.kernels.bits import count_ones, first_one
+from tamis.kernels.comparisons import (
+    ABOVE,
+    AT_LEAST,
+    AT_MOST,
+    BELOW,
+    EQUAL,
+    UNEQUAL,
+    first_at_least,
+)
+from tamis.kernels.cuts import ABSENT, KINDS, MISSING, PRESENT, holds_class, string_class
+from tamis.kernels.jit import Number, jit
+from tamis.kernels.predicate_rows import EVENTS, NO_ROW, SETS, Frame, Truth
+from tamis.kernels.programs import (
+    AND_LEAF,
+    AND_TOP,
+    MIXED,
+    OR_LEAF,
+    PUSH,
+    Output,
+    Programs,
+    Scratch,
+    cluster_end,
+)  # fmt: skip
+from tamis.kernels.simd_rows import LANES, WORDS, within
+
+Array = np.ndarray[Any, Any]
+
+
+# Four bits a kind: whether it is true of a class below, at and above the cut.
+TRUTHS = (
+    0b010 << 4 * EQUAL | 0b101 << 4 * UNEQUAL | 0b001 << 4 * BELOW | 0b011 << 4 * AT_MOST
+    | 0b100 << 4 * ABOVE | 0b110 << 4 * AT_LEAST | 0b111 << 4 * PRESENT
+)  # fmt: skip
+
+
+class Home(NamedTuple):
+    """Whose a number is; numbers of attributes start at multiples of 2**shift."""
+
+    attributes: Array  # int32[number >> shift]
+    shift: Number
+
+
+class Event(NamedTuple):
+    """The truth of single events; with a table, of one."""
+
+    classes: Array  # int32[event, attribute]
+    table: Array  # uint8[named reference]; empty where there are too many
+    rows: Array  # uint64[row, word]: of sets and tests
+    listed: Array  # int32[set or test]: its row, NO_ROW for what is usual
+
+
+@jit
+def fill_table(named: Array, frame: Frame, home: Home, event: Event) -> None:
+    """event.table[place] = the truth of named[place], of event 0; these are ascending."""
+    classes, table, starts = event.classes[0], event.table, frame.starts
+    a, base = 0, frame.starts[frame.masks.size]
+    for place in range(named.size):
+        number = named[place] // KINDS
+        if number >= base:
+            table[place] = _is_true(
+                named[place], 0, classes, starts, frame.absent_from, event.rows, event.listed,
+                home.attributes, home.shift,
+            )  # fmt: skip
+            continue
+        while starts[a + 1] <= number:
+            a += 1
+        table[place] = holds_class(named[place] % KINDS, classes[a], number)
+
+
+@jit
+def row_classes(
+    keys: Array, present: Array, texts: Array, ends: Array, used: Array, starts: Array,
+    cut_keys: Array, cut_at: Array, cut_offsets: Array, cut_data: Array, classes: Array,
+) -> None:  # fmt: skip
+    """classes[attribute] of one event.
+
+    keys[attribute] where present[attribute] is 1; 2 for a string, which is the next of texts[*],
+    up to its ends[*]. The cuts of attribute a are those from cut_at[0, a] to cut_at[1, a], in
+    cut_keys, or of strings, the offsets of these in cut_data.
+    """
+    classes[:] = MISSING
+    text = begin = 0
+    for a in used:
+        if present[a] == 1:
+            part = cut_keys[cut_at[0, a] : cut_at[1, a]]
+            place = first_at_least(part, 0, part.size, keys[a])
+            same = place < part.size and part[place] == keys[a]
+            classes[a] = 2 * (starts[a] + 1 + place) + same
+        elif present[a] == 2:
+            offsets = cut_offsets[cut_at[0, a] : cut_at[1, a]]
+            classes[a] = string_class(texts[begin : ends[text]], offsets, cut_data, starts[a] + 1)
+            begin = ends[text]
+            text += 1
+
+
+@jit
+def touched_by(classes: Array, frame: Frame, listed: Array, touched: Array) -> Number:
+    """The equalities and sets that one event makes true; how many references.
+
+    `listed` is set for the sets with its values: to row 1, or to 0 where it must not be in one.
+    """
+    base = frame.starts[frame.masks.size]
+    count = 0
+    for a in range(frame.masks.size):
+        if classes[a] == MISSING or not classes[a] & 1:
+            continue
+        cut = classes[a] >> 1
+        if frame.masks[a] & (1 << EQUAL):
+            touched[count] = cut * KINDS + EQUAL
+            count += 1
+        if frame.masks[a] & SETS:
+            size = frame.set_cuts.size
+            place = first_at_least(frame.set_cuts, 0, size, cut)
+            if place < size and frame.set_cuts[place] == cut:
+                for k in range(frame.set_at[place], frame.set_at[place + 1]):
+                    number = frame.set_numbers[k]
+                    positive = number < frame.absent_from[0]
+                    listed[number] = int(positive)
+                    touched[count] = (base + number) * KINDS
+                    count += positive
+    return count
+
+
+@jit
+def _interval(
+    kind: Number, value: Number, start: Number, end: Number
+) -> tuple[Number, Number, bool]:
+    """The numbers from start to end whose `kind` is true of a class, or (if True) is not."""
+    if value == MISSING:
+        return start, end if kind == ABSENT else start, False
+    if kind == EQUAL or kind == UNEQUAL:
+        return value >> 1, (value >> 1) + (value & 1), kind == UNEQUAL
+    if kind == BELOW:
+        return (value + 1) >> 1, end, False
+    if kind == AT_MOST:
+        return value >> 1, end, False
+    if kind == ABOVE:
+        return start, value >> 1, False
+    if kind == AT_LEAST:
+        return start, (value + 1) >> 1, False
+    return start, end if kind == PRESENT else start, False
+
+
+@jit
+def _is_true(
+    ref: Number, e: Number, classes: Array, starts: Array, absent_from: Array, rows: Array,
+    listed: Array, homes: Array, shift: Number,
+) -> bool:  # fmt: skip
+    number = ref // KINDS
+    base = starts[starts.size - 1]
+    if number < base:
+        return holds_class(ref % KINDS, classes[homes[number >> shift]], number)
+    row = listed[number - base]
+    if row != NO_ROW:
+        return bool((rows[row, e >> 6] >> np.uint64(e & 63)) & np.uint64(1))
+    for a in range(absent_from.size - 1):
+        if absent_from[a] <= number - base < absent_from[a + 1]:
+            return bool(classes[a] != MISSING)
+    return False
+
+
+@jit
+def _intervals(
+    refs: Array, at: Number, count: Number, first: Number,
+    width: Number, classes: Array, starts: Array,
+    homes: Array, shift: Number, intervals: Array,
+) -> None:  # fmt: skip
+    """intervals[k] = where the references of column k are true, and whether outside of it."""
+    for k in range(first, width):
+        ref = refs[at + k * count]
+        a = homes[(ref // KINDS) >> shift]
+        low, high, negative = _interval(ref % KINDS, np.int64(classes[a]), starts[a], starts[a + 1])
+        intervals[k, 0], intervals[k, 1] = low * KINDS, max(high - low, 0) * KINDS
+        intervals[k, 2] = negative
+
+
+@jit
+def _alike(
+    refs: Array, at: Number, count: Number, first: Number, leads: Number, intervals: Array
+) -> Number:
+    """Bit i: the leads of member i of a chunk, from `first` on, are all true."""
+    found = ~np.uint64(0) >> np.uint64(LANES - count)
+    for k in range(first, leads):
+        inside = within(refs, at + k * count, intervals[k, 0], intervals[k, 1])
+        found &= ~inside if intervals[k, 2] else inside
+        if found == 0:
+            break
+    return found
+
+
+@jit
+def _looked_up(refs: Array, at: Number, count: Number, table: Array) -> Number:
+    """Bit i: refs[at + i] is true by a table."""
+    part, found = refs[at : at + count], np.uint64(0)
+    for i in range(part.size):
+        found |= np.uint64(table[np.uint32(part[i])]) << np.uint64(i)
+    return found
+
+
+@jit
+def _asked(
+    left: Number, refs: Array, at: Number, e: Number, classes: Array, starts: Array,
+    absent_from: Array, rows: Array, listed: Array, homes: Array, shift: Number,
+) -> Number:  # fmt: skip
+    """The bits i of `left` for which refs[at + i] is true of the event."""
+    found, base = np.uint64(0), starts[starts.size - 1]
+    part = refs[at : at + LANES]
+    while left != 0:
+        i = first_one(left)
+        left &= left - np.uint64(1)
+        number, kind = part[i] // KINDS, part[i] % KINDS
+        if number < base:
+            value, here = classes[homes[number >> shift]], 2 * number + 1
+            if value == MISSING:
+                true = int(kind == ABSENT)
+            else:
+                true = (TRUTHS >> (4 * kind + (value >= here) + (value > here))) & 1
+        else:
+            true = int(_is_true(
+                part[i], e, classes, starts, absent_from, rows, listed, homes, shift
+            ))  # fmt: skip
+        found |= np.uint64(true) << np.uint64(i)
+    return found
+
+
+@jit
+def _operate(
+    found: Number, columns: Array, leads: Number, ops: Array, begin: Number, end: Number,
+    stack: Array,
+) -> Number:  # fmt: skip
+    """Bit i: member i is true, where the leads are for `found` and leaf k is for columns[k]."""
+    top = -1
+    if leads:
+        top = 0
+        stack[0] = found
+    k = leads
+    for place in range(begin, end):
+        op = ops[place]
+        if op == PUSH:
+            top += 1
+            stack[top] = columns[k]
+        elif op == AND_LEAF:
+            stack[top] &= columns[k]
+        elif op == OR_LEAF:
+            stack[top] |= columns[k]
+        else:
+            top -= 1
+            if op == AND_TOP:
+                stack[top] &= stack[top + 1]
+            else:
+                stack[top] |= stack[top + 1]
+        k += op <= OR_LEAF
+    return stack[0]
+
+
+@jit
+def run_one(
+    programs: Programs, frame: Frame, home: Home, event: Event, touched: Array, stack: Array,
+    marks: Array, found: Array,
+) -> Number:  # fmt: skip
+    """Write the slots that are true of event 0 to found[*]; how many.
+
+    If there are marks[slot // 64], they are set instead.
+    """
+    count = 0
+    for shape in range(programs.widths.size):
+        start, end = programs.chunk_bounds[shape, 1], programs.chunk_bounds[shape, 3]
+        if start < end:
+            count = _chunks(programs, frame, home, event, shape, start, end, 0, stack, marks,
+                            found, count)  # fmt: skip
+    size = programs.access.size
+    for ref in touched[: touched.size if size else 0]:
+        place = first_at_least(programs.access, 0, size, ref)
+        while place < size and programs.access[place] == ref:
+            first, shape = programs.access_chunks[place], programs.access_shapes[place]
+            behind = cluster_end(first, shape, programs)
+            count = _chunks(programs, frame, home, event, shape, first, behind, 1, stack, marks,
+                            found, count)  # fmt: skip
+            place += 1
+    return count
+
+
+@jit
+def _chunks(
+    programs: Programs, frame: Frame, home: Home, event: Event, shape: Number, first: Number,
+    end: Number, skip: Number, stack: Array, marks: Array, found: Array, count: Number,
+) -> Number:  # fmt: skip
+    """The true members of some chunks of a shape, whose first `skip` leads are known to be true."""
+    refs, chunk_subs, slots, ops = programs.refs, programs.chunk_subs, programs.slots, programs.ops
+    signatures, shared = programs.signatures, programs.shared
+    width, leads = np.int64(programs.widths[shape]), np.int64(programs.leads[shape])
+    base = programs.refs_at[shape] - programs.subs[shape] * width
+    begin, behind = programs.ops_at[shape], programs.ops_at[shape + 1]
+    classes, table, rows, listed = event.classes[0], event.table, event.rows, event.listed
+    starts, absent_from, homes, shift = frame.starts, frame.absent_from, home.attributes, home.shift
+    intervals, columns = np.empty((width, 3), np.int64), np.empty(width, np.uint64)
+    signature = MIXED
+    for chunk in range(first, end):
+        sub = np.int64(chunk_subs[chunk])
+        size = chunk_subs[chunk + 1] - sub
+        at = base + sub * width
+        skipped, are_true = skip, True
+        while are_true and skipped < shared[chunk]:
+            ref = refs[at + skipped * size]
+            if table.size:
+                are_true = table[ref] != 0
+            else:
+                are_true = _is_true(
+                    ref, 0, classes, starts, absent_from, rows, listed, homes, shift
+                )  # fmt: skip
+            skipped += 1
+        if not are_true:
+            continue
+        left = ~np.uint64(0) >> np.uint64(LANES - size)
+        if signatures[chunk] != MIXED and table.size == 0:
+            if signatures[chunk] != signature:
+                signature = signatures[chunk]
+                _intervals(refs, at, size, 0, width, classes, starts, homes, shift, intervals)
+            left = _alike(refs, at, size, skipped, leads, intervals)
+        else:
+            for k in range(skipped, leads):
+                if table.size:
+                    left &= _looked_up(refs, at + k * size, size, table)
+                else:
+                    left = _asked(
+                        left, refs, at + k * size, 0, classes, starts, absent_from, rows, listed,
+                        homes, shift,
+                    )  # fmt: skip
+                if left == 0:
+                    break
+        if leads < width and left != 0:
+            everyone = ~np.uint64(0) >> np.uint64(LANES - size)
+            for k in range(leads, width):
+                if table.size:
+                    columns[k] = _looked_up(refs, at + k * size, size, table)
+                else:
+                    columns[k] = _asked(
+                        everyone, refs, at + k * size, 0, classes, starts, absent_from, rows,
+                        listed, homes, shift,
+                    )  # fmt: skip
+            left = _operate(left, columns, leads, ops, begin, behind, stack)
+        own = slots[sub:]
+        if marks.size:
+            while left != 0:
+                slot = own[first_one(left)]
+                marks[slot >> 6] |= np.uint64(1) << np.uint64(slot & 63)
+                left &= left - np.uint64(1)
+            continue
+        while left != 0:
+            found[count] = own[first_one(left)]
+            count += 1
+            left &= left - np.uint64(1)
+    return count
+
+
+@jit
+def in_order(slots: Array, died: Array, now: Number, handles: Array) -> Array:
+    """handles[slot] of those that are not gone, ascending; the slots are sorted."""
+    slots.sort()
+    found = np.empty(slots.size, np.int64)
+    count = 0
+    for slot in slots:
+        found[count] = handles[slot]
+        count += 1 if died.size == 0 else int(died[slot] > now)
+    return found[:count]
+
+
+@jit
+def swept(marks: Array, size: Number, died: Array, now: Number, handles: Array) -> Array:
+    """As `in_order`, for at most `size` slots in marks[slot // 64], which are zero afterwards."""
+    found = np.empty(size, np.int64)
+    count = 0
+    for w in range(marks.size):
+        left, own, gone = marks[w], handles[64 * w :], died[64 * w :]
+        marks[w] = 0
+        while left != 0:
+            k = first_one(left)
+            found[count] = own[k]
+            count += 1 if died.size == 0 else int(gone[k] > now)
+            left &= left - np.uint64(1)
+    return found[:count]
+
+
+@jit
+def run_clusters(
+    programs: Programs, frame: Frame, home: Home, event: Event, truth: Truth, scratch: Scratch,
+    died: Array, now: Number, out: Output,
+) -> None:  # fmt: skip
+    """The clusters to which few events of a block come, event by event."""
+    refs, chunk_subs, slots = programs.refs, programs.chunk_subs, programs.slots
+    signatures, rows, listed = programs.signatures, event.rows, event.listed
+    starts, absent_from, homes, shift = frame.starts, frame.absent_from, home.attributes, home.shift
+    events, bits = np.empty(EVENTS, np.int64), np.zeros(LANES, np.uint64)
+    for s in range(scratch.planned[1]):
+        shape = scratch.single[s, 2]
+        count = _events_of(truth.rows[scratch.single[s, 3]], events)
+        width = np.int64(programs.widths[shape])
+        base = programs.refs_at[shape] - programs.subs[shape] * width
+        intervals, signature = np.empty((count, width, 3), np.int64), MIXED
+        for chunk in range(scratch.single[s, 0], scratch.single[s, 1]):
+            sub = np.int64(chunk_subs[chunk])
+            size = chunk_subs[chunk + 1] - sub
+            at = base + sub * width
+            alike = signatures[chunk] != MIXED
+            if alike and signatures[chunk] != signature:
+                signature = signatures[chunk]
+                for k in range(count):
+                    _intervals(
+                        refs, at, size, 1, width, event.classes[events[k]], starts, homes, shift,
+                        intervals[k],
+                    )  # fmt: skip
+            for k in range(count):
+                e = events[k]
+                if alike:
+                    left = _alike(refs, at, size, 1, width, intervals[k])
+                else:
+                    left = ~np.uint64(0) >> np.uint64(LANES - size)
+                    for column in range(1, width):
+                        left = _asked(
+                            left, refs, at + column * size, e, event.classes[e], starts,
+                            absent_from, rows, listed, homes, shift,
+                        )  # fmt: skip
+                if died.size and left != 0:
+                    left = _living(left, slots[sub:], died, now)
+                if out.counts.size:
+                    out.counts[e] += count_ones(left)
+                while left != 0:
+                    bits[first_one(left)] |= np.uint64(1) << np.uint64(e & 63)
+                    left &= left - np.uint64(1)
+                if k + 1 == count or events[k + 1] >> 6 != e >> 6:
+                    _put(bits, size, slots[sub:], e >> 6, out)
+
+
+@jit
+def _events_of(row: Array, events: Array) -> Number:
+    """The events of a row to events[*]; how many."""
+    count = 0
+    for w in range(WORDS):
+        left = row[w]
+        while left != 0:
+            events[count] = 64 * w + first_one(left)
+            count += 1
+            left &= left - np.uint64(1)
+    return count
+
+
+@jit
+def _living(members: Number, slots: Array, died: Array, now: Number) -> Number:
+    """The members of a chunk that are not gone."""
+    left = members
+    while left != 0:
+        k = first_one(left)
+        if died[slots[k]] <= now:
+            members &= ~(np.uint64(1) << np.uint64(k))
+        left &= left - np.uint64(1)
+    return members
+
+
+@jit
+def _put(bits: Array, size: Number, slots: Array, word: Number, out: Output) -> None:
+    """Hand over what is true of 64 events, member by member; the bits are zero afterwards."""
+    if out.matrix.size:
+        for i in range(size):
+            out.matrix[slots[i], word] |= bits[i]
+    elif out.slots.size:
+        place = out.size[0]
+        for i in range(size):
+            out.slots[place], out.words[place], out.bits[place] = slots[i], word, bits[i]
+            place += bits[i] != 0
+        out.size[0] = place
+    bits[:size] = 0

@@ -1,0 +1,318 @@
+"""The truth of a block of events: a row of bits for each way to tell the events apart.
+
+A block has up to 512 events, a row a bit for each. The classes of an attribute (see `cuts`), of
+which the block has m distinct ones, ask for these rows at most:
+
+* m + 1 rows "among the p smallest classes", p = 0, ..., m
+* m + 1 rows "present and not among the p smallest"
+* m rows "of the class", m rows "present and not of the class"
+* the rows "present" and "missing"
+
+Cuts between the same two classes share their rows: in the order of the cuts there are *runs* with
+the same rows. So a block has as many rows and runs as its events ask for, however many constants
+the filters have. Sets and tests that some event makes true have a row and a run of their own.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tamis.kernels.comparisons import (
+    ABOVE,
+    AT_LEAST,
+    AT_MOST,
+    BELOW,
+    EQUAL,
+    UNEQUAL,
+    first_at_least,
+)
+from tamis.kernels.cuts import ABSENT, KINDS, MISSING, PRESENT
+from tamis.kernels.jit import jit
+from tamis.kernels.simd_rows import WORDS, differ, either, load, nothing, store
+
+Array = np.ndarray[Any, Any]
+
+EVENTS = 64 * WORDS
+EMPTY = 0  # the row without any event
+NO_ROW = -1
+END = 2**31 - 1
+SETS = 1 << KINDS  # in a mask of kinds: the attribute has sets
+_BELOW, _ABOVE = 1 << BELOW | 1 << AT_MOST, 1 << ABOVE | 1 << AT_LEAST
+_EQUAL = 1 << EQUAL | 1 << UNEQUAL | SETS
+DIGIT = 8  # bits of a class that are sorted at once
+
+
+class Frame(NamedTuple):
+    """What the predicates of a segment are; it does not depend on events."""
+
+    starts: Array  # int64[attribute + 1]: its first number; the last: where sets and tests start
+    masks: Array  # int64[attribute]: the kinds that are used of it, and SETS
+    set_cuts: Array  # int32[*]: the members of sets, ascending
+    set_at: Array  # int64[* + 1]: where the sets of a member start
+    set_numbers: Array  # int32[*]: numbers of the sets, counted behind the cuts
+    absent_from: Array  # int64[attribute + 1]: the first NOT IN of it; the last: one behind
+
+
+class Truth(NamedTuple):
+    """The truth of one block."""
+
+    rows: Array  # uint64[row, word]
+    run_starts: Array  # int32[run]: its first number; END behind the last
+    run_rows: Array  # int32[run, kind]
+    coarse: Array  # int32[number >> shift]: the run of the first of these numbers
+    shift: int
+    there: Array  # int32[attribute]: the row "present"
+    listed: Array  # int32[set or test]: its row, NO_ROW if no event asks for one
+    touched: (
+        Array  # int32[*, 2]: equalities and listed ones that some event makes true: reference, row
+    )
+    sizes: Array  # int64[4]: rows, runs, touched, listed ones with a row
+    names: Array  # int32[*]: the listed ones with a row
+
+
+ROWS, RUNS, TOUCHED, NAMED = 0, 1, 2, 3
+
+
+@jit
+def make_rows(
+    classes: Array, start: int, end: int, used: Array, frame: Frame, truth: Truth, order: Array,
+    spare: Array,
+) -> None:  # fmt: skip
+    """The rows of the events from start to end of classes[attribute, event].
+
+    used[*] are the attributes of predicates, ascending; order[event], spare[event] are scratch.
+    """
+    begin(truth)
+    for a in used:
+        attribute_rows(a, classes[a, start:end], frame, truth, order, spare)
+
+
+@jit
+def begin(truth: Truth) -> None:
+    """Forget the block before."""
+    for k in range(truth.sizes[NAMED]):
+        truth.listed[truth.names[k]] = NO_ROW
+    store(truth.rows, EMPTY, nothing())
+    truth.sizes[:] = 0
+    truth.sizes[ROWS] = EMPTY + 1
+
+
+@jit
+def attribute_rows(
+    a: int, classes: Array, frame: Frame, truth: Truth, order: Array, spare: Array
+) -> None:
+    """The rows and runs of attribute a: classes[event] of this block."""
+    rows, first = truth.rows, truth.sizes[ROWS]
+    mask = frame.masks[a]
+    there, gone, own = first, first + 1, first + 2
+    _presence(classes, rows, there, gone)
+    truth.there[a] = there
+    count, distinct = _sort(classes, order, spare)
+    low = own + 1
+    high = low + (distinct + 1 if mask & _BELOW else 0)
+    equal = high + (distinct + 1 if mask & _ABOVE else 0)
+    unequal = equal + (distinct if mask & _EQUAL else 0)
+    free = unequal + (distinct if mask & (1 << UNEQUAL) else 0)
+    below, above, present = nothing(), load(rows, there), load(rows, there)
+    if mask & _BELOW:
+        store(rows, low, below)
+    if mask & _ABOVE:
+        store(rows, high, above)
+    starts, run_rows = truth.run_starts, truth.run_rows
+    run = truth.sizes[RUNS]
+    run = _run(starts, run_rows, run, frame.starts[a], low, high, EMPTY, there, there, gone)
+    k = rank = 0
+    while k < count:
+        value = classes[order[k]]
+        row = equal + rank if mask & _EQUAL else own
+        store(rows, row, nothing())
+        while k < count and classes[order[k]] == value:
+            e = order[k]
+            rows[row, e >> 6] |= np.uint64(1) << np.uint64(e & 63)
+            k += 1
+        mine = load(rows, row)
+        below, above = either(below, mine), differ(above, mine)
+        if mask & _BELOW:
+            store(rows, low + rank + 1, below)
+        if mask & _ABOVE:
+            store(rows, high + rank + 1, above)
+        other = there
+        if mask & (1 << UNEQUAL):
+            other = unequal + rank
+            store(rows, other, differ(present, mine))
+        cut = value >> 1
+        if value & 1:
+            here = row if mask & _EQUAL else EMPTY
+            run = _run(starts, run_rows, run, cut, low + rank, high + rank, here, other, there,
+                       gone)  # fmt: skip
+            run_rows[run - 1, AT_MOST] = low + rank + 1
+            run_rows[run - 1, ABOVE] = high + rank + 1
+            cut += 1
+            if mask & (1 << EQUAL):
+                _touch((cut - 1) * KINDS + EQUAL, row, truth)
+            if mask & SETS:
+                free = _member(cut - 1, row, there, frame, truth, free)
+        rank += 1
+        run = _run(starts, run_rows, run, cut, low + rank, high + rank, EMPTY, there, there, gone)
+    truth.sizes[ROWS], truth.sizes[RUNS] = free, run
+
+
+@jit
+def _presence(classes: Array, rows: Array, there: int, gone: int) -> None:
+    for w in range(WORDS):
+        present = missing = np.uint64(0)
+        for e in range(64 * w, min(64 * w + 64, classes.size)):
+            bit = np.uint64(1) << np.uint64(e & 63)
+            if classes[e] == MISSING:
+                missing |= bit
+            else:
+                present |= bit
+        rows[there, w], rows[gone, w] = present, missing
+
+
+@jit
+def _run(
+    starts: Array, run_rows: Array, run: int, start: int, low: int, high: int, equal: int,
+    unequal: int, there: int, gone: int,
+) -> int:  # fmt: skip
+    """Begin a run, instead of one that begins there too; the number of runs."""
+    if run > 0 and starts[run - 1] == start:
+        run -= 1
+    starts[run] = start
+    row = run_rows[run]
+    row[EQUAL], row[UNEQUAL] = equal, unequal
+    row[BELOW], row[AT_MOST], row[ABOVE], row[AT_LEAST] = low, low, high, high
+    row[PRESENT], row[ABSENT] = there, gone
+    return run + 1
+
+
+@jit
+def _member(cut: int, row: int, there: int, frame: Frame, truth: Truth, free: int) -> int:
+    """The sets that hold a cut are true, or not, of the events of a row; the next free row."""
+    rows, listed = truth.rows, truth.listed
+    place = first_at_least(frame.set_cuts, 0, frame.set_cuts.size, cut)
+    if place == frame.set_cuts.size or frame.set_cuts[place] != cut:
+        return free
+    for k in range(frame.set_at[place], frame.set_at[place + 1]):
+        number = frame.set_numbers[k]
+        negative = number >= frame.absent_from[0]
+        if listed[number] == NO_ROW:
+            store(rows, free, load(rows, there) if negative else nothing())
+            _name(number, free, truth)
+            free += 1
+        mine = listed[number]
+        store(rows, mine, differ(load(rows, mine), load(rows, row)))
+    return free
+
+
+@jit
+def _touch(ref: int, row: int, truth: Truth) -> None:
+    place = truth.sizes[TOUCHED]
+    truth.touched[place, 0], truth.touched[place, 1] = ref, row
+    truth.sizes[TOUCHED] += 1
+
+
+@jit
+def _name(number: int, row: int, truth: Truth) -> None:
+    truth.listed[number] = row
+    truth.names[truth.sizes[NAMED]] = number
+    truth.sizes[NAMED] += 1
+
+
+@jit
+def test_rows(codes: Array, starts: Array, numbers: Array, truth: Truth) -> None:
+    """The rows of tests that are listed by value.
+
+    codes[event] is what the event's value is called; numbers[starts[code]:starts[code + 1]] are the
+    tests that are true of it.
+    """
+    rows, listed = truth.rows, truth.listed
+    free = truth.sizes[ROWS]
+    for e in range(codes.size):
+        for k in range(starts[codes[e]], starts[codes[e] + 1]):
+            number = numbers[k]
+            if listed[number] == NO_ROW:
+                store(rows, free, nothing())
+                _name(number, free, truth)
+                free += 1
+            rows[listed[number], e >> 6] |= np.uint64(1) << np.uint64(e & 63)
+    truth.sizes[ROWS] = free
+
+
+@jit
+def finish(frame: Frame, truth: Truth) -> None:
+    """The runs of sets and tests, and the way from numbers to runs."""
+    starts, run_rows = truth.run_starts, truth.run_rows
+    attributes = frame.masks.size
+    base = frame.starts[attributes]
+    names = truth.names[: truth.sizes[NAMED]]
+    names.sort()
+    for number in names:
+        _touch((base + number) * KINDS, truth.listed[number], truth)
+    run, k = truth.sizes[RUNS], 0
+    for a in range(-1, attributes):
+        first = np.int64(0) if a < 0 else frame.absent_from[a]
+        behind = frame.absent_from[a + 1]
+        usual = EMPTY if a < 0 else truth.there[a]
+        if first < behind:
+            run = _listed_run(starts, run_rows, run, base + first, usual)
+        while k < names.size and names[k] < behind:
+            run = _listed_run(starts, run_rows, run, base + names[k], truth.listed[names[k]])
+            if names[k] + 1 < behind:
+                run = _listed_run(starts, run_rows, run, base + names[k] + 1, usual)
+            k += 1
+    truth.sizes[RUNS] = run
+    starts[run] = END
+    if truth.coarse.size:
+        _fill_coarse(starts, run, truth.shift, truth.coarse)
+
+
+@jit
+def _listed_run(starts: Array, run_rows: Array, run: int, start: int, row: int) -> int:
+    if run > 0 and starts[run - 1] == start:
+        run -= 1
+    starts[run] = start
+    for kind in range(KINDS):
+        run_rows[run, kind] = row
+    return run + 1
+
+
+@jit
+def _fill_coarse(starts: Array, runs: int, shift: int, coarse: Array) -> None:
+    run = 0
+    for place in range(coarse.size):
+        while run + 1 < runs and starts[run + 1] <= place << shift:
+            run += 1
+        coarse[place] = run
+
+
+@jit
+def _sort(classes: Array, order: Array, spare: Array) -> tuple[int, int]:
+    """The present events in the order of their classes; how many, and how many classes.
+
+    By digits, the lowest first: each pass keeps the order of the one before.
+    """
+    count, low, high = 0, END, -1
+    for e in range(classes.size):
+        if classes[e] != MISSING:
+            order[count] = e
+            count += 1
+            low, high = min(low, classes[e]), max(high, classes[e])
+    counts = np.empty((1 << DIGIT) + 1, np.int64)
+    shift = 0
+    while count and (high - low) >> shift:
+        counts[:] = 0
+        for k in range(count):
+            counts[1 + (((classes[order[k]] - low) >> shift) & ((1 << DIGIT) - 1))] += 1
+        for digit in range(1 << DIGIT):
+            counts[digit + 1] += counts[digit]
+        for k in range(count):
+            digit = ((classes[order[k]] - low) >> shift) & ((1 << DIGIT) - 1)
+            spare[counts[digit]] = order[k]
+            counts[digit] += 1
+        order[:count] = spare[:count]
+        shift += DIGIT
+    distinct = 0
+    for k in range(count):
+        distinct += k == 0 or classes[order[k]] != classes[order[k - 1]]
+    return count, distinct

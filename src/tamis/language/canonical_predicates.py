@@ -1,0 +1,239 @@
+"""The one canonical way to write each predicate, so that equal tests become one predicate."""
+
+from collections.abc import Callable
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import Any
+
+from tamis.language import ast
+from tamis.language.arithmetic import order_key
+from tamis.language.ast import FALSE, TRUE, Node
+from tamis.language.like_patterns import parse_like
+from tamis.types import BOOL, DOUBLE, INT, INT64_MAX, INT64_MIN, STRING
+
+_MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def canonical_predicate(node: Node) -> Node:
+    """A predicate, or the negation of one, in canonical form; may become a short formula."""
+    match node:
+        case ast.Attribute():
+            return ast.Compare("=", node, TRUE)
+        case ast.Not(ast.Attribute() as operand):
+            return ast.Compare("=", operand, FALSE)
+        case ast.Compare():
+            return _comparison(node)
+        case ast.In():
+            return _membership(node, negated=False)
+        case ast.Not(ast.In() as operand):
+            return _membership(operand, negated=True)
+        case ast.Like():
+            return _like(node)
+        case ast.Not(ast.Like() as operand):
+            return _not_like(operand)
+        case _:
+            return node
+
+
+def _comparison(node: ast.Compare) -> Node:
+    op, left, right = node.op, node.left, node.right
+    if (isinstance(left, ast.Literal) and not isinstance(right, ast.Literal)) or (
+        isinstance(left, ast.Attribute)
+        and isinstance(right, ast.Attribute)
+        and left.path > right.path
+    ):
+        op, left, right = _MIRRORED[op], right, left
+    if isinstance(right, ast.Literal):
+        whole = left.operand if isinstance(left, ast.Cast) else left
+        if whole.type == INT and not isinstance(whole, ast.Literal):
+            return _whole_comparison(op, whole, right)
+        if left.type == BOOL:
+            return _truth_comparison(op, left, right.value)
+        if left.type == DOUBLE and right.value == 0:
+            right = ast.Literal(0.0, DOUBLE)  # -0.0 equals it
+    return ast.Compare(op, left, right)
+
+
+def _truth_comparison(op: str, left: Node, constant: object) -> Node:
+    tests: dict[str, Callable[[Any, Any], bool]] = {
+        "=": lambda a, b: a == b, "<>": lambda a, b: a != b, "<": lambda a, b: a < b,
+        "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
+    }  # fmt: skip
+    answers = [truth for truth in (TRUE, FALSE) if tests[op](truth.value, constant)]
+    if len(answers) == 1:
+        return ast.Compare("=", left, answers[0])
+    return ast.Not(ast.IsNull(left)) if answers else FALSE
+
+
+# --- whole numbers
+#
+# i < 10.5, i < 1e1 and i < 10 all cut the whole numbers in two; only the place of the cut matters.
+# A comparison with a double converts i to a double first, which rounds beyond 2**53; rounding keeps
+# the order, so the cut is found by bisection over the converted values.
+
+
+def _whole_comparison(op: str, left: Node, right: ast.Literal) -> Node:
+    first = _first_at_least(right)  # the smallest i that is not below the constant
+    behind = _first_above(right)  # the smallest i that is above it
+    match op:
+        case "<":
+            return _at_most(left, first - 1)
+        case "<=":
+            return _at_most(left, behind - 1)
+        case ">":
+            return _at_least(left, behind)
+        case ">=":
+            return _at_least(left, first)
+        case "=":
+            if behind - first > 1:
+                return ast.And((_at_least(left, first), _at_most(left, behind - 1)))
+            return ast.Compare("=", left, _whole(first)) if behind > first else FALSE
+        case _:
+            if behind - first > 1:
+                return ast.Or((_at_most(left, first - 1), _at_least(left, behind)))
+            if behind > first:
+                return ast.Compare("<>", left, _whole(first))
+            return ast.Not(ast.IsNull(left))
+
+
+def _whole(value: int) -> ast.Literal:
+    return ast.Literal(value, INT)
+
+
+def _at_most(left: Node, value: int) -> Node:
+    if value >= INT64_MAX:
+        return ast.Not(ast.IsNull(left))
+    return ast.Compare("<=", left, _whole(value)) if value >= INT64_MIN else FALSE
+
+
+def _at_least(left: Node, value: int) -> Node:
+    if value <= INT64_MIN:
+        return ast.Not(ast.IsNull(left))
+    return ast.Compare(">=", left, _whole(value)) if value <= INT64_MAX else FALSE
+
+
+def _first_at_least(constant: ast.Literal) -> int:
+    value = constant.value
+    if isinstance(value, Decimal):
+        return _clamp(int(value.to_integral_value(ROUND_CEILING)))
+    if isinstance(value, float):
+        return _bisect(lambda i: order_key(float(i)) >= order_key(value))
+    return int(value or 0)
+
+
+def _first_above(constant: ast.Literal) -> int:
+    value = constant.value
+    if isinstance(value, Decimal):
+        return _clamp(int(value.to_integral_value(ROUND_FLOOR)) + 1)
+    if isinstance(value, float):
+        return _bisect(lambda i: order_key(float(i)) > order_key(value))
+    return int(value or 0) + 1
+
+
+def _clamp(value: int) -> int:
+    return max(INT64_MIN, min(value, INT64_MAX + 1))
+
+
+def _bisect(holds: Callable[[int], bool]) -> int:
+    """The smallest whole number for which a monotone test holds, one past the end if none."""
+    low, high = INT64_MIN, INT64_MAX + 1
+    while low < high:
+        middle = (low + high) // 2
+        if holds(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+# --- sets
+
+
+def _membership(node: ast.In, *, negated: bool) -> Node:
+    infinite = [item for item in node.items if not isinstance(item, ast.Literal)]
+    if infinite:  # constants that cannot be written, compared as they stand
+        known = tuple(item for item in node.items if isinstance(item, ast.Literal))
+        op = "<>" if negated else "="
+        parts: list[Node] = [_comparison(ast.Compare(op, node.operand, i)) for i in infinite]
+        if known:
+            parts.append(_membership(ast.In(node.operand, known), negated=negated))
+        if len(parts) == 1:
+            return parts[0]
+        return ast.And(tuple(parts)) if negated else ast.Or(tuple(parts))
+    operand = node.operand.operand if isinstance(node.operand, ast.Cast) else node.operand
+    if operand.type in {BOOL, INT}:
+        return _discrete_membership(node, operand, negated=negated)
+    items = {_sort_key(item): item for item in node.items if isinstance(item, ast.Literal)}
+    return _set(node.operand, [items[key] for key in sorted(items)], negated=negated)
+
+
+def _discrete_membership(node: ast.In, operand: Node, *, negated: bool) -> Node:
+    """Members of another type (i IN (1, 1.5, 2e0)) are compared first, to find what they mean."""
+    tests = [_comparison(ast.Compare("=", node.operand, item)) for item in node.items]
+    tests = [test for test in tests if test != FALSE]
+    values = {
+        test.right.value: test.right
+        for test in tests
+        if isinstance(test, ast.Compare) and isinstance(test.right, ast.Literal)
+    }
+    if all(isinstance(test, ast.Compare) for test in tests):
+        if not values or (len(values) == 2 and operand.type == BOOL):
+            always = bool(values) != negated
+            return ast.Not(ast.IsNull(operand)) if always else FALSE
+        # Whole numbers and truth values only; the type of a constant is wider.
+        ordered = [values[value] for value in sorted(values, key=int)]  # type: ignore[arg-type]
+        return _set(operand, ordered, negated=negated)
+    if not negated:
+        return ast.Or(tuple(tests))
+    return ast.And(tuple(_comparison(ast.Compare("<>", node.operand, item)) for item in node.items))
+
+
+def _set(operand: Node, items: list[ast.Literal], *, negated: bool) -> Node:
+    if len(items) == 1:
+        return _comparison(ast.Compare("<>" if negated else "=", operand, items[0]))
+    whole = ast.In(operand, tuple(items))
+    return ast.Not(whole) if negated else whole
+
+
+def _sort_key(item: ast.Literal) -> Any:
+    return order_key(item.value) if isinstance(item.value, float) else item.value
+
+
+# --- LIKE
+
+
+def _like(node: ast.Like) -> Node:
+    pieces = parse_like(node.pattern, node.escape).plain()
+    if pieces is None:
+        return node
+    text = [ast.Literal(piece, STRING) for piece in pieces]
+    middle = [piece for piece in text[1:-1] if piece.value]
+    match len(text):
+        case 1:
+            return ast.Compare("=", node.operand, text[0])
+        case _ if middle:
+            ends = text[0].value or text[-1].value
+            if ends or len(middle) > 1:
+                return node
+            return _call("contains", node.operand, middle[0])
+        case _ if text[0].value and text[-1].value:
+            return node
+        case _ if text[0].value:
+            return _call("startswith", node.operand, text[0])
+        case _ if text[-1].value:
+            return _call("endswith", node.operand, text[-1])
+        case _:
+            return ast.Not(ast.IsNull(node.operand))
+
+
+def _not_like(node: ast.Like) -> Node:
+    match _like(node):
+        case ast.Compare("=", left, right):
+            return ast.Compare("<>", left, right)
+        case ast.Not():
+            return FALSE
+        case positive:
+            return ast.Not(positive)
+
+
+def _call(name: str, operand: Node, text: ast.Literal) -> Node:
+    return ast.Call(name, (operand, text), BOOL)

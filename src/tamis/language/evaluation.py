@@ -1,0 +1,272 @@
+"""What a filter says of one event: the readable definition that every engine must agree with.
+
+A tree is turned into a function of a row (the values of the event in the order of the schema, None
+for a missing one). There are two logics:
+
+* KLEENE, of SQL: an operation on a missing value is unknown (None), AND, OR and NOT follow Kleene.
+* CLASSICAL, of the BDD paper's default semantics: a missing value is one more value, ⊥, that equals
+  no constant and is in order with none; so every test is true or false, and NOT is plain negation.
+"""
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+
+from tamis.language import ast
+from tamis.language.arithmetic import operation, order_key, wrap
+from tamis.language.ast import Node
+from tamis.language.like_patterns import compile_like
+from tamis.language.regular_expressions import compile_regex
+from tamis.schema import Schema
+from tamis.types import BOOL, DOUBLE, Kind, Type
+
+Row = Sequence[Any]
+Evaluator = Callable[[Row], Any]
+
+
+class Logic(Enum):
+    """What becomes of a test on a missing value."""
+
+    KLEENE = "kleene"
+    CLASSICAL = "classical"
+
+
+def compile_tree(node: Node, schema: Schema, logic: Logic = Logic.KLEENE) -> Evaluator:
+    """A function from a row to True, False or (in Kleene's logic only) None."""
+    return _Compiler(schema, logic).condition(node)
+
+
+def compile_value(node: Node, schema: Schema, logic: Logic = Logic.KLEENE) -> Evaluator:
+    """A function from a row to the value of a node, None if it has none."""
+    return _Compiler(schema, logic).value(node)
+
+
+class _Compiler:
+    def __init__(self, schema: Schema, logic: Logic) -> None:
+        self.schema = schema
+        self.classical = logic is Logic.CLASSICAL
+
+    # --- conditions
+
+    def condition(self, node: Node) -> Evaluator:
+        """A condition: its unknown is false in classical logic."""
+        match node:
+            case ast.And(items):
+                return _chain([self.condition(item) for item in items], decisive=False)
+            case ast.Or(items):
+                return _chain([self.condition(item) for item in items], decisive=True)
+            case ast.Not(operand):
+                return _negation(self.condition(operand))
+            case ast.Compare("<>", left, right):  # an abbreviation, which ⊥ tells from an atom
+                return _negation(self.condition(ast.Compare("=", left, right)))
+            case _:
+                test = self.test(node)
+                return (lambda row: test(row) is True) if self.classical else test
+
+    def test(self, node: Node) -> Evaluator:
+        match node:
+            case ast.Compare(op, left, right):
+                return self.comparison(op, left, right)
+            case ast.Between():
+                return self.between(node)
+            case ast.In(operand, items):
+                return self.membership(operand, items)
+            case ast.Call(name, (left, right), _):
+                return _on_two(_BINARY_FUNCTIONS[name], self.value(left), self.value(right))
+            case ast.Like(operand, pattern, escape):
+                return _on_one(compile_like(pattern, escape), self.value(operand))
+            case ast.RLike(operand, pattern):
+                return _on_one(compile_regex(pattern), self.value(operand))
+            case ast.IsNull(operand):
+                inner = self.value(operand)
+                return lambda row: inner(row) is None
+            case ast.IsTruth(operand, truth):
+                inner = self.condition(operand)
+                return lambda row: inner(row) is truth
+            case _:
+                return self.value(node)
+
+    def comparison(self, op: str, left: Node, right: Node) -> Evaluator:
+        x, y = self.value(left), self.value(right)
+        compare = _comparison(op, left.type)
+        if op != "<=>":
+            return _on_two(compare, x, y)
+
+        def null_safe(row: Row) -> bool:
+            a, b = x(row), y(row)
+            return compare(a, b) if a is not None and b is not None else a is b
+
+        return null_safe
+
+    def between(self, node: ast.Between) -> Evaluator:
+        x, low, high = self.value(node.operand), self.value(node.low), self.value(node.high)
+        to_low = conversion(node.operand.type, node.low_type)
+        to_high = conversion(node.operand.type, node.high_type)
+        at_least = _comparison(">=", node.low_type)
+        at_most = _comparison("<=", node.high_type)
+
+        def between(row: Row) -> bool | None:
+            value = x(row)
+            if value is None:
+                return None
+            bottom, top = low(row), high(row)
+            above = None if bottom is None else at_least(to_low(value), bottom)
+            below = None if top is None else at_most(to_high(value), top)
+            if above is False or below is False:
+                return False
+            return None if above is None or below is None else True
+
+        return between
+
+    def membership(self, operand: Node, items: Sequence[Node]) -> Evaluator:
+        key = order_key if operand.type == DOUBLE else _itself
+        inner = self.value(operand)
+        constants = [item for item in items if _is_constant(item)]
+        values = [self.value(item)(()) for item in constants]
+        known = {key(value) for value in values if value is not None}
+        others = [self.value(item) for item in items if not _is_constant(item)]
+        has_null = None in values
+
+        def contains(row: Row) -> bool | None:
+            value = inner(row)
+            if value is None:
+                return None
+            wanted = key(value)
+            if wanted in known:
+                return True
+            found_null = has_null
+            for other in others:
+                candidate = other(row)
+                if candidate is None:
+                    found_null = True
+                elif key(candidate) == wanted:
+                    return True
+            return None if found_null else False
+
+        return contains
+
+    # --- values
+
+    def value(self, node: Node) -> Evaluator:
+        if node.type == BOOL and not isinstance(node, ast.Literal | ast.Attribute | ast.Cast):
+            return self.condition(node)
+        match node:
+            case ast.Literal(value, _):
+                return lambda _row: value
+            case ast.Attribute(path, _):
+                position = self.schema.positions[path]
+                return lambda row: row[position]
+            case ast.Cast(operand, wanted):
+                return _on_one(conversion(operand.type, wanted), self.value(operand))
+            case ast.Negative(operand, result):
+                return _on_one(_negative(result), self.value(operand))
+            case ast.Arithmetic(op, left, right, result):
+                return _on_two(operation(op, result), self.value(left), self.value(right))
+            case ast.Call("abs", (operand,), result):
+                return _on_one(_absolute(result), self.value(operand))
+            case ast.Call(name, (operand,), _):
+                return _on_one(_UNARY_FUNCTIONS[name], self.value(operand))
+            case _:  # pragma: no cover - all other nodes are conditions
+                raise AssertionError(node)
+
+
+def _comparison(op: str, kind: Type) -> Callable[[Any, Any], bool]:
+    compare = _COMPARISONS[op]
+    if kind != DOUBLE:
+        return compare
+    return lambda a, b: compare(order_key(a), order_key(b))
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _is_constant(node: Node) -> bool:
+    return isinstance(node.operand if isinstance(node, ast.Cast) else node, ast.Literal)
+
+
+def _chain(items: Sequence[Evaluator], *, decisive: bool) -> Evaluator:
+    """AND, which one false part decides, or OR, which one true part decides."""
+
+    def chain(row: Row) -> bool | None:
+        answer: bool | None = not decisive
+        for item in items:
+            truth: bool | None = item(row)
+            if truth is decisive:
+                return decisive
+            if truth is None:
+                answer = None
+        return answer
+
+    return chain
+
+
+def _negation(item: Evaluator) -> Evaluator:
+    def negation(row: Row) -> bool | None:
+        truth = item(row)
+        return None if truth is None else not truth
+
+    return negation
+
+
+def _on_one(function: Callable[[Any], Any], inner: Evaluator) -> Evaluator:
+    def apply(row: Row) -> Any:
+        value = inner(row)
+        return None if value is None else function(value)
+
+    return apply
+
+
+def _on_two(function: Callable[[Any, Any], Any], x: Evaluator, y: Evaluator) -> Evaluator:
+    def apply(row: Row) -> Any:
+        a = x(row)
+        if a is None:
+            return None
+        b = y(row)
+        return None if b is None else function(a, b)
+
+    return apply
+
+
+def conversion(source: Type, wanted: Type) -> Callable[[Any], Any]:
+    """The function behind a `Cast`; the rules allow only those that lose nothing but digits."""
+    if wanted.kind is Kind.DOUBLE:
+        return float
+    if wanted.kind is Kind.DECIMAL and source.kind is not Kind.DECIMAL:
+        return Decimal
+    return _itself
+
+
+def _negative(result: Type) -> Callable[[Any], Any]:
+    if result.is_integer:
+        return lambda value: wrap(-value, result)
+    if result == DOUBLE:
+        return float.__neg__
+    return lambda value: value.copy_negate() if value != 0 else value  # in no context, so exact
+
+
+def _absolute(result: Type) -> Callable[[Any], Any]:
+    if result.is_integer:
+        return lambda value: wrap(abs(value), result)
+    return float.__abs__ if result == DOUBLE else Decimal.copy_abs
+
+
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "=": lambda a, b: a == b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "<=>": lambda a, b: a == b,
+}
+_UNARY_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "length": len,
+    "lower": str.lower,
+    "upper": str.upper,
+}
+_BINARY_FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "contains": lambda value, part: part in value,
+    "startswith": str.startswith,
+    "endswith": str.endswith,
+}

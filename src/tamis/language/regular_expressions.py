@@ -1,0 +1,182 @@
+r"""Regular expressions: written for Java, as in Spark SQL, and run by RE2 in linear time.
+
+The two dialects agree on most patterns. Where the same text means something else to RE2, it is
+rewritten here to what Java means (``.``, ``$``, ``\s``, ``\uhhhh``), or refused with the reason if
+RE2 cannot say it. The differences that remain are listed in ``docs/language.md``.
+"""
+
+import functools
+import re
+from collections.abc import Callable
+
+from tamis.language.like_patterns import BadPattern
+
+_LINE_ENDS = r"\n\r\x{85}\x{2028}\x{2029}"
+_SPACES = r"\t\n\x{0b}\f\r "
+_AT_END = rf"(?:\r\n|[{_LINE_ENDS}])?\z"
+
+_PIECE = re.compile(
+    r"\\u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})"
+    r"|\\u(?P<code>[0-9a-fA-F]{4})"
+    r"|\\Q(?P<verbatim>.*?)(?:\\E|\Z)"
+    r"|\\(?P<escape>.)"
+    r"|\(\?(?P<flags>[a-zA-Z]*)(?P<unset>-[a-zA-Z]+)?(?P<close>[:)])"
+    r"|(?P<plain>.)",
+    re.DOTALL,
+)
+_REFUSED_ESCAPES = {
+    "0": "write \\x41 or \\u0041 for a character by its code",
+    **dict.fromkeys("123456789", "RE2 knows no back-references"),
+    "v": "list the characters instead: [\\n\\x0B\\f\\r]",
+    "C": "it would match half a character",
+    "Z": "use $",
+    "S": "write [^\\s]",
+}
+_REFUSED_FLAGS = {
+    "m": "write (^|\\n) and (\\n|$) for the ends of a line",
+    "U": "RE2 gives this flag another meaning",
+    "u": "letters are folded by Unicode with (?i) alone",
+}
+
+
+@functools.lru_cache(maxsize=10_000)
+def compile_regex(pattern: str) -> Callable[[str], bool]:
+    """A function that tells whether the pattern is found in a value; `BadPattern` if RE2 refuses.
+
+    RE2 promises time linear in the value, whatever the pattern, and bounds the memory of a pattern.
+    """
+    translated = to_re2(pattern)
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        search = re2.compile(translated, options).search
+    except re2.error as error:
+        reason = error.args[0] if error.args else ""
+        reason = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        raise BadPattern(
+            f"RE2 refuses the pattern: {reason}. It runs in linear time, and so knows no "
+            "look-around, no back-references and no possessive quantifiers"
+        ) from None
+    return lambda value: search(value) is not None
+
+
+def to_re2(pattern: str) -> str:
+    """The pattern that means to RE2 what this one means to Java."""
+    return _Translation(pattern).run()
+
+
+class _Translation:
+    """One walk over a pattern, knowing whether it is in a class and whether ``.`` is everything."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self.output: list[str] = []
+        self.dot_all = [False]  # one entry per open group
+        self.in_class = False
+        self.class_start = False  # nothing of the class has been read but [ or [^
+
+    def run(self) -> str:
+        position = 0
+        while position < len(self.pattern):
+            found = _PIECE.match(self.pattern, position)
+            if found is None:  # pragma: no cover - the last alternative matches anything
+                raise AssertionError(self.pattern)
+            if self.in_class and found["flags"] is not None:
+                self._in_class("(", position)  # (? is two characters here
+                position += 1
+                continue
+            self._piece(found, position)
+            position = found.end()
+        return "".join(self.output)
+
+    def _piece(self, found: re.Match[str], position: int) -> None:
+        if found["plain"] is not None:
+            if self.in_class:
+                self._in_class(found["plain"], position)
+            else:
+                self._plain(found["plain"], position)
+            return
+        self.class_start = False
+        if found["high"] is not None:
+            pair = bytes.fromhex(found["high"] + found["low"]).decode("utf-16-be")
+            self.output.append(rf"\x{{{ord(pair):x}}}")
+        elif found["code"] is not None:
+            if found["code"][0] in "dD" and found["code"][1] in "89abcdefABCDEF":
+                raise BadPattern("half of a surrogate pair is no character")
+            self.output.append(rf"\x{{{found['code']}}}")
+        elif found["verbatim"] is not None:
+            if self.in_class:
+                raise BadPattern(r"\Q is not supported inside a class [...]")
+            self.output.append(re.escape(found["verbatim"]))
+        elif found["escape"] is not None:
+            self._escape(found["escape"], found.end())
+        else:
+            self._group(found)
+
+    def _escape(self, character: str, end: int) -> None:
+        if self.in_class and character in "sdwDW" and self._range_begins(end):
+            raise BadPattern(f"a range cannot begin with \\{character}; write \\- for a hyphen")
+        if character == "s":
+            self.output.append(_SPACES if self.in_class else f"[{_SPACES}]")
+        elif character == "S" and not self.in_class:
+            self.output.append(f"[^{_SPACES}]")
+        elif character in _REFUSED_ESCAPES:
+            raise BadPattern(f"\\{character} is not supported: {_REFUSED_ESCAPES[character]}")
+        else:
+            self.output.append("\\" + character)
+
+    def _group(self, found: re.Match[str]) -> None:
+        """``(?flags)`` changes the open group, ``(?flags:`` opens another."""
+        for flag in (found["flags"] or "") + (found["unset"] or ""):
+            if flag in _REFUSED_FLAGS:
+                raise BadPattern(f"the flag (?{flag}) is not supported: {_REFUSED_FLAGS[flag]}")
+        dot_all = self.dot_all[-1]
+        dot_all = ("s" in found["flags"] or dot_all) and "s" not in (found["unset"] or "")
+        if found["close"] == ":":
+            self.dot_all.append(dot_all)
+        else:
+            self.dot_all[-1] = dot_all
+        self.output.append(found[0])
+
+    def _range_begins(self, position: int) -> bool:
+        return self.pattern[position : position + 1] == "-" and self.pattern[
+            position + 1 : position + 2
+        ] not in {"]", ""}
+
+    def _plain(self, character: str, position: int) -> None:
+        match character:
+            case "[":
+                self.in_class = self.class_start = True
+            case "(":
+                self.dot_all.append(self.dot_all[-1])
+            case ")" if len(self.dot_all) > 1:
+                self.dot_all.pop()
+            case "." if not self.dot_all[-1]:
+                character = f"[^{_LINE_ENDS}]"
+            case "$":
+                self._check_dollar(position)
+                character = _AT_END
+        self.output.append(character)
+
+    def _in_class(self, character: str, position: int) -> None:
+        at_start, self.class_start = self.class_start, False
+        if character == "]":
+            if at_start:
+                raise BadPattern("a class [...] is empty; write \\] for a bracket in it")
+            self.in_class = False
+        elif character == "^" and self.pattern[position - 1] == "[" and at_start:
+            self.class_start = True
+        elif character == "[":
+            raise BadPattern("a [ inside a class is not supported; write \\[ for a bracket")
+        elif self.pattern.startswith("&&", position):
+            raise BadPattern("&& inside a class is not supported; write \\& for the character")
+        self.output.append(character)
+
+    def _check_dollar(self, position: int) -> None:
+        """A $ may be followed only by what ends its groups, and by alternatives to it."""
+        open_groups = len(self.dot_all) - 1
+        ends = rf"(?:(?:\|[^()\\\[\]]*)?\)){{{open_groups}}}(?:\|.*)?"
+        if not re.fullmatch(ends, self.pattern[position + 1 :], re.DOTALL):
+            raise BadPattern("$ is supported only at the end of a pattern or of an alternative")

@@ -1,0 +1,344 @@
+"""The type rules: what may stand beside what, and which conversions Spark SQL makes there.
+
+The parser calls one method a construct, with the operands it has read and the place in the text;
+the answer is a node, or a `TypeMismatch` that says what was expected. tamis refuses the conversions
+between numbers, strings and booleans that Spark makes silently: they are where filters go wrong.
+"""
+
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import NamedTuple
+
+from tamis.errors import LimitError, ParseError, TypeMismatch, did_you_mean
+from tamis.language import ast
+from tamis.language.arithmetic import as_decimal, decimal_result, wider
+from tamis.language.ast import Node
+from tamis.language.like_patterns import BadPattern, compile_like
+from tamis.language.limits import MAX_PATTERN
+from tamis.language.literals import decimal_size
+from tamis.language.regular_expressions import compile_regex
+from tamis.names import Path, path_text
+from tamis.schema import Attribute, Schema
+from tamis.timestamps import timestamp_from_text, timestamp_text
+from tamis.types import BOOL, DOUBLE, INT, INT32, NULL, STRING, TIMESTAMP, Kind, Type, decimal_type
+
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+
+
+class Operand(NamedTuple):
+    """A node with its place in the text and its height."""
+
+    node: Node
+    start: int
+    end: int
+    height: int = 1
+
+
+# name -> (types of the arguments, type of the result); None is any number.
+FUNCTIONS: dict[str, tuple[tuple[Type | None, ...], Type | None]] = {
+    "length": ((STRING,), INT32),
+    "lower": ((STRING,), STRING),
+    "upper": ((STRING,), STRING),
+    "abs": ((None,), None),
+    "contains": ((STRING, STRING), BOOL),
+    "startswith": ((STRING, STRING), BOOL),
+    "endswith": ((STRING, STRING), BOOL),
+}
+
+
+_CASE_FUNCTIONS = {"lower", "upper"}
+
+
+class Rules:
+    """The type rules over one schema, for one text."""
+
+    def __init__(self, schema: Schema, text: str) -> None:
+        self.schema = schema
+        self.text = text
+
+    def mismatch(self, problem: str, start: int, end: int, hint: str | None = None) -> TypeMismatch:
+        return TypeMismatch(problem, self.text, start, end, hint)
+
+    # --- values
+
+    def attribute(self, path: Path, start: int, end: int) -> Node:
+        found = self.schema.find(path)
+        if found is not None:
+            return ast.Attribute(path, found.type)
+        name = path_text(path)
+        below = [other for other in self.schema.positions if other[: len(path)] == path]
+        if below:
+            raise self.mismatch(
+                f"{name} is a record, not a value",
+                start,
+                end,
+                f"name a part: {path_text(below[0])}",
+            )
+        raise self.mismatch(
+            f"unknown attribute {name!r}", start, end, did_you_mean(name, self.schema)
+        )
+
+    def timestamp(self, value: str, start: int, end: int) -> Node:
+        moment = timestamp_from_text(value)
+        if moment is None:
+            raise self.mismatch(
+                f"{value!r} is no timestamp", start, end, "expected '2024-01-31 12:30:00'"
+            )
+        return ast.Literal(moment, TIMESTAMP)
+
+    def negative(self, operand: Operand) -> Node:
+        self._number(operand, "-")
+        return ast.Negative(operand.node, operand.node.type)
+
+    def positive(self, operand: Operand) -> Node:
+        self._number(operand, "+")
+        return operand.node
+
+    def arithmetic(self, op: str, left: Operand, right: Operand) -> Node:
+        for operand in (left, right):
+            self._number(operand, op)
+        untyped = INT if op == "DIV" else DOUBLE
+        a = _typed_null(left.node, right.node.type, untyped)
+        b = _typed_null(right.node, left.node.type, untyped)
+        kinds = {a.type.kind, b.type.kind}
+        if op == "DIV":
+            if not (a.type.is_integer and b.type.is_integer):
+                raise self.mismatch(
+                    f"DIV divides whole numbers, not {a.type} and {b.type}",
+                    left.start, right.end, "write / instead",
+                )  # fmt: skip
+            return ast.Arithmetic(op, _cast(a, INT), _cast(b, INT), INT)
+        if Kind.DOUBLE in kinds or (op == "/" and Kind.DECIMAL not in kinds):
+            return ast.Arithmetic(op, _cast(a, DOUBLE), _cast(b, DOUBLE), DOUBLE)
+        if Kind.DECIMAL in kinds:
+            da, db = _decimal_operand(a), _decimal_operand(b)
+            result = decimal_result(op, da, db)
+            return ast.Arithmetic(op, _cast(a, da), _cast(b, db), result)
+        whole = INT if INT in {a.type, b.type} else INT32
+        return ast.Arithmetic(op, _cast(a, whole), _cast(b, whole), whole)
+
+    def call(self, name: str, arguments: Sequence[Operand], start: int, end: int) -> Node:
+        function = name.lower()
+        if function not in FUNCTIONS:
+            raise self.mismatch(
+                f"unknown function {name!r}", start, end, did_you_mean(name, FUNCTIONS)
+            )
+        wanted, result = FUNCTIONS[function]
+        if len(arguments) != len(wanted):
+            count = "one argument" if len(wanted) == 1 else f"{len(wanted)} arguments"
+            raise self.mismatch(f"{function} takes {count}, not {len(arguments)}", start, end)
+        nodes = []
+        for argument, kind in zip(arguments, wanted, strict=True):
+            if kind is None:
+                self._number(argument, function)
+                nodes.append(_typed_null(argument.node, DOUBLE, DOUBLE))
+            else:
+                nodes.append(self._of_type(argument, kind, f"the argument of {function}"))
+        if function in _CASE_FUNCTIONS:
+            nodes[0] = _without_inner_case(nodes[0])
+        return ast.Call(function, tuple(nodes), result or nodes[0].type)
+
+    # --- tests
+
+    def compare(self, op: str, left: Operand, right: Operand) -> ast.Compare:
+        a, b = self._same_type(left, right, op)
+        self._check_domain(left, b, right)
+        self._check_domain(right, a, left)
+        return ast.Compare(op, a, b)
+
+    def between(self, operand: Operand, low: Operand, high: Operand) -> Node:
+        """Two comparisons, each with conversions of its own, of one operand."""
+        types = {low.node.type, high.node.type}
+        if operand.node.type == STRING and TIMESTAMP in types:
+            if types != {TIMESTAMP}:
+                place = low if low.node.type != TIMESTAMP else high
+                raise self.mismatch(
+                    "a string lies between a timestamp and a string", place.start, place.end,
+                    "write TIMESTAMP before the string",
+                )  # fmt: skip
+            operand = operand._replace(node=self._as_timestamp(operand, TIMESTAMP))
+        at_least = self.compare(">=", operand, low)
+        at_most = self.compare("<=", operand, high)
+        return ast.Between(
+            operand.node, at_least.right, at_most.right, at_least.left.type, at_most.left.type
+        )
+
+    def member(self, operand: Operand, items: Sequence[Operand]) -> Node:
+        common = operand.node.type
+        for item in items:
+            if operand.node.type == TIMESTAMP and item.node.type == STRING:
+                raise self.mismatch(
+                    "a timestamp is compared with a string", item.start, item.end,
+                    "write TIMESTAMP before the string",
+                )  # fmt: skip
+            joined = self._common(common, item.node.type)
+            if joined is None:
+                raise self._incomparable(operand, item, "IN")
+            common = joined
+        for item in items:
+            self._check_domain(operand, item.node, item)
+        return ast.In(
+            _cast(operand.node, common), tuple(_cast(item.node, common) for item in items)
+        )
+
+    def like(self, operand: Operand, pattern: str, escape: str, start: int, end: int) -> Node:
+        node = self._of_type(operand, STRING, "the left side of LIKE")
+        self._check_pattern(pattern, start, end)
+        try:
+            compile_like(pattern, escape)
+        except BadPattern as error:
+            raise ParseError(str(error), self.text, start, end) from None
+        return ast.Like(node, pattern, escape)
+
+    def rlike(self, operand: Operand, pattern: str, start: int, end: int) -> Node:
+        node = self._of_type(operand, STRING, "the left side of RLIKE")
+        self._check_pattern(pattern, start, end)
+        try:
+            compile_regex(pattern)
+        except BadPattern as error:
+            raise ParseError(str(error), self.text, start, end) from None
+        return ast.RLike(node, pattern)
+
+    def substring(self, part: Operand, whole: Operand) -> Node:
+        return ast.Call(
+            "contains",
+            (
+                self._of_type(whole, STRING, "the right side of SUBSTRING OF"),
+                self._of_type(part, STRING, "the left side of SUBSTRING OF"),
+            ),
+            BOOL,
+        )
+
+    def boolean(self, operand: Operand, where: str) -> Node:
+        """The operand as a truth value, for AND, OR, NOT, IS TRUE and the whole filter."""
+        if operand.node.type in {BOOL, NULL}:
+            return _cast(operand.node, BOOL)
+        hint = "compare it with something"
+        if isinstance(operand.node, ast.Literal) and operand.node.value in {0, 1}:
+            hint = "write TRUE or FALSE"
+        raise self.mismatch(
+            f"{where} needs a condition, and this is a value of type {operand.node.type}",
+            operand.start, operand.end, hint,
+        )  # fmt: skip
+
+    # --- helpers
+
+    def _check_pattern(self, pattern: str, start: int, end: int) -> None:
+        if len(pattern) > MAX_PATTERN:
+            raise LimitError(
+                f"the pattern has {len(pattern):,} characters, the limit is {MAX_PATTERN:,}",
+                self.text, start, end,
+            )  # fmt: skip
+
+    def _number(self, operand: Operand, op: str) -> None:
+        if not operand.node.type.is_number and operand.node.type != NULL:
+            raise self.mismatch(
+                f"{op} needs a number, and this is of type {operand.node.type}",
+                operand.start, operand.end,
+            )  # fmt: skip
+
+    def _of_type(self, operand: Operand, wanted: Type, where: str) -> Node:
+        if operand.node.type in {wanted, NULL}:
+            return _cast(operand.node, wanted)
+        raise self.mismatch(
+            f"{where} must be of type {wanted}, and this is of type {operand.node.type}",
+            operand.start, operand.end,
+        )  # fmt: skip
+
+    def _same_type(self, left: Operand, right: Operand, op: str) -> tuple[Node, Node]:
+        a = self._as_timestamp(left, right.node.type)
+        b = self._as_timestamp(right, left.node.type)
+        common = self._common(a.type, b.type)
+        if common is None:
+            raise self._incomparable(left, right, op)
+        return _cast(a, common), _cast(b, common)
+
+    def _as_timestamp(self, operand: Operand, other: Type) -> Node:
+        """A string constant beside a timestamp is one, if it reads as one."""
+        node = operand.node
+        if other == TIMESTAMP and isinstance(node, ast.Literal) and isinstance(node.value, str):
+            return self.timestamp(node.value, operand.start, operand.end)
+        return node
+
+    @staticmethod
+    def _common(a: Type, b: Type) -> Type | None:
+        if b in {a, NULL}:
+            return a
+        if a == NULL:
+            return b
+        return wider(a, b) if a.is_number and b.is_number else None
+
+    def _incomparable(self, left: Operand, right: Operand, op: str) -> TypeMismatch:
+        a, b = left.node.type, right.node.type
+        hint = None
+        if a.is_number and b.is_number:
+            hint = f"the two have more than 38 digits between them: {a} and {b}"
+        elif Kind.STRING in {a.kind, b.kind}:
+            text = left if a == STRING else right
+            if isinstance(text.node, ast.Literal) and _NUMBER.fullmatch(str(text.node.value)):
+                hint = f"write {str(text.node.value)[:40]} without quotes"
+            other = b if a == STRING else a
+            if other == BOOL:
+                hint = "write TRUE or FALSE without quotes"
+            elif other == TIMESTAMP:
+                hint = "a string column is not read as a timestamp"
+        elif BOOL in {a, b}:
+            hint = "write TRUE or FALSE"
+        return self.mismatch(f"{op} compares {a} with {b}", right.start, right.end, hint)
+
+    def _check_domain(self, operand: Operand, value: Node, place: Operand) -> None:
+        """A constant beside an attribute with a domain must lie in it."""
+        if not isinstance(operand.node, ast.Attribute) or not isinstance(place.node, ast.Literal):
+            return
+        attribute = self.schema.find(operand.node.path)
+        constant = place.node.value
+        if attribute is None or attribute.domain is None or constant is None:
+            return
+        if isinstance(constant, str | int):
+            inside = constant in attribute.domain
+        else:
+            whole = int(constant)
+            inside = whole == constant and whole in attribute.domain
+        if not inside:
+            raise self.mismatch(
+                f"{literal_for_message(place.node)} lies outside the domain {attribute} of "
+                f"{attribute.name}",
+                place.start, place.end, _domain_hint(attribute, value),
+            )  # fmt: skip
+
+
+def literal_for_message(literal: ast.Literal) -> str:
+    """A constant as a message shows it."""
+    if literal.type == TIMESTAMP and isinstance(literal.value, int):
+        return timestamp_text(literal.value)
+    return repr(literal.value) if isinstance(literal.value, str) else str(literal.value)
+
+
+def _domain_hint(attribute: Attribute, value: Node) -> str | None:
+    if attribute.type == STRING and isinstance(value, ast.Literal):
+        return did_you_mean(str(value.value), getattr(attribute.domain, "values", ()))
+    return None
+
+
+def _cast(node: Node, wanted: Type) -> Node:
+    return node if node.type == wanted else ast.Cast(node, wanted)
+
+
+def _without_inner_case(node: Node) -> Node:
+    """``lower(upper(s)) -> lower(s)``: Spark's optimizer does so, which shows on ß and its kin."""
+    while isinstance(node, ast.Call) and node.name in _CASE_FUNCTIONS and ast.attributes(node):
+        node = node.arguments[0]
+    return node
+
+
+def _typed_null(node: Node, other: Type, untyped: Type) -> Node:
+    """A NULL takes the type of what stands beside it."""
+    return node if node.type != NULL else _cast(node, other if other != NULL else untyped)
+
+
+def _decimal_operand(node: Node) -> Type:
+    """A whole constant beside a decimal takes only the digits it needs."""
+    if isinstance(node, ast.Literal) and isinstance(node.value, int):
+        return decimal_type(*decimal_size(Decimal(node.value)))
+    return as_decimal(node.type)

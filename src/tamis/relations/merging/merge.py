@@ -1,0 +1,143 @@
+"""One filter for many: what `tamis.merge` gives.
+
+A perfect merger matches exactly the events that one of its parts matches; there always is one, if
+only their OR, but for strict semantics: there a filter asks for every attribute of its text, and no
+filter asks for one attribute here and for another there. An imperfect merger matches more.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tamis.errors import OptionError
+from tamis.language import ast
+from tamis.language.ast import Node
+from tamis.language.expression import Expression
+from tamis.relations.boxes import Box, box_of
+from tamis.relations.event_space import World, form_of
+from tamis.relations.merging.degrees import degree_of_forms
+from tamis.relations.merging.filter_texts import either, expression_of
+from tamis.relations.merging.measures import Measure, Profiled, Uniform
+from tamis.relations.merging.mergers import Plan, merged_boxes
+from tamis.relations.tables import CoverTable
+from tamis.semantics import Semantics
+
+if TYPE_CHECKING:
+    from tamis.profiles import Profile
+
+
+def merge(
+    expressions: Iterable[Expression], *, semantics: str = "sql",
+    defaults: Mapping[str, Any] | None = None, imperfect: float | None = None,
+    profile: "Profile | None" = None, advertisements: Iterable[Expression] = (),
+    rules: str = "full",
+) -> Expression:  # fmt: skip
+    """A filter that matches every event that one of some filters matches.
+
+    It matches no other, unless `imperfect` allows it: the largest share of all events that may
+    match the merger and none of the filters. Shares are those of a `profile` of events, or uniform
+    in the domains of the schema and around the constants of the filters; with `advertisements`, of
+    events that match one of these.
+
+    >>> from tamis import Schema, parse
+    >>> schema = Schema({"price": "int", "to": "string"})
+    >>> texts = "price = 150 AND to = 'Ottawa'", "price < 150 AND to = 'Ottawa'"
+    >>> print(merge([parse(text, schema) for text in texts]))
+    price <= 150 AND to = 'Ottawa'
+    """
+    parts, announced = _checked(expressions, advertisements)
+    meaning = Semantics(semantics, parts[0].schema, defaults)
+    measure: Measure | None = None
+    if imperfect is not None:
+        measure = Uniform.around(parts) if profile is None else Profiled(profile)
+    plan = Plan(rules=rules, imperfect=imperfect, measure=measure, advertisements=announced)
+    return _merged(parts, meaning, plan) if len(parts) > 1 else parts[0]
+
+
+def _checked(
+    expressions: Any, advertisements: Iterable[Any]
+) -> tuple[list[Expression], tuple[Expression, ...]]:
+    is_one = isinstance(expressions, str | Expression)
+    parts: list[Any] = [expressions] if is_one else list(expressions)
+    announced = tuple(advertisements)
+    for each in (*parts, *announced):
+        if not isinstance(each, Expression):
+            raise OptionError(
+                f"merge takes expressions, not {type(each).__name__}; "
+                "read texts with tamis.parse(text, schema)"
+            )
+    if not parts:
+        raise OptionError("merge needs at least one expression")
+    if any(each.schema != parts[0].schema for each in (*parts, *announced)):
+        raise OptionError("merge takes expressions of one schema; read all of them with the same")
+    return parts, announced
+
+
+def _merged(parts: list[Expression], semantics: Semantics, plan: Plan) -> Expression:
+    left = _uncovered(parts, semantics)
+    if len(left) < 2:
+        return left[0] if left else parts[0]
+    world = World.of(semantics)
+    boxes: dict[int, Box] = {}
+    others: dict[int, Expression] = {}
+    for n, expression in enumerate(left):
+        box, _ = box_of(form_of(expression, semantics), world)
+        if box is None:
+            others[n] = expression
+        else:
+            boxes[n] = box
+    merged = {keys[0]: (box, keys) for box, keys in merged_boxes(boxes, semantics, plan)}
+    found: list[Expression] = []
+    for n, expression in enumerate(left):
+        if n in others or (n in merged and len(merged[n][1]) == 1):
+            found.append(expression)
+        elif n in merged:
+            found.append(expression_of(merged[n][0], semantics))
+    found = _uncovered(found, semantics)
+    if semantics.name == "strict" and len({each.attributes for each in found}) > 1:
+        return _strict(found, parts, semantics, plan)
+    return _either(found, semantics)
+
+
+def _uncovered(parts: list[Expression], semantics: Semantics) -> list[Expression]:
+    """Those that no other covers, without those that never match."""
+    table: CoverTable[int] = CoverTable(semantics)
+    for n, expression in enumerate(parts):
+        table.insert(n, expression)
+    return [parts[n] for n in table.roots]
+
+
+def _either(found: list[Expression], semantics: Semantics) -> Expression:
+    return found[0] if len(found) == 1 else either([each.tree for each in found], semantics)
+
+
+def _strict(
+    found: list[Expression], parts: list[Expression], semantics: Semantics, plan: Plan
+) -> Expression:
+    """What is asked of the attributes that all of them ask."""
+    names = " and ".join(f"({each})" for each in found[:2])
+    if plan.imperfect is None or plan.measure is None:
+        raise OptionError(
+            f"under strict semantics no one filter matches what {names} match, because they ask "
+            "for different attributes; keep them apart, or allow more with imperfect=..."
+        )
+    common = frozenset.intersection(*(each.attributes for each in found))
+    world = World.of(semantics)
+    kept: list[Node] = []
+    for each in found:
+        box, _ = box_of(form_of(each, semantics), world)
+        if box is None:  # a formula stays what it is, or nothing stays of it
+            kept.append(each.tree if each.attributes == common else ast.TRUE)
+        else:
+            conditions = [c for c in box.conditions if world.schema.attributes[c[0]].path in common]
+            kept.append(expression_of(Box(tuple(conditions)), semantics).tree)
+    wider = Expression(ast.TRUE, semantics.schema) if ast.TRUE in kept else either(kept, semantics)
+    degree = degree_of_forms(
+        form_of(wider, semantics), [form_of(part, semantics) for part in parts], world,
+        plan.measure.space(semantics), [form_of(a, semantics) for a in plan.advertisements],
+    )  # fmt: skip
+    if degree.imt > plan.imperfect:
+        raise OptionError(
+            f"under strict semantics the closest filter to what {names} match adds "
+            f"{float(degree.imt):.3f} of all events; keep them apart, or raise imperfect"
+        )
+    return wider

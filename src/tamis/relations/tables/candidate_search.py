@@ -1,0 +1,270 @@
+"""Covering among boxes by candidates: few boxes are compared, whatever their number.
+
+A box can only cover one that asks all of its attributes. So boxes are kept by the set of attributes
+that they ask, and a search looks at subsets and supersets of that of the new one. A set of many
+boxes has postings: under each term, those that ask it. Of the attributes at hand the search takes
+the one with the fewest boxes under related terms, and compares these.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from tamis.predicates.id_pool import IdPool
+from tamis.relations.tables.postings import Postings
+from tamis.relations.tables.prepared_filters import Prepared
+from tamis.relations.tables.search import Found
+from tamis.relations.tables.terms import Term, TermPool, Terms
+
+Array = np.ndarray[Any, Any]
+
+FLAT = 24  # boxes of one set of attributes that are all compared
+NESTED = 64  # boxes of them under one term that are
+FEW = 16  # boxes for which no better attribute is looked for
+WORTH = 4  # how many times fewer another attribute must have to be looked for
+WORD = (1 << 64) - 1
+
+
+class CandidateSearch:
+    """Boxes by the attributes that they ask."""
+
+    def __init__(self, pool: TermPool) -> None:
+        self._pool = pool
+        self._groups: dict[int, _Group] = {}  # by mask
+        self._sets = _MaskSets(len(pool.world.schema))
+
+    def find(self, new: Prepared) -> Found:
+        """Who covers a box, or whom it covers."""
+        for group in self._narrower(new.mask):
+            for box in group.covering(new):
+                return Found(box, [])
+        return Found(None, list(self._covered(new)))
+
+    def add(self, box: int, prepared: Prepared) -> None:
+        """Take in a box that is not there."""
+        group = self._groups.get(prepared.mask)
+        if group is None:
+            group = self._groups[prepared.mask] = _Group(self._pool)
+            self._sets.add(prepared.mask)
+        assert prepared.terms is not None  # noqa: S101 - a general formula has its own search
+        group.add(box, prepared.terms)
+
+    def discard(self, box: int, prepared: Prepared) -> None:
+        """Forget a box."""
+        group = self._groups[prepared.mask]
+        group.discard(box)
+        if not group.members:
+            del self._groups[prepared.mask]
+            self._sets.discard(prepared.mask)
+
+    def covering(self, new: Prepared) -> Iterator[int]:
+        """All boxes that cover one."""
+        return chain.from_iterable(group.covering(new) for group in self._narrower(new.mask))
+
+    def asking(self, mask: int) -> Iterator[int]:
+        """All boxes that ask some attributes, and maybe more."""
+        return chain.from_iterable(self._groups[m].members for m in self._sets.supersets(mask))
+
+    def _covered(self, new: Prepared) -> Iterator[int]:
+        for mask in self._sets.supersets(new.mask):
+            yield from self._groups[mask].covered(new)
+
+    def _narrower(self, mask: int) -> Iterator["_Group"]:
+        """The groups that ask no other attributes."""
+        if mask.bit_count() < 20 and 1 << mask.bit_count() <= 8 + len(self._groups) // 8:
+            subset = mask  # every subset in descending order, the empty one last
+            while True:
+                group = self._groups.get(subset)
+                if group is not None:
+                    yield group
+                if not subset:
+                    return
+                subset = (subset - 1) & mask
+        for subset in self._sets.subsets(mask):
+            yield self._groups[subset]
+
+
+class _Group:
+    """The boxes that ask the same attributes; in postings once there are many.
+
+    Under a term that many ask they are in postings again, by the other attributes; once, lest what
+    is kept of a box grows with every pair of attributes and more.
+    """
+
+    def __init__(self, pool: TermPool, used: int | None = None) -> None:
+        self._pool = pool
+        self._used = used  # the attribute of the term that all ask, None outside
+        self._flat = FLAT if used is None else NESTED
+        self.members: dict[int, Terms] = {}
+        self._postings: dict[int, Postings[_Group]] = {}  # by position
+
+    def add(self, box: int, terms: Terms) -> None:
+        self.members[box] = terms
+        if self._postings:
+            self._post(box, terms)
+        elif len(self.members) > self._flat:
+            attributes = self._pool.world.schema.attributes
+            for term in terms:
+                if term.position != self._used:
+                    self._postings[term.position] = Postings(attributes[term.position])
+            for member, asked in self.members.items():
+                self._post(member, asked)
+
+    def _post(self, box: int, terms: Terms) -> None:
+        for term in terms:
+            postings = self._postings.get(term.position)
+            if postings is not None:
+                under = postings.under.get(term)
+                if under is None:
+                    under = _Group(self._pool, term.position) if self._used is None else _Leaf()
+                    postings.enter(term, under)
+                under.add(box, terms)
+
+    def discard(self, box: int) -> None:
+        terms = self.members.pop(box)
+        if len(self.members) < self._flat // 2:
+            self._postings.clear()
+        for term in terms:
+            postings = self._postings.get(term.position)
+            if postings is not None:
+                under = postings.under[term]
+                under.discard(box)
+                if not under.members:
+                    postings.leave(term)
+
+    def covering(self, new: Prepared) -> Iterator[int]:
+        """The members that cover a box, which asks all their attributes."""
+        members, implies, of_new = self.members, self._pool.implies, new.by_position
+        for box in self.candidates(new, covering=True):
+            for weak in members[box]:
+                strong = of_new[weak.position]
+                if strong is weak:
+                    continue
+                if strong.whole and weak.whole:
+                    if weak.low > strong.low or weak.high < strong.high:
+                        break
+                elif not implies(strong, weak):
+                    break
+            else:
+                yield box
+
+    def covered(self, new: Prepared) -> Iterator[int]:
+        """The members that a box covers, all of whose attributes they ask."""
+        members, implies, of_new = self.members, self._pool.implies, new.by_position
+        for box in self.candidates(new, covering=False):
+            for strong in members[box]:
+                weak = of_new.get(strong.position)
+                if weak is None or strong is weak:
+                    continue
+                if strong.whole and weak.whole:
+                    if weak.low > strong.low or weak.high < strong.high:
+                        break
+                elif not implies(strong, weak):
+                    break
+            else:
+                yield box
+
+    def candidates(self, new: Prepared, *, covering: bool) -> Iterable[int]:
+        """The members under related terms of the attribute where these are the fewest."""
+        if not self._postings:
+            return self.members
+        shared = [term for term in new.by_position.values() if term.position in self._postings]
+        shared.sort(key=lambda term: term.members is None)  # those of single values first
+        best: list[_Group] | None = None
+        limit = len(self.members)
+        for term in shared:
+            found = self._under(term, limit, covering=covering)
+            if found is not None:
+                best, limit = found, sum(len(one.members) for one in found) // WORTH
+                if limit <= FEW:
+                    break
+        if best is None:
+            return self.members
+        return chain.from_iterable(one.candidates(new, covering=covering) for one in best)
+
+    def _under(self, term: Term, limit: int, *, covering: bool) -> list["_Group"] | None:
+        """The boxes under each related term, None if that takes as many steps as a limit."""
+        postings = self._postings[term.position]
+        implies = self._pool.implies
+        found: dict[Term, _Group] = {}
+        steps = 0
+        for other in postings.weaker(term) if covering else postings.stronger(term):
+            steps += 1
+            strong, weak = (term, other) if covering else (other, term)
+            if strong.whole and weak.whole:
+                related = weak.low <= strong.low and strong.high <= weak.high
+            else:
+                related = implies(strong, weak)
+            if related and other not in found:
+                under = found[other] = postings.under[other]
+                steps += len(under.members)
+            if steps >= limit:
+                return None
+        return list(found.values())
+
+
+class _Leaf(_Group):
+    """The boxes under a term of an inner group."""
+
+    def __init__(self) -> None:
+        self.members = {}
+
+    def add(self, box: int, terms: Terms) -> None:
+        self.members[box] = terms
+
+    def discard(self, box: int) -> None:
+        del self.members[box]
+
+    def candidates(self, new: Prepared, *, covering: bool) -> Iterable[int]:  # noqa: ARG002 - all
+        return self.members
+
+
+class _MaskSets:
+    """Sets of attributes as rows of 64-bit words, to find subsets and supersets among them."""
+
+    def __init__(self, attributes: int) -> None:
+        self._words = max(1, -(-attributes // 64))
+        self._rows: Array = np.zeros((self._words, 64), np.uint64)
+        self._taken: Array = np.zeros(64, np.bool_)
+        self._masks: list[int] = []
+        self._places: dict[int, int] = {}
+        self._pool = IdPool()
+
+    def add(self, mask: int) -> None:
+        place = self._places[mask] = self._pool.take()
+        if place == len(self._masks):
+            self._masks.append(mask)
+        self._masks[place] = mask
+        if place >= self._taken.size:
+            self._rows = np.concatenate([self._rows, np.zeros_like(self._rows)], axis=1)
+            self._taken = np.concatenate([self._taken, np.zeros_like(self._taken)])
+        self._rows[:, place] = self._split(mask)
+        self._taken[place] = True
+
+    def discard(self, mask: int) -> None:
+        place = self._places.pop(mask)
+        self._taken[place] = False
+        self._pool.give_back(place)
+
+    def subsets(self, mask: int) -> list[int]:
+        """The sets that lie within one."""
+        return self._chosen([(row & ~word) == 0 for row, word in self._pairs(mask)])
+
+    def supersets(self, mask: int) -> list[int]:
+        """The sets that one lies within."""
+        return self._chosen([(row & word) == word for row, word in self._pairs(mask)])
+
+    def _pairs(self, mask: int) -> Iterator[tuple[Array, np.uint64]]:
+        rows = self._rows[:, : len(self._masks)]
+        return zip(rows, self._split(mask), strict=True)
+
+    def _chosen(self, tests: list[Array]) -> list[int]:
+        chosen = self._taken[: len(self._masks)]
+        for test in tests:
+            chosen = chosen & test
+        return [self._masks[place] for place in np.flatnonzero(chosen)]
+
+    def _split(self, mask: int) -> list[np.uint64]:
+        return [np.uint64(mask >> 64 * word & WORD) for word in range(self._words)]

@@ -1,0 +1,182 @@
+"""Covering among boxes by evaluation of all of them as a set of MBDs (MBD, section 4).
+
+The terms of boxes are variables, boxes are output nodes; those that differ in the term on top and
+share the rest are one MBD, whose children are evaluated once. A new box is an assignment of two
+bits a variable (`assignments`), and one pass over all MBDs finds who covers it or whom it covers
+(`kernels/covering.py`). The two passes of other approaches, one for each question, are here to
+be compared with.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+import numpy as np
+
+from tamis.diagrams.attribute_orders import attribute_order, ranks_of
+from tamis.diagrams.diagram import DO_AND, DO_TRUE, Array, Diagram
+from tamis.diagrams.mbds import Groups
+from tamis.kernels.covering import RIGHT, covered_pass, covering_pass, one_pass
+from tamis.predicates.id_pool import IdPool
+from tamis.relations.tables.assignments import Assignments
+from tamis.relations.tables.prepared_filters import Prepared
+from tamis.relations.tables.search import Found
+from tamis.relations.tables.terms import Term, TermPool, Terms
+
+MAX_NODES = 2**30
+FIRST_REORDER = 1_000  # boxes, then at every doubling
+HISTORY = 20_000  # boxes whose terms are counted
+UNUSED = 1_000  # terms that no box asks, and that are kept because the next may
+WORD = (1 << 64) - 1
+
+
+class MbdSearch:
+    """A set of MBDs over the terms of boxes."""
+
+    def __init__(self, pool: TermPool, *, passes: int = 1, cache: bool = True) -> None:
+        self._pool = pool
+        self._passes = passes
+        self.assignments = Assignments(pool, cache=cache)
+        self.diagram, self.groups = Diagram(MAX_NODES), Groups()
+        self._rank = list(range(len(pool.world.schema)))
+        self._made = 0  # variables
+        self._uses: Counter[Term] = Counter()  # by boxes
+        self._slots: dict[int, int] = {}  # box -> slot
+        self._boxes: list[int] = []  # slot -> box
+        self._terms: dict[int, Terms] = {}  # of boxes
+        self._free = IdPool()
+        words = max(1, -(-len(pool.world.schema) // 64))
+        self._asks: Array = np.zeros((64, words), np.uint64)
+        self._always: dict[int, None] = {}  # boxes without terms
+        self._removed = 0  # boxes since the last collection
+        self._reorder_at = FIRST_REORDER
+
+    def find(self, new: Prepared) -> Found:
+        """Who covers a box, or whom it covers."""
+        if self._always:
+            return Found(next(iter(self._always)), [])
+        return self.evaluate(new, self.assign(new))
+
+    def assign(self, new: Prepared) -> Array:
+        """The first step: the bits that a box gives to all variables, after getting its own."""
+        self._make_variables(new.by_position.values())
+        return self.assignments.assign(new)
+
+    def evaluate(self, new: Prepared, truth: Array) -> Found:
+        """The second step: look at all output nodes."""
+        size, outputs = self.groups.arrays
+        found = np.empty(max(1, self._free.size), np.int32)
+        store, asked = self.diagram.store, self._split(new.mask)
+        if self._passes == 1:
+            slot, count = one_pass(size, outputs, truth, self._asks, asked, store, found)
+        else:
+            slot, count = covering_pass(size, outputs, truth, store), 0
+            if slot < 0:
+                count = covered_pass(size, outputs, truth, self._asks, asked, store, found)
+        if slot >= 0:
+            return Found(self._boxes[slot], [])
+        return Found(None, [self._boxes[slot] for slot in found[:count].tolist()])
+
+    def covering(self, new: Prepared) -> Iterator[int]:
+        """All boxes that cover one."""
+        yield from self._always
+        truth = self.assignments.compare(new) & RIGHT
+        for slot in self.groups.true_slots(truth, self.diagram).tolist():
+            yield self._boxes[slot]
+
+    def asking(self, mask: int) -> Iterator[int]:
+        """All boxes that ask some attributes, and maybe more."""
+        asked = self._split(mask)
+        for box, slot in self._slots.items():
+            if not (asked & ~self._asks[slot]).any():
+                yield box
+        if not mask:
+            yield from self._always
+
+    def add(self, box: int, prepared: Prepared) -> None:
+        """Take in a box that is not there."""
+        terms = prepared.terms or ()
+        if not terms:
+            self._always[box] = None
+            return
+        self._make_variables(terms)
+        root = self._root(terms)
+        slot = self._slots[box] = self._free.take()
+        if slot == len(self._boxes):
+            self._boxes.append(box)
+        self._boxes[slot] = box
+        if slot >= len(self._asks):
+            self._asks = np.concatenate([self._asks, np.zeros_like(self._asks)])
+        self._asks[slot] = self._split(prepared.mask)
+        self._terms[box] = terms
+        self._uses.update(terms)
+        self.groups.hang(slot, root, self.diagram)
+        if len(self._terms) >= self._reorder_at:
+            self._reorder_at *= 2
+            self._reorder()
+
+    def discard(self, box: int, prepared: Prepared) -> None:
+        """Forget a box."""
+        if not prepared.terms:
+            del self._always[box]
+            return
+        slot = self._slots.pop(box)
+        self.groups.unhang(slot)
+        self._free.give_back(slot)
+        del self._terms[box]
+        for term in prepared.terms:
+            self._uses[term] -= 1
+        self._removed += 1
+        if self._removed > len(self._terms) + 100:
+            self._collect()
+
+    # --- variables
+
+    def _make_variables(self, terms: Iterable[Term]) -> None:
+        for term in terms:
+            if term not in self.assignments:
+                if len(self.assignments) > 2 * len(self._uses) + UNUSED:
+                    self._drop_unused()
+                self.assignments.add(term, self._variable(term))
+
+    def _variable(self, term: Term) -> int:
+        self._made += 1
+        return self.diagram.new_variable((self._rank[term.position] << 40) + self._made)
+
+    def _drop_unused(self) -> None:
+        self._uses = +self._uses  # without those that are asked no more
+        for term in self.assignments.terms:
+            if term not in self._uses:
+                self.diagram.retire(self.assignments.remove(term))
+        self._collect()
+
+    # --- diagrams
+
+    def _root(self, terms: Terms) -> int:
+        program = [DO_TRUE]
+        for term in terms:
+            program += [self.assignments[term], DO_AND]
+        return self.diagram.build(np.array(program, np.int64))
+
+    def _collect(self) -> None:
+        self.groups.collect(self.diagram)
+        self._removed = 0
+
+    def _reorder(self) -> None:
+        """Order the attributes by the boxes seen (section 3.2), and build all again if that is new.
+
+        Until then the order is that of the schema, as in the paper.
+        """
+        history = ([term.node for term in terms] for terms in islice(self._terms.values(), HISTORY))
+        rank = ranks_of(attribute_order(history, self._pool.world.schema.positions))
+        if rank == self._rank:
+            return
+        self._rank = rank
+        self.diagram, self.groups = Diagram(MAX_NODES), Groups()
+        self.assignments.renumber({term: self._variable(term) for term in self.assignments.terms})
+        for box, terms in self._terms.items():
+            self.groups.hang(self._slots[box], self._root(terms), self.diagram)
+
+    def _split(self, mask: int) -> Array:
+        words = self._asks.shape[1]
+        return np.array([mask >> 64 * word & WORD for word in range(words)], np.uint64)

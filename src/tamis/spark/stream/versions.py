@@ -1,0 +1,161 @@
+"""Which subscriptions a micro-batch is matched with, written down so that a restart does the same.
+
+Everything is in a folder beside Spark's own checkpoint::
+
+    id.json                   who writes here: the output folder must know the same name
+    versions/00000003.json    a version of the subscriptions: what changed since the one before
+    rules/00000003.tamis      all subscriptions of a version, compiled, for some versions
+    batches/00000017.json     the version that a micro-batch is pinned to
+    commits/00000017.json     what became of a micro-batch
+
+A file is written aside and renamed, so it is whole or not there. A version is written before any
+micro-batch is pinned to it, and a micro-batch is pinned before it is matched: whatever dies in
+between is done again with the same result.
+"""
+
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tamis.errors import FileError
+from tamis.spark.dead_letters.letters import Letter
+from tamis.spark.files.folders import Folder
+
+Id = str | int
+Changes = dict[Id, str | None]  # the new filter of each id that changed, None if it went
+
+KEPT = 100  # micro-batches that are remembered, as many as Spark's own log keeps
+
+
+@dataclass(frozen=True)
+class Version:
+    """Subscriptions at a moment."""
+
+    number: int
+    position: Any  # how far the changelog was read
+    is_base: bool  # all subscriptions are in a compiled file of this version
+    changes: Changes = field(default_factory=dict)  # since the version before, unless it is a base
+    letters: tuple[Letter, ...] = ()  # changes that could not be used
+    bad: int = 0  # how many those were
+    ids: str = "string"  # the type of the ids, for Spark
+
+
+class Versions:
+    """The folder."""
+
+    def __init__(self, root: str | Path) -> None:
+        self._folder = Folder(root)
+
+    def open(self) -> str:
+        """Make the folder, or find it; its name for the output folder."""
+        self._folder.make("versions", "rules", "batches", "commits")
+        if not self._folder.exists("id.json"):
+            self._write("id.json", {"id": uuid.uuid4().hex})
+        return str(self._read("id.json")["id"])
+
+    def owner(self) -> str | None:
+        """The name, None if the folder is not made yet."""
+        return str(self._read("id.json")["id"]) if self._folder.exists("id.json") else None
+
+    # --- versions
+
+    def newest(self) -> int:
+        """The last version, 0 if there is none."""
+        return max(self._numbers("versions"), default=0)
+
+    def get(self, number: int) -> Version:
+        """One version."""
+        found = self._read(_place("versions", number))
+        changes = {pair[0]: pair[1] for pair in found.pop("changes")}
+        letters = tuple(Letter(*letter) for letter in found.pop("letters"))
+        return Version(**found, changes=changes, letters=letters)
+
+    def add(self, version: Version, rules: Path | None = None) -> None:
+        """A version that was not there; of a base, with its compiled file."""
+        if rules is not None:
+            self._folder.put(_rules(version.number), rules)
+        record = asdict(version)
+        record["changes"] = list(version.changes.items())  # JSON would make strings of integers
+        record["letters"] = [list(letter) for letter in version.letters]
+        self._write(_place("versions", version.number), record)
+
+    def fetch_rules(self, number: int, target: Path) -> None:
+        """Copy the compiled file of a base to this machine."""
+        self._folder.get(_rules(number), target)
+
+    def since_base(self, number: int) -> tuple[int, Changes]:
+        """The last base up to a version, and what has changed since."""
+        chain: list[Version] = []
+        while True:
+            version = self.get(number)
+            if version.is_base:
+                break
+            chain.append(version)
+            number -= 1
+        changes: Changes = {}
+        for version in reversed(chain):
+            for subscription, text in version.changes.items():
+                changes.pop(subscription, None)  # what is subscribed again is the newest
+                changes[subscription] = text
+        return number, changes
+
+    # --- micro-batches
+
+    def pinned(self, batch: int) -> int | None:
+        """The version of a micro-batch, None if it has none yet."""
+        name = _place("batches", batch)
+        return int(self._read(name)["version"]) if self._folder.exists(name) else None
+
+    def pin(self, batch: int, version: int) -> None:
+        """Match a micro-batch with a version, now and whenever it comes again."""
+        self._write(_place("batches", batch), {"version": version})
+
+    def commit(self, batch: int, facts: Mapping[str, Any]) -> None:
+        """Note what became of a micro-batch, and forget what nobody can ask for any more.
+
+        A micro-batch that comes again is the last one, so older bases are of no use.
+        """
+        self._write(_place("commits", batch), dict(facts))
+        if batch % KEPT == 0:
+            for kind in ("batches", "commits"):
+                for old in self._numbers(kind)[:-KEPT]:
+                    self._folder.delete(_place(kind, old))
+        bases = self._folder.names("rules")
+        for name in bases[:-2]:
+            self._folder.delete(f"rules/{name}")
+        for old in self._numbers("versions") if len(bases) > 2 else ():
+            if old < int(bases[-2].removesuffix(".tamis")):
+                self._folder.delete(_place("versions", old))
+
+    def committed(self, batch: int) -> dict[str, Any] | None:
+        """What became of a micro-batch, None if it is not done, or done long ago."""
+        name = _place("commits", batch)
+        return self._read(name) if self._folder.exists(name) else None
+
+    # --- files
+
+    def _numbers(self, kind: str) -> list[int]:
+        return [int(name.removesuffix(".json")) for name in self._folder.names(kind)]
+
+    def _write(self, name: str, content: Any) -> None:
+        self._folder.write(name, json.dumps(content).encode())
+
+    def _read(self, name: str) -> dict[str, Any]:
+        try:
+            content = json.loads(self._folder.read(name))
+        except ValueError:
+            content = None
+        if not isinstance(content, dict):
+            raise FileError(f"{self._folder.path}/{name} is damaged; start with a new checkpoint")
+        return content
+
+
+def _place(kind: str, number: int) -> str:
+    return f"{kind}/{number:08}.json"
+
+
+def _rules(number: int) -> str:
+    return f"rules/{number:08}.tamis"

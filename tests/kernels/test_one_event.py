@@ -1,0 +1,348 @@
+"""Single events against the answers of the filters' own trees.
+
+`test_programs.py` has the clusters of a block that are looked at event by event.
+"""
+
+import os
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from offers import parsed
+from strategies import SCHEMA, filters, rows
+from tamis import Schema, parse
+from tamis.engines.sliced import layout
+from tamis.engines.sliced import value_classes as of_events
+from tamis.engines.sliced.interning import material_of, sets_of
+from tamis.engines.sliced.leaves import leaves_of
+from tamis.engines.sliced.segment import Segment
+from tamis.engines.sliced.segment_predicates import Predicates
+from tamis.kernels.comparisons import EQUAL, UNEQUAL
+from tamis.kernels.cuts import KINDS, MISSING, holds_class
+from tamis.kernels.one_event import (
+    Event,
+    _alike,
+    _asked,
+    _interval,
+    fill_table,
+    in_order,
+    run_one,
+    swept,
+    touched_by,
+)
+from tamis.kernels.predicate_rows import NO_ROW, SETS
+from tamis.kernels.programs import ALIVE, MIXED
+from tamis.kernels.simd_rows import LANES
+from tamis.language.evaluation import compile_tree
+from tamis.predicates.event_batches import batch_of_rows
+from tamis.predicates.keys import Keys
+from tamis.semantics import Semantics
+
+COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
+MANY = 60 if COMPILED else 20
+TRUE_ROWS = np.array([[0], [1]], np.uint64)
+
+STOCK = Schema({"n": "int", "m": "int", "x": "double", "s": "string", "b": "bool", "t": "string"})
+
+
+# --- intervals
+
+
+@pytest.mark.parametrize("kind", range(KINDS))
+def test_the_interval_of_a_class(kind):
+    """Exactly the true references of a kind, of an attribute with the numbers from 20 to 29."""
+    start, end = 20, 30
+    for value in [MISSING, *range(2 * start + 2, 2 * end + 1)]:
+        low, high, is_outside = _interval(kind, np.int64(value), start, end)
+        found = [(low <= number < high) != is_outside for number in range(start + 1, end)]
+        expected = [bool(holds_class(kind, value, number)) for number in range(start + 1, end)]
+        assert found == expected
+
+
+@pytest.mark.parametrize("count", [1, 2, 63, 64])
+def test_columns_of_a_chunk(count):
+    """Conditions from `first` to `leads`, some of them negated; no bit behind the last member."""
+    chance = np.random.default_rng(count)
+    columns = chance.integers(0, 40, (4, count)).astype(np.int32)
+    before, behind = np.zeros(3, np.int32), np.zeros(LANES, np.int32)
+    refs = np.concatenate([before, columns.reshape(-1), behind])
+    intervals = np.array([[5, 30, 0], [10, 5, 1], [0, 0, 1], [20, 20, 0]], np.int64)
+    low, span, is_outside = intervals.T[:, :, None]
+    inside = (columns >= low) & (columns < low + span)
+    truth = inside != is_outside.astype(bool)
+    for first in range(4):
+        for leads in range(5):
+            expected = truth[first:leads].all(axis=0)
+            found = int(_alike(refs, 3, count, first, leads, intervals))
+            assert found == sum(1 << k for k in np.flatnonzero(expected).tolist())
+
+
+def test_references_one_by_one():
+    """Comparisons of every kind, of those members alone that are asked for."""
+    start, end = 8, 16
+    home = np.array([0, 1], np.int32)
+    starts, nothing = np.array([0, start, end], np.int64), np.zeros(3, np.int64)
+    for kind in range(KINDS):
+        numbers = np.arange(start + 1, end)
+        refs = np.concatenate([[0, 0], numbers * KINDS + kind, np.zeros(LANES)]).astype(np.int32)
+        for value in [MISSING, *range(2 * start + 2, 2 * end + 1)]:
+            classes = np.array([MISSING, value], np.int32)
+            truth = [bool(holds_class(kind, value, number)) for number in numbers.tolist()]
+            for left in (0b1111111, 0b0101010, 0):
+                found = _asked(
+                    np.uint64(left), refs, 2, 0, classes, starts, nothing, TRUE_ROWS,
+                    np.empty(0, np.int32), home, 3,
+                )  # fmt: skip
+                assert int(found) == left & sum(one << k for k, one in enumerate(truth))
+
+
+# --- what one event touches
+
+
+def test_what_one_event_touches():
+    predicates = Predicates.of(
+        [np.arange(4), np.arange(3), np.arange(3)],
+        sets_of([(0, [0, 2]), (0, [1, 3]), (1, [0])]), ["test"],
+        sets_of([(0, [2]), (1, [1]), (1, [0, 2])]), [0],
+    )  # fmt: skip
+    frame = predicates.frame(np.array([1 << EQUAL, 1 << UNEQUAL, 1 << EQUAL], np.int64))
+    assert frame.masks.tolist() == [1 << EQUAL | SETS, 1 << UNEQUAL | SETS, 1 << EQUAL]
+    base = predicates.base
+    for values, refs, marked in [
+        ((5 + 2, 2 * 6, MISSING), [3 * KINDS, (base + 0) * KINDS], {0: 1, 4: 0}),
+        ((5 + 4, 2 * 6 + 1, 2 * 10), [4 * KINDS, (base + 1) * KINDS, (base + 2) * KINDS],
+         {1: 1, 2: 1, 6: 0}),
+        ((MISSING, 2 * 7 + 1, 2 * 11 + 1), [11 * KINDS], {5: 0}),
+        ((2 * 5, 2 * 9, 2 * 12), [], {}),
+        ((MISSING, MISSING, MISSING), [], {}),
+    ]:  # fmt: skip
+        listed = np.full(predicates.listed, NO_ROW, np.int32)
+        touched = np.full(3 + predicates.listed, -1, np.int32)
+        count = touched_by(np.array(values, np.int32), frame, listed, touched)
+        assert sorted(touched[:count].tolist()) == sorted(refs)
+        assert {k: row for k, row in enumerate(listed.tolist()) if row != NO_ROW} == marked
+
+
+# --- whole programs
+
+
+@cache
+def read(text, schema):
+    """The leaves of a filter, and its own answers."""
+    expression = parse(text, schema)
+    return leaves_of(expression, Semantics("sql", schema)), compile_tree(expression.tree, schema)
+
+
+class Bench:
+    """The segment of some filters of a schema; with `named`, few references stand in a table."""
+
+    def __init__(self, texts, schema, named=True, selective=0.02, common=16):
+        self.schema, self.keys = schema, Keys(schema)
+        held = [(leaves, answer) for leaves, answer in (read(text, schema) for text in texts)
+                if leaves.shape not in {"0", "1"}]  # fmt: skip
+        order = np.random.default_rng(len(held)).permutation(len(held)).tolist()
+        handles = [3 * slot + 1 for slot in order]
+        self.answers = [None] * len(held)  # by slot
+        for slot, (_, answer) in zip(order, held, strict=True):
+            self.answers[slot] = answer
+        self.segment = None
+        if held:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(layout, "NAMED", 10**6 if named else 0)
+                patch.setattr(layout, "SELECTIVE", selective)
+                patch.setattr(layout, "COMMON", common)
+                pairs = zip(handles, (leaves for leaves, _ in held), strict=True)
+                self.segment = Segment.compile(material_of(pairs, self.keys))
+            of = self.segment
+            self._tests = of_events.Tests(of.predicates, schema)
+            self._rows = of_events.RowClasses(of.predicates, of.used, self.keys)
+
+    def slots(self, row):
+        """The slots of an event, as the kernels find them and as they mark them."""
+        segment = self.segment
+        predicates, programs, frame = segment.predicates, segment.programs, segment.frame
+        classes = self._rows.of(row)
+        self._is_as_in_a_batch(row, classes)
+        listed = np.full(predicates.listed, NO_ROW, np.int32)
+        touched = np.empty(len(segment.used) + predicates.listed, np.int32)
+        count = touched_by(classes[0], frame, listed, touched)
+        passed = self._tests.of_row(row)
+        listed[passed] = 1
+        touched[count : count + len(passed)] = (predicates.base + passed) * KINDS
+        count += len(passed)
+        table = np.full(len(programs.named), 7, np.uint8)
+        event = Event(classes, table, TRUE_ROWS, listed)
+        if len(table):
+            fill_table(programs.named, frame, predicates.home, event)
+            assert table.max() <= 1
+        size = len(segment.handles)
+        found, marks = np.full(size + 3, -1, np.int32), np.zeros(-(-size // 64), np.uint64)
+        counts = []
+        for some_marks in (marks[:0], marks):
+            stack = np.full(segment.depth + 1, 0xBAD, np.uint64)
+            counts.append(run_one(
+                programs, frame, predicates.home, event, touched[:count], stack, some_marks, found
+            ))  # fmt: skip
+        assert (found[size + 1 :] == -1).all()
+        return found[: counts[0]], marks
+
+    def check(self, row, times=(0,)):
+        """Against every filter by itself."""
+        if self.segment is None:
+            return
+        died, handles = self.segment.died, self.segment.handles
+        true = [slot for slot, answer in enumerate(self.answers) if answer(row) is True]
+        slots, marks = self.slots(row)
+        assert sorted(slots.tolist()) == true
+        for now in times:
+            expected = [3 * s + 1 for s in true if not len(died) or died[s] > now]
+            assert in_order(slots.copy(), died, now, handles).tolist() == expected
+            assert swept(marks.copy(), len(handles), died, now, handles).tolist() == expected
+
+    def _is_as_in_a_batch(self, row, classes):
+        of = self.segment
+        batch = batch_of_rows([row], self.schema)
+        expected = of_events.classes_of(batch, of.predicates, of.used)
+        assert classes.tolist() == expected.T.tolist()
+
+
+WAYS = [
+    {}, {"named": False}, {"selective": 2}, {"named": False, "selective": 2},
+    {"common": 1}, {"named": False, "common": 1},
+]  # fmt: skip
+
+
+@given(
+    texts=st.lists(filters(), min_size=1, max_size=8), some=st.lists(rows(), max_size=4),
+    way=st.sampled_from(WAYS),
+)  # fmt: skip
+@settings(max_examples=MANY)
+def test_any_filters(texts, some, way):
+    for text in texts:
+        parsed(text)
+    bench = Bench(texts, SCHEMA, **way)
+    for row in some:
+        bench.check(row)
+
+
+OPERATORS = ["=", "<>", "<", "<=", ">", ">="]
+
+
+def alike(size):
+    """Conjunctions whose columns compare in the same way, and formulas of such columns."""
+    found = []
+    for k in range(size):
+        for op in OPERATORS:
+            found.append(f"n {op} {k % 7} AND m {op} {k}")
+            found.append(f"s {op} '{'ab' * (k % 5)}' AND x {op} {k / 4}D AND m IS NOT NULL")
+        found.append(f"n = {k % 3} AND m <> {k} AND x > {k}D")
+        found.append(f"n = {k % 3} AND (m < {k} OR x > {k}D)")
+        found.append(f"n < {k} AND m > 2 OR x > {k}D AND s <> 'é'")
+        found.append(f"m IS NULL AND n <> {k % 4}")
+        found.append(f"s > '{k}' AND t <= '{'ab' * (k % 5)}'")
+    return found
+
+
+def mixed(size):
+    """Columns of any kind, with sets and tests."""
+    found = []
+    for k in range(size):
+        op = OPERATORS[k % 6]
+        found.append(f"n {op} {k % 9} AND s {OPERATORS[k % 5]} 'ab'")
+        found.append(f"n IN ({k % 3}, {k % 5 + 1}) AND m {op} {k % 8}")
+        found.append(f"n NOT IN ({k % 3}, {k % 5 + 1}) AND s NOT IN ('a', '{k % 4}')")
+        found.append(f"s LIKE '%{k % 3}' AND n {op} {k % 4}")
+        found.append(f"n % {k % 5 + 2} = 1 AND (b OR m {op} 3)")
+        found.append(f"(n < {k} OR m > 2 OR x {op} 1D) AND (s = 'a' OR t > 'b' OR b)")
+        found.append(f"n {op} 1 AND (m < {k % 9} OR x > 2D AND (s <> 'a' OR t IS NULL))")
+        found.append(f"n + m > {k % 20} AND (s IN ('a', 'b{k % 3}') OR x {op} 1D)")
+    return found
+
+
+STOCK_ROWS = [
+    (None, None, None, None, None, None),
+    (0, 0, 0.0, "", True, "abab"), (1, 5, 1.25, "ab", False, None),
+    (2, None, 2.5, "abab", True, ""), (3, 40, None, "a", None, "é"),
+    (None, 3, -1.0, "b1", True, "ab"), (6, 100, 1e9, None, False, "a"),
+    (4, 7, float("nan"), "é", True, "b"), (2**63 - 1, -(2**63), float("-inf"), "2", None, "ababa"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("size", [1, 63, 64, 65, 130])
+def test_alike_columns(size, way):
+    if not COMPILED and size != 65:
+        pytest.skip("one of these is enough where nothing is compiled")
+    bench = Bench(alike(size), STOCK, **way)
+    assert (bench.segment.programs.signatures != MIXED).any()
+    for row in STOCK_ROWS:
+        bench.check(row)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_mixed_columns(way):
+    bench = Bench(mixed(140 if COMPILED else 70), STOCK, **way)
+    assert (bench.segment.programs.signatures == MIXED).any()
+    for row in STOCK_ROWS:
+        bench.check(row)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_deaths_at_different_times(way):
+    bench = Bench(alike(12) + mixed(12), STOCK, **way)
+    chance = np.random.default_rng(3)
+    bench.segment.died = chance.integers(0, 4, len(bench.answers)).astype(np.int64)
+    bench.segment.died[bench.segment.died == 0] = ALIVE
+    for row in STOCK_ROWS:
+        bench.check(row, times=(-1, 0, 1, 2, 3))
+
+
+def test_nothing_is_touched():
+    """Clusters under predicates that are not true are not looked at."""
+    bench = Bench([f"s = '{k}' AND n > {k}" for k in range(200)], STOCK, named=False)
+    assert len(bench.segment.programs.access) == 200
+    for row in ((5, *[None] * 5), (5, None, None, "201", None, "1")):
+        slots, marks = bench.slots(row)
+        assert not len(slots)
+        assert not marks.any()
+    bench.check((100, None, None, "33", None, None))
+
+
+# --- from slots to handles
+
+
+@given(
+    size=st.sampled_from([1, 63, 64, 65, 200, 5000]), data=st.data(),
+    kind=st.sampled_from([np.int32, np.int64]), some_died=st.booleans(),
+)  # fmt: skip
+@settings(max_examples=MANY)
+def test_handles_in_order(size, data, kind, some_died):
+    """Of those that are not gone; from slots in any order, and from marks."""
+    slots = data.draw(st.lists(st.integers(0, size - 1), unique=True, max_size=70))
+    handles = np.arange(size, dtype=kind) * 3 + 5
+    died = np.arange(size if some_died else 0, dtype=np.int64) % 3
+    marks = np.zeros(-(-size // 64), np.uint64)
+    for slot in slots:
+        marks[slot // 64] |= np.uint64(1) << np.uint64(slot % 64)
+    expected = [3 * slot + 5 for slot in sorted(slots) if not some_died or slot % 3 > 1]
+    for found in (
+        in_order(np.array(slots, np.int32), died, 1, handles),
+        swept(marks, size, died, 1, handles),
+    ):
+        assert found.dtype == np.int64
+        assert found.tolist() == expected
+    assert not marks.any()
+
+
+def test_all_slots():
+    died = np.empty(0, np.int64)
+    for size in (1, 64, 65, 640):
+        handles = np.arange(size, dtype=np.int32) + 9
+        slots = np.arange(size, dtype=np.int32)[::-1].copy()
+        assert in_order(slots, died, 0, handles).tolist() == handles.tolist()
+        marks = np.full(-(-size // 64), 2**64 - 1, np.uint64)
+        marks[-1] >>= np.uint64(-size % 64)
+        assert swept(marks, size, died, 0, handles).tolist() == handles.tolist()

@@ -1,0 +1,131 @@
+"""The shape cache gives what the parser gives, for everything and always."""
+
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strategies import SCHEMA, filters
+from tamis import Expression, ExpressionError, Schema, parse
+from tamis.language import shape_cache
+from tamis.language.shape_cache import ShapeCache, ShapedExpression
+
+STOCK = Schema(
+    {"symbol": "string", "price": "double", "volume": "int", "at": "timestamp",
+     "level": "int(1, 5)", "side": "enum('buy', 'sell')", "halted": "bool", "it's 5": "int",
+     "größe": "int", "a.b2": "int"}
+)  # fmt: skip
+
+ATOMS = [
+    "price < 10", "price<10", "price < -10", "price >= 10.25", "price = 1e3", "price < 10L",
+    "price < 5000000000", "volume < 12", "volume < 3000000000", "volume = 1.5", "volume <> 007",
+    "volume > 99999999999", "price BETWEEN 1 AND 2", "price NOT BETWEEN 1.5 AND 2",
+    "volume between 1 and 2", "symbol = 'IBM'", 'symbol = "IBM"', "symbol = 'it''s'",
+    "symbol = 'a\\tb'", "symbol = r'a\\b'", "symbol = 'é'", "symbol IN ('a', 'b')",
+    "volume IN (1, 2, 3)", "volume IN (1, 2.5)", "volume NOT IN (1)", "symbol LIKE 'A%'",
+    "symbol NOT LIKE 'A%'", "symbol RLIKE '^A'", "symbol IS NULL", "symbol IS NOT NULL",
+    "contains(symbol, 'B')", "'B' SUBSTRING OF symbol", "price > volume", "at > '2024-01-01'",
+    "level = 3", "level IN (1, 5)", "level BETWEEN 1 AND 5", "level < 2.0", "side = 'buy'",
+    "symbol SUBSTRING OF 'IBM Corp'", "symbol substring of\n'x'", "side SUBSTRING OF 'buyer'",
+    "`it's 5` = 5", "`größe` = 5", "größe = 5", "a.b2 = 2",
+    "price = a.b2", "halted", "10 < price", "price + 1 < 10", "(price) < 10", "price < 10 + 1",
+]  # fmt: skip
+BROKEN = [
+    "price <", "prise < 10", "symbol = 5", "price < 10abc", "level = 9", "side = 'x'", "", "(",
+    "price < 10 AND", "AND", "price < 10 price < 10", "NOT", "price < 10)", "price = '10'",
+    "symbol LIKE 'a\\\\b'", "symbol RLIKE '('", "at > 'x'", "price < 3AND price < 4",
+    "symbol = '\ud800'", "price < 1__0", "price IN ()", "volume < \u0663",
+]  # fmt: skip
+
+
+def assert_same(text, schema, cache):
+    expected, found = outcome(parse, text, schema), outcome(cache.parse, text)
+    assert type(found) is type(expected) or isinstance(found, ShapedExpression)
+    assert str(found) == str(expected)
+    if isinstance(found, Expression):
+        assert found == expected
+        assert found.attributes == expected.attributes
+        assert pickle.loads(pickle.dumps(found)) == expected
+
+
+def outcome(read, *arguments):
+    try:
+        return read(*arguments)
+    except ExpressionError as error:
+        return error
+
+
+@pytest.mark.parametrize("text", ATOMS + BROKEN)
+def test_atoms(text):
+    cache = ShapeCache(STOCK)
+    assert_same(text, STOCK, cache)
+    assert_same(text, STOCK, cache)
+
+
+@given(st.lists(st.sampled_from(ATOMS + BROKEN[:8]), min_size=1, max_size=6), st.randoms())
+def test_formulas_of_atoms(atoms, chance):
+    text = atoms[0]
+    for atom in atoms[1:]:
+        word = chance.choice([" AND ", " OR ", " and not ", ") OR (", " AND NOT ("])
+        text = f"({text}{word}{atom})"
+    assert_same(text, STOCK, CACHE)
+
+
+CACHE = ShapeCache(STOCK)
+TYPED_CACHE = ShapeCache(SCHEMA)
+
+
+@given(filters())
+def test_random_filters(text):
+    assert_same(text, SCHEMA, TYPED_CACHE)
+
+
+@given(st.lists(filters(depth=1), min_size=2, max_size=4))
+def test_one_cache_for_many_filters(texts):
+    cache = ShapeCache(SCHEMA)
+    for text in texts * 2:
+        assert_same(text, SCHEMA, cache)
+
+
+def test_constants_of_one_class_share_a_shape():
+    cache = ShapeCache(STOCK)
+    for n in range(1000):
+        cache.parse(f"symbol = 'S{n}' AND price BETWEEN {n}.25 AND {n + 1}.5 AND volume > {n}")
+    assert len(cache.structures) == 1
+    assert len(cache.atoms.shapes) == 3
+
+
+@pytest.mark.parametrize("known", ["level = 3", "level <> 2", "level IN (1, 2)", "side = 'buy'"])
+@given(st.integers(-9, 9), st.sampled_from(["buy", "sell", "x", ""]))
+def test_constants_outside_a_domain_are_refused_by_a_shape_too(known, number, word):
+    cache = ShapeCache(STOCK)
+    for text in (known, f"level = {number}", f"level <> {number}", f"level IN ({number}, 3)",
+                 f"side = '{word}'", f"level BETWEEN {number} AND 4"):  # fmt: skip
+        assert_same(text, STOCK, cache)
+
+
+def test_no_tree_is_built_before_it_is_asked_for():
+    expression = ShapeCache(STOCK).parse("price < 10 AND volume > 5")
+    assert isinstance(expression, ShapedExpression)
+    assert not hasattr(expression, "_tree")
+    assert str(expression) == "price < 10 AND volume > 5"
+    assert hasattr(expression, "_tree")
+
+
+def test_the_cache_stays_bounded(monkeypatch):
+    monkeypatch.setattr(shape_cache, "MOST_ATOMS", 10)
+    monkeypatch.setattr(shape_cache, "MOST_STRUCTURES", 3)
+    cache = ShapeCache(STOCK)
+    for n in range(100):
+        text = " AND ".join(f"price {op} {n}{'  ' * (n % 7)}" for op in ("<", ">") * (n % 5 + 1))
+        assert_same(text, STOCK, cache)
+    assert len(cache.atoms) <= 10
+    assert len(cache.structures) <= 3
+    assert len(cache.glue) <= 3
+
+
+def test_deep_structures_are_left_to_the_parser():
+    assert_same("(" * 99 + "price < 1" + ")" * 99, STOCK, ShapeCache(STOCK))
+    assert_same("(" * 101 + "price < 1" + ")" * 101, STOCK, ShapeCache(STOCK))
+    assert_same("NOT " * 40 + "price < 1", STOCK, ShapeCache(STOCK))

@@ -1,0 +1,72 @@
+"""Forms are true exactly when filters match, over the events of their world."""
+
+import pickle
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from strategies import SCHEMA, filters, rows
+from tamis import LimitError, TypeMismatch, parse
+from tamis.language.evaluation import compile_tree
+from tamis.language.printer import print_tree
+from tamis.relations.event_space import World, form_of
+from tamis.semantics import Semantics
+
+BOTTOM = dict.fromkeys(SCHEMA)
+MEANINGS = {
+    "sql": Semantics("sql", SCHEMA),
+    "strict": Semantics("strict", SCHEMA),
+    "no defaults": Semantics("default", SCHEMA, BOTTOM),
+    "defaults": Semantics("default", SCHEMA, BOTTOM | {"i": 0, "s": "a", "b": True, "x": 0.5}),
+    "total": Semantics("total", SCHEMA),
+}
+
+
+@pytest.mark.parametrize("name", MEANINGS)
+@given(text=filters(), some_rows=st.lists(rows(), min_size=1, max_size=3))
+@settings(max_examples=20)
+def test_a_form_is_true_when_the_filter_matches(name, text, some_rows):
+    meaning = MEANINGS[name]
+    try:
+        expression = parse(text, SCHEMA)
+        form = compile_tree(form_of(expression, meaning), SCHEMA)
+    except (TypeMismatch, LimitError):
+        return
+    matches = meaning.condition(expression)
+    for row in some_rows:
+        if name == "total" and None in row:
+            continue
+        prepared = meaning.prepare(row)
+        assert (form(prepared) is True) == matches(prepared)
+
+
+@pytest.mark.parametrize(
+    ("name", "count"), [("sql", 13), ("strict", 13), ("no defaults", 13), ("defaults", 9)]
+)
+def test_what_may_be_missing(name, count):
+    world = World.of(MEANINGS[name])
+    assert sum(map(world.may_miss, range(len(SCHEMA)))) == count
+
+
+def test_nothing_is_missing_of_a_total_event():
+    assert World.of(MEANINGS["total"]).optional == frozenset()
+
+
+def test_an_attribute_with_a_default_is_never_missing():
+    world = World.of(MEANINGS["defaults"])
+    assert not world.may_miss(SCHEMA.positions["i",])
+    assert world.may_miss(SCHEMA.positions["j",])
+
+
+def test_a_strict_form_asks_for_every_attribute_of_the_text():
+    form = form_of(parse("i > 1 OR s = 'a' OR TRUE", SCHEMA), MEANINGS["strict"])
+    assert print_tree(form) == "i IS NOT NULL AND s IS NOT NULL"
+
+
+def test_worlds_are_equal_by_what_they_say():
+    world = World.of(MEANINGS["sql"])
+    assert world == World.of(Semantics("strict", SCHEMA))
+    assert hash(world) == hash(World.of(Semantics("strict", SCHEMA)))
+    assert world != World.of(MEANINGS["total"])
+    assert pickle.loads(pickle.dumps(world)) == world

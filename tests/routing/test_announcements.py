@@ -1,0 +1,204 @@
+from collections import deque
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tamis.routing.announcements import Announcer, Request
+from tamis.routing.filter_cache import reading_of
+from tamis.routing.reductions import Covering, Everything
+
+READING = reading_of({"price": "int"}, "sql", None)
+RANGES = [f"price BETWEEN {low} AND {high}" for low in range(5) for high in range(low, 5)]
+
+
+class Side:
+    """An announcer and its neighbour, which takes steps in order and acknowledges in any order."""
+
+    def __init__(self, reducer=None, concerns=lambda _text: True):
+        self.done = []
+        ids = iter(range(10**6))
+        self.announcer = Announcer(
+            reducer or Covering(READING), concerns, lambda: str(next(ids)), self.done.append
+        )
+        self.way = deque()  # steps that the neighbour has not taken
+        self.held = {}  # what the neighbour holds, by id
+        self.beyond = {}  # that of it which is in force also beyond it
+        self.answers = []  # acks that it has not sent
+
+    def tell(self):
+        self.way.extend(self.announcer.steps())
+
+    def take(self):
+        step = self.way.popleft()
+        if step.filter is None:
+            del self.held[step.id], self.beyond[step.id]
+        else:
+            self.held[step.id] = step.filter
+        self.answers.append(step.id)
+
+    def answer(self, place=0):
+        answered = self.answers.pop(place)
+        if answered in self.held:
+            self.beyond[answered] = self.held[answered]
+        self.announcer.acknowledged(answered)
+        self.tell()
+
+    def calm(self):
+        self.tell()
+        while self.way or self.answers:
+            while self.way:
+                self.take()
+            self.answer()
+
+    def add(self, text):
+        self.announcer.add(text)
+        request = Request("bob", text, "Subscribe")
+        self.announcer.when_live([text], request)
+        if not request.open:
+            self.done.append(request)
+        self.tell()
+        return request
+
+    def drop(self, text):
+        self.announcer.drop(text)
+        request = Request("bob", text, "Unsubscribe")
+        self.announcer.when_gone(request)
+        if not request.open:
+            self.done.append(request)
+        self.tell()
+        return request
+
+
+def values(text):
+    low, high = (int(word) for word in text.split() if word.isdigit())
+    return set(range(low, high + 1))
+
+
+def test_all_is_announced_and_withdrawn():
+    side = Side(Everything())
+    side.add("price > 1")
+    side.add("price > 2")
+    side.calm()
+    assert list(side.held.values()) == ["price > 1", "price > 2"]
+    assert [request.id for request in side.done] == ["price > 1", "price > 2"]
+    side.drop("price > 1")
+    assert len(side.done) == 2
+    side.calm()
+    assert list(side.held.values()) == ["price > 2"]
+    assert len(side.done) == 3
+    assert side.announcer.is_settled
+
+
+def test_a_filter_is_announced_once_however_many_have_it():
+    side = Side(Everything())
+    side.add("price > 1")
+    side.add("price > 1")
+    side.calm()
+    side.drop("price > 1")
+    side.calm()
+    assert list(side.held.values()) == ["price > 1"]
+    side.drop("price > 1")
+    side.calm()
+    assert side.held == {}
+
+
+def test_what_comes_back_while_it_goes_is_announced_anew():
+    side = Side(Everything())
+    side.add("price > 1")
+    side.calm()
+    side.drop("price > 1")
+    again = side.add("price > 1")
+    while side.way:
+        side.take()
+    assert list(side.held.values()) == ["price > 1"]
+    first, second = side.answers
+    assert not side.announcer.acknowledged(first)  # of what was withdrawn; nobody waits for it
+    assert again.open
+    assert side.announcer.acknowledged(second)
+    assert not again.open
+    assert side.announcer.is_settled
+
+
+def test_acks_for_nothing_are_told_from_others():
+    side = Side(Everything())
+    side.add("price > 1")
+    side.take()
+    assert not side.announcer.acknowledged("77")
+    assert side.announcer.acknowledged("0")
+    assert not side.announcer.acknowledged("0")
+
+
+def test_a_wait_ends_when_the_neighbour_forgets():
+    side = Side(Everything())
+    request = side.add("price > 1")
+    assert request.open
+    side.announcer.forget()
+    assert side.done == [request]
+    side.way.clear()
+    side.calm()
+    assert list(side.held.values()) == ["price > 1"]
+
+
+def test_what_concerns_the_neighbour_may_change():
+    wanted = set()
+    side = Side(Everything(), wanted.__contains__)
+    side.add("price > 1")
+    assert side.way == deque()
+    wanted.add("price > 1")
+    assert side.announcer.reconsider() == ["price > 1"]
+    side.calm()
+    assert list(side.held.values()) == ["price > 1"]
+    wanted.clear()
+    assert side.announcer.reconsider() == []
+    side.calm()
+    assert side.held == {}
+
+
+def test_a_root_that_never_was_announced_does_not_let_others_go_too_soon():
+    side = Side()
+    side.add(RANGES[-1])  # 4 to 4
+    side.add("price BETWEEN 0 AND 1")
+    side.calm()
+    announcer = side.announcer
+    announcer.add("price BETWEEN 0 AND 2")  # stands for 0 to 1, but is not announced yet
+    announcer.add("price BETWEEN 0 AND 3")  # stands for both
+    side.tell()
+    assert [step.filter for step in side.way] == ["price BETWEEN 0 AND 3"]
+    side.take()
+    assert "price BETWEEN 0 AND 1" in side.held.values()
+    side.answer()
+    assert [step.filter for step in side.way] == [None]
+
+
+@pytest.mark.parametrize("covering", [True, False])
+@given(data=st.data())
+def test_what_is_established_stays_covered(covering, data):
+    """Whatever comes and goes, and whenever it is taken and acknowledged."""
+    side = Side(Covering(READING) if covering else Everything())
+    held_by_us = {}  # text -> its request
+    for _ in range(data.draw(st.integers(1, 40))):
+        text = data.draw(st.sampled_from(RANGES))
+        what = data.draw(st.sampled_from(["change", "take", "answer", "answer"]))
+        if what == "change" and text in held_by_us:
+            del held_by_us[text]
+            side.drop(text)
+        elif what == "change":
+            held_by_us[text] = side.add(text)
+        elif what == "take" and side.way:
+            side.take()
+        elif what == "answer" and side.answers:
+            side.answer(data.draw(st.integers(0, len(side.answers) - 1)))
+        established = [t for t, request in held_by_us.items() if request in side.done]
+        there = list(map(values, side.beyond.values()))
+        for text in established:
+            assert any(values(text) <= other for other in there), text
+    side.calm()
+    assert side.announcer.is_settled
+    assert all(request in side.done for request in held_by_us.values())
+    assert sorted(side.held.values()) == sorted(side.announcer.roots)
+    for text in list(held_by_us):
+        side.drop(text)
+    side.calm()
+    assert side.held == {}
+    assert side.announcer.announced() == ()
