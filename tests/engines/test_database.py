@@ -1,8 +1,10 @@
 """What is particular to matching inside a database."""
 
+import sys
+
 import pytest
 
-from tamis import Matcher, Schema
+from tamis import Matcher, MissingDependency, Schema
 
 ENGINES = ["sql-scan", "sql-grouped"]
 SCHEMA = Schema({"s": "string", "i": "int", "x": "double", "b": "bool", "at": "timestamp"})
@@ -40,3 +42,11 @@ def test_changes_between_questions(engine):
     m.subscribe(2, "i > 5")  # takes ids that others had
     m.subscribe(4, "b AND i = 1")
     assert m.match(event) == [3, 4]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_without_duckdb_the_error_says_what_to_install(engine, monkeypatch):
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    message = rf"the engine {engine} needs DuckDB: pip install 'tamis\[duckdb\]'"
+    with pytest.raises(MissingDependency, match=message):
+        Matcher(SCHEMA, engine=engine)

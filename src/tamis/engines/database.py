@@ -14,12 +14,12 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
 from tamis.engines.base import Options
 from tamis.engines.conjunction_engine import ConjunctiveEngine
+from tamis.errors import MissingDependency
 from tamis.events import Row
 from tamis.kernels.comparisons import OPERATORS
 from tamis.language import ast
@@ -56,6 +56,12 @@ class DatabaseEngine(ConjunctiveEngine):
 
     def __init__(self, semantics: Semantics, options: Options) -> None:
         super().__init__(semantics, options)
+        try:
+            import duckdb
+        except ModuleNotFoundError:
+            raise MissingDependency(
+                f"the engine {self.name} needs DuckDB: pip install 'tamis[duckdb]'"
+            ) from None
         self._database = duckdb.connect(":memory:", config={"threads": 1})
         self._database.execute(self.schema_of_tables)
         self._new: dict[int, Ids] = {}
