@@ -1,0 +1,196 @@
+"""Which kind of test a canonical predicate is, and of what.
+
+This is the one place that looks at the nodes of a predicate. Indexes, engines, value sets and the
+decision of covering match on its result::
+
+    match classify(predicate):
+        case Comparison(ast.Attribute(path, _), op, constant): ...
+        case Membership(ast.Attribute(path, _), constants, negated): ...
+
+A test has a *value* (or two): mostly an `ast.Attribute`, else something that is computed from
+attributes, such as ``length(s)`` or ``i + j``. The result holds for every predicate of a normal
+form (`tamis.language.normal_form`):
+
+================ ====================================================== =========================
+kind             predicate                                              example
+================ ====================================================== =========================
+`Comparison`     value op constant of the same type, ``= <> < <= > >=`` ``i <= 4``, ``b = TRUE``
+`Membership`     value IN (constants), or NOT IN                        ``i IN (1, 2)``
+`Presence`       value IS NULL, or IS NOT NULL                          ``s IS NULL``
+`StringTest`     value starts with, ends with or contains a text        ``s LIKE 'ab%'``
+`PartTest`       value is a prefix, a suffix or any part of a text      ``s SUBSTRING OF 'ab'``
+`LikeTest`       value LIKE a pattern that is none of the above         ``s LIKE 'a_c'``
+`RegexTest`      value RLIKE a pattern                                  ``s RLIKE 'a+'``
+`PairComparison` value op value                                         ``i < j``
+`Constant`       TRUE or FALSE                                          ``TRUE``
+`OtherTest`      anything else                                          ``contains(s, t)``
+================ ====================================================== =========================
+
+A comparison with infinity or NaN, which cannot be written as constants, is a `PairComparison` one
+side of which has no attributes. A negated test is true of the values that fail the plain one; of a
+missing value neither is true.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tamis.language import ast
+from tamis.language.ast import Node
+from tamis.names import Path
+
+
+class Comparison(NamedTuple):
+    """``value op constant``, where both have one type."""
+
+    value: Node
+    op: str
+    constant: Any
+
+
+class Membership(NamedTuple):
+    """``value IN (constants)``, or NOT IN; constants of the value's type, ascending."""
+
+    value: Node
+    constants: tuple[Any, ...]
+    negated: bool = False
+
+
+class Presence(NamedTuple):
+    """``value IS NOT NULL`` if `present`, else ``value IS NULL``."""
+
+    value: Node
+    present: bool
+
+
+class StringTest(NamedTuple):
+    """``function(value, text)`` for one of ``startswith endswith contains``."""
+
+    value: Node
+    function: str
+    text: str
+    negated: bool = False
+
+
+class PartTest(NamedTuple):
+    """``function(text, value)``: the value is a prefix, a suffix or any part of the text."""
+
+    value: Node
+    function: str
+    text: str
+    negated: bool = False
+
+
+class LikeTest(NamedTuple):
+    """``value LIKE pattern ESCAPE escape``."""
+
+    value: Node
+    pattern: str
+    escape: str
+    negated: bool = False
+
+
+class RegexTest(NamedTuple):
+    """``value RLIKE pattern``."""
+
+    value: Node
+    pattern: str
+    negated: bool = False
+
+
+class PairComparison(NamedTuple):
+    """``left op right``, both computed or attributes."""
+
+    left: Node
+    op: str
+    right: Node
+
+
+class Constant(NamedTuple):
+    """A predicate that has the same truth for every event."""
+
+    truth: bool
+
+
+class OtherTest(NamedTuple):
+    """A predicate that is none of the above; `predicate` is without its negation."""
+
+    predicate: Node
+    negated: bool = False
+
+
+Test = (
+    Comparison | Membership | Presence | StringTest | PartTest | LikeTest | RegexTest
+    | PairComparison | Constant | OtherTest
+)  # fmt: skip
+
+_ALONE = (Comparison, Membership, Presence, StringTest, PartTest, LikeTest, RegexTest)
+
+
+def classify(predicate: Node) -> Test:
+    """Which kind of test a canonical predicate is, and of what."""
+    if type(predicate) is ast.Not:
+        bare, negated = predicate.operand, True
+    else:
+        bare, negated = predicate, False
+    find = _BY_NODE.get(type(bare))
+    return OtherTest(bare, negated) if find is None else find(bare, negated)
+
+
+def plain_attribute(predicate: Node) -> ast.Attribute | None:
+    """The attribute that a predicate tests as it is; None for computed values and pairs."""
+    test = classify(predicate)
+    if isinstance(test, _ALONE) and isinstance(test.value, ast.Attribute):
+        return test.value
+    return None
+
+
+def deciding_attribute(predicate: Node) -> Path | None:
+    """The attribute whose value alone decides a predicate, None if there is no such attribute.
+
+    A missing value makes the predicate untrue, unless it is IS NULL of the attribute itself. So
+    ``i % j IS NULL`` and even ``1 / i IS NULL`` have none.
+    """
+    bare = predicate.operand if isinstance(predicate, ast.Not) else predicate
+    if isinstance(bare, ast.IsNull):
+        return bare.operand.path if isinstance(bare.operand, ast.Attribute) else None
+    paths = ast.attributes(bare)
+    return next(iter(paths)) if len(paths) == 1 else None
+
+
+def _comparison(node: ast.Compare, negated: bool) -> Test:
+    left, right = node.left, node.right
+    if negated:  # a comparison has its opposite; only "<=>" would be left
+        return OtherTest(node, negated)
+    if isinstance(right, ast.Literal) and right.type == left.type:
+        return Comparison(left, node.op, right.value)
+    return PairComparison(left, node.op, right)
+
+
+def _membership(node: ast.In, negated: bool) -> Test:
+    constants = []
+    for item in node.items:
+        if not isinstance(item, ast.Literal):
+            return OtherTest(node, negated)
+        constants.append(item.value)
+    return Membership(node.operand, tuple(constants), negated)
+
+
+def _string_test(node: ast.Call, negated: bool) -> Test:
+    if node.name in {"startswith", "endswith", "contains"}:
+        value, text = node.arguments
+        if isinstance(text, ast.Literal):
+            return StringTest(value, node.name, str(text.value), negated)
+        if isinstance(value, ast.Literal):
+            return PartTest(text, node.name, str(value.value), negated)
+    return OtherTest(node, negated)
+
+
+_BY_NODE: dict[type[Any], Callable[[Any, bool], Test]] = {
+    ast.Compare: _comparison,
+    ast.In: _membership,
+    ast.IsNull: lambda node, negated: Presence(node.operand, negated),
+    ast.Call: _string_test,
+    ast.Like: lambda node, negated: LikeTest(node.operand, node.pattern, node.escape, negated),
+    ast.RLike: lambda node, negated: RegexTest(node.operand, node.pattern, negated),
+    ast.Literal: lambda node, negated: Constant((node.value is True) != negated),
+}
