@@ -26,7 +26,7 @@ from tamis import (
     parse,
 )
 from tamis.engines.sliced import segment_merges
-from tamis.language import normal_form
+from tamis.language import negations
 from tamis.matcher import FEWEST_AT_ONCE
 
 EVENTS = [dict(zip(SMALL, row, strict=True)) for row in stock_rows(2, 20)]
@@ -366,7 +366,7 @@ def test_an_error_behind_many_good_rows(size):
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("size", [5, 100])
 def test_what_cannot_be_compiled(monkeypatch, compiled, size):
-    monkeypatch.setattr(normal_form, "MAX_NORMAL_NODES", 60)
+    monkeypatch.setattr(negations, "MAX_NORMAL_NODES", 60)
     text = "b"
     for number in range(6):
         text = f"({text}) = (i > {size + 10 * number + compiled})"

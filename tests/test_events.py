@@ -189,7 +189,7 @@ def test_a_number_of_thousands_of_digits_is_refused():
 def test_an_integer_of_json_beyond_64_bits():
     reader = EventReader(Schema({"n": "int"}))
     assert reader.row(f'{{"n": {2**63 - 1}}}') == (2**63 - 1,)
-    with pytest.raises(EventError, match="does not fit 64 bits"):
+    with pytest.raises(EventError, match="does not fit in 64 bits"):
         reader.row(f'{{"n": {2**63}}}')
 
 

@@ -150,7 +150,7 @@ def test_what_cannot_be_an_id(bad):
 
 @pytest.mark.parametrize("bad", [2**63, -(2**63) - 1, 10**100])
 def test_an_id_beyond_64_bits(bad):
-    with pytest.raises(SubscriptionError, match="does not fit 64 bits"):
+    with pytest.raises(SubscriptionError, match="does not fit in 64 bits"):
         Matcher(OFFERS).subscribe(bad, "TRUE")
 
 

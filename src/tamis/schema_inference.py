@@ -7,7 +7,7 @@ from typing import Any
 
 from tamis.errors import EventError, ExpressionError, SchemaError
 from tamis.language.parser import Parser, parse_tree
-from tamis.language.tokens import Kind, Token, tokenize
+from tamis.language.tokens import Token, TokenKind, tokenize
 from tamis.names import Path, path_text
 from tamis.schema import Attribute, Schema
 from tamis.types import BOOL, DOUBLE, INT, INT64_MAX, INT64_MIN, STRING, TIMESTAMP, Type
@@ -127,12 +127,12 @@ def _parts(tokens: list[Token]) -> Iterator[list[Token]]:
     part: list[Token] = []
     in_between = False
     for token in tokens:
-        word = token.text if token.kind is Kind.KEYWORD else ""
+        word = token.text if token.kind is TokenKind.KEYWORD else ""
         leading_not = (word == "NOT" or token.text == "!") and not _balanced(part)
         ends_between = word == "AND" and in_between
         in_between = (in_between or word == "BETWEEN") and not ends_between
         splits = word in {"AND", "OR"} and not ends_between
-        if splits or leading_not or token.kind is Kind.END:
+        if splits or leading_not or token.kind is TokenKind.END:
             if _balanced(part):
                 yield _balanced(part)
             part = []
@@ -158,11 +158,11 @@ def _names(part: list[Token]) -> list[Path]:
     while position < len(part):
         token, start = part[position], position
         position += 1
-        if token.kind not in {Kind.NAME, Kind.QUOTED}:
+        if token.kind not in {TokenKind.NAME, TokenKind.QUOTED}:
             continue
-        path = [Parser.part(token)]
+        path = [Parser.name(token)]
         while position + 1 < len(part) and part[position].text == ".":
-            path.append(Parser.part(part[position + 1]))
+            path.append(Parser.name(part[position + 1]))
             position += 2
         following = part[position] if position < len(part) else None
         if not _is_word(part, start, following):
@@ -172,12 +172,12 @@ def _names(part: list[Token]) -> list[Path]:
 
 def _is_word(part: list[Token], start: int, following: Token | None) -> bool:
     word = part[start].text.upper()
-    if part[start].kind is Kind.QUOTED:
+    if part[start].kind is TokenKind.QUOTED:
         return False
     if following is not None and following.text == "(":
         return True
     if word in {"TIMESTAMP", "DATE", "ESCAPE"}:
-        return following is not None and following.kind is Kind.STRING
+        return following is not None and following.kind is TokenKind.STRING
     if word == "SUBSTRING":
         return following is not None and following.text.upper() == "OF"
     before = part[start - 1].text.upper() if start else ""

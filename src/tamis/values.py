@@ -79,7 +79,7 @@ def _read_int(value: Any) -> int:
         raise TypeError
     whole = int(value)
     if not INT64_MIN <= whole <= INT64_MAX:
-        raise ValueError("it does not fit 64 bits")
+        raise ValueError("it does not fit in 64 bits")
     return whole
 
 

@@ -12,7 +12,7 @@ from stocks import SMALL, stock_filters, stock_rows
 from tamis import LimitError, Matcher, OptionError, parse
 from tamis.engines import auto, make_engine
 from tamis.engines.sliced import blocks
-from tamis.language import normal_form
+from tamis.language import negations
 from tamis.predicates.event_batches import batch_of_rows
 from tamis.semantics import NAMES, Semantics
 
@@ -436,7 +436,7 @@ def too_large(first):
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_what_cannot_be_compiled_is_refused_at_once(monkeypatch, compiled):
-    monkeypatch.setattr(normal_form, "MAX_NORMAL_NODES", 60)
+    monkeypatch.setattr(negations, "MAX_NORMAL_NODES", 60)
     texts = [too_large(1000 + 100 * compiled + 10 * n) for n in range(3)]
     matcher = Matcher(SMALL)
     matcher.subscribe_many({"a": "i > 0", "c": "i < 0"})

@@ -15,7 +15,7 @@ SCHEMA = Schema(
 
 
 def cases(name):
-    """The lines of a file as pairs: what stands before and behind the arrow."""
+    """The lines of a file as pairs: what is before and after the arrow."""
     path = Path(__file__).parent / "fixtures" / name
     lines = enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
     return [

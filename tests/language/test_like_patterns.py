@@ -88,9 +88,9 @@ def test_another_escape(pattern, escape, value, fits):
         ("\\", "\\", "ends with its escape character"),
         ("a%\\\\\\", "\\", "ends with its escape character"),
         ("a!", "!", "ends with its escape character '!'"),
-        ("\\a", "\\", "stands before 'a'; it may stand only before %, _ and itself"),
-        ("!\\", "!", "stands before"),
-        ("%a", "%", "stands before 'a'"),
+        ("\\a", "\\", "is before 'a'; it is allowed only before %, _ and itself"),
+        ("!\\", "!", "is before"),
+        ("%a", "%", "is before 'a'"),
     ],
 )
 def test_an_escape_stands_only_before_what_it_escapes(pattern, escape, problem):

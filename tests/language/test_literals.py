@@ -13,7 +13,7 @@ from tamis.language.literals import (
     string_text,
     string_value,
 )
-from tamis.language.tokens import Kind, tokenize
+from tamis.language.tokens import TokenKind, tokenize
 from tamis.types import DOUBLE, INT, INT32, decimal_type
 
 
@@ -83,7 +83,7 @@ def test_the_sign_belongs_to_the_number(text, value, type_):
     [
         ("1.5L", "the suffix L is for whole numbers"),
         ("1e5L", "the suffix L is for whole numbers"),
-        ("9223372036854775809L", "does not fit 64 bits"),
+        ("9223372036854775809L", "does not fit in 64 bits"),
         ("1" + "0" * 38, "at most 38 digits"),
         ("1" + "0" * 100_000, "at most 38 digits"),
         ("1" * 39 + ".5", "at most 38 digits"),
@@ -208,7 +208,7 @@ def test_how_strings_are_written(value, text):
 @given(st.sampled_from(STRINGS) | st.text() | st.text(alphabet="a'\"\\%_nu0\n`", max_size=12))
 def test_a_written_string_is_one_token_and_reads_back(value):
     token, end = tokenize(string_text(value))
-    assert (token.kind, end.kind) == (Kind.STRING, Kind.END)
+    assert (token.kind, end.kind) == (TokenKind.STRING, TokenKind.END)
     assert string_value(token.text) == value
 
 

@@ -75,7 +75,7 @@ def test_what_binds_tighter(text, explicit):
 
 
 def test_comparisons_associate_to_the_left_even_where_only_the_right_would_fit():
-    assert refusal("b = i < j", TypeMismatch).problem == "= compares bool with int"
+    assert refusal("b = i < j", TypeMismatch).problem == "= cannot compare bool with int"
 
 
 @pytest.mark.parametrize("text", ["b AND (c AND b)", "(b AND c) AND b"])
@@ -175,13 +175,13 @@ def test_names_of_attributes(text, path):
 
 REFUSED = [
     # filter, the part at fault, the problem, the hint
-    ("", "", "the filter is empty", "write TRUE for everything"),
-    (" \n ", " \n ", "the filter is empty", "write TRUE for everything"),
+    ("", "", "the filter is empty", "write TRUE to match every event"),
+    (" \n ", " \n ", "the filter is empty", "write TRUE to match every event"),
     ("b AND", "", "the filter ends too early", "expected an attribute, a constant"),
-    ("AND b", "AND", "unexpected 'AND'", "stands in backticks: `and`"),
+    ("AND b", "AND", "unexpected 'AND'", "in backticks: `and`"),
     ("b OR OR c", "OR", "unexpected 'OR'", "expected an attribute, a constant or a condition"),
     ("b c", "c", "unexpected 'c'", "expected AND, OR, or the end of the filter"),
-    ("b)", ")", "unexpected ')'", "it closes nothing"),
+    ("b)", ")", "unexpected ')'", "there is no open parenthesis for it to close"),
     ("(b", "", "the filter ends too early", "expected ) to close the ( at column 1"),
     ("b AND ((c)", "", "the filter ends too early", "expected ) to close the ( at column 7"),
     ("(b]", "]", "unexpected ']'", "expected ) to close"),
@@ -190,11 +190,11 @@ REFUSED = [
     ("= 1", "=", "unexpected '='", "expected an attribute"),
     ("i = = 1", "=", "unexpected '='", "expected an attribute"),
     ("i =< 1", "<", "unexpected '<'", "expected an attribute"),
-    ("i = NOT b", "NOT", "NOT cannot stand here", "put parentheses around it"),
-    ("b = !c", "!", "! cannot stand here", "put parentheses around it"),
-    ("1 + NOT b = 2", "NOT", "NOT cannot stand here", "put parentheses around it"),
-    ("- NOT b", "NOT", "NOT cannot stand here", "put parentheses around it"),
-    ("i BETWEEN NOT b AND c", "NOT", "NOT cannot stand here", "put parentheses around it"),
+    ("i = NOT b", "NOT", "NOT is not allowed here", "put parentheses around it"),
+    ("b = !c", "!", "! is not allowed here", "put parentheses around it"),
+    ("1 + NOT b = 2", "NOT", "NOT is not allowed here", "put parentheses around it"),
+    ("- NOT b", "NOT", "NOT is not allowed here", "put parentheses around it"),
+    ("i BETWEEN NOT b AND c", "NOT", "NOT is not allowed here", "put parentheses around it"),
     ("i BETWEEN 1", "", "ends too early", "expected AND between the two bounds of BETWEEN"),
     ("i BETWEEN 1 OR 2", "OR", "unexpected 'OR'", "expected AND between the two bounds"),
     ("i BETWEEN 1, 2", ",", "unexpected ','", "expected AND between the two bounds"),
@@ -208,33 +208,33 @@ REFUSED = [
     ("i IN [1]", "[1]", "an interval has two ends, not 1", "write IN (...) for a list"),
     ("i IN [1, 2, 3]", "[1, 2, 3]", "an interval has two ends, not 3", "write IN (...)"),
     ("i IN [1, 2)", ")", "unexpected ')'", "expected ] at the end of the list"),
-    ("s LIKE s", "s", "unexpected 's'", "expected a string in quotes behind LIKE"),
-    ("s LIKE", "", "the filter ends too early", "expected a string in quotes behind LIKE"),
-    ("s LIKE 'a' ESCAPE", "", "ends too early", "expected a string in quotes behind ESCAPE"),
-    ("s LIKE 'a' ESCAPE ''", "''", "the escape of LIKE is one character", None),
-    ("s LIKE 'a' ESCAPE '!!'", "'!!'", "the escape of LIKE is one character", None),
-    ("s RLIKE 1", "1", "unexpected '1'", "expected a string in quotes behind RLIKE"),
-    ("s REGEXP t", "t", "unexpected 't'", "expected a string in quotes behind REGEXP"),
-    ("s SUBSTRING t", "t", "unexpected 't'", "expected OF behind SUBSTRING"),
+    ("s LIKE s", "s", "unexpected 's'", "expected a string in quotes after LIKE"),
+    ("s LIKE", "", "the filter ends too early", "expected a string in quotes after LIKE"),
+    ("s LIKE 'a' ESCAPE", "", "ends too early", "expected a string in quotes after ESCAPE"),
+    ("s LIKE 'a' ESCAPE ''", "''", "must be a single character", None),
+    ("s LIKE 'a' ESCAPE '!!'", "'!!'", "must be a single character", None),
+    ("s RLIKE 1", "1", "unexpected '1'", "expected a string in quotes after RLIKE"),
+    ("s REGEXP t", "t", "unexpected 't'", "expected a string in quotes after REGEXP"),
+    ("s SUBSTRING t", "t", "unexpected 't'", "expected OF after SUBSTRING"),
     ("s NOT = 'a'", "=", "unexpected '='", "expected BETWEEN, IN, LIKE, RLIKE or SUBSTRING OF"),
     ("s NOT IS NULL", "IS", "unexpected 'IS'", "expected BETWEEN, IN, LIKE, RLIKE or SUBSTRING"),
     ("b NOT", "", "the filter ends too early", "expected BETWEEN, IN, LIKE, RLIKE or SUBSTRING OF"),
-    ("i IS 1", "1", "unexpected '1'", "expected NULL, TRUE, FALSE or UNKNOWN behind IS"),
-    ("i IS NOT", "", "ends too early", "expected NULL, TRUE, FALSE or UNKNOWN behind IS"),
+    ("i IS 1", "1", "unexpected '1'", "expected NULL, TRUE, FALSE or UNKNOWN after IS"),
+    ("i IS NOT", "", "ends too early", "expected NULL, TRUE, FALSE or UNKNOWN after IS"),
     ("i IS NULL IS NULL", "IS", "unexpected 'IS'", "put parentheses around what comes before"),
     ("i IS NULL = b", "=", "unexpected '='", "put parentheses around what comes before"),
     ("NOT b IS NULL IN (b)", "IN", "unexpected 'IN'", "put parentheses around"),
     ("i IN (1) + 1", "+", "unexpected '+'", "put parentheses around what comes before"),
-    ("r. = 1", "=", "unexpected '='", "expected a name behind the dot"),
+    ("r. = 1", "=", "unexpected '='", "expected a name after the dot"),
     ("i.1 = 1", ".1", "unexpected '.1'", "expected AND, OR, or the end of the filter"),
-    ("r.'k' = 1", "'k'", 'unexpected "\'k\'"', "expected a name behind the dot"),
+    ("r.'k' = 1", "'k'", 'unexpected "\'k\'"', "expected a name after the dot"),
     ("r.and = 1", "and", "unexpected 'AND'", "write `and` in backticks"),
     ("length(s", "", "ends too early", "expected ) at the end of the list, or a comma"),
     ("length(s,) = 1", ")", "unexpected ')'", "expected an attribute"),
     ("`b`(s) = 1", "(", "unexpected '('", "expected AND, OR, or the end"),
-    ("at = DATE '2024-01-01 12:00'", "'2024-01-01 12:00'", "a DATE has no time", "TIMESTAMP"),
+    ("at = DATE '2024-01-01 12:00'", "'2024-01-01 12:00'", "no time of day", "TIMESTAMP"),
     ("i = 5.5L", "5.5L", "the suffix L is for whole numbers", None),
-    ("i = -9223372036854775809L", "9223372036854775809L", "does not fit 64 bits", None),
+    ("i = -9223372036854775809L", "9223372036854775809L", "does not fit in 64 bits", None),
     ("x = 1e999", "1e999", "the number is too large for a double", None),
     (r"s = '\ud800'", r"'\ud800'", "half of a surrogate pair", None),
     (r"s LIKE '\ud800'", r"'\ud800'", "half of a surrogate pair", None),
@@ -305,7 +305,7 @@ def test_the_deepest_parentheses():
     assert tree("(" * MAX_DEPTH + "b" + ")" * MAX_DEPTH) == B
     error = refusal("(" * (MAX_DEPTH + 1) + "b" + ")" * (MAX_DEPTH + 1), LimitError)
     assert error.start == MAX_DEPTH + 1
-    assert error.hint == "chains of AND and OR need no parentheses"
+    assert error.hint == "a chain of ANDs or of ORs needs no parentheses"
 
 
 @pytest.mark.parametrize(
@@ -384,7 +384,7 @@ def with_frames_left(count, action):
     ids=lambda text: text[:4],
 )
 def test_a_deep_filter_near_the_end_of_the_stack_is_refused(frames, text):
-    with pytest.raises(LimitError, match="too deep for what is left of Python's stack") as caught:
+    with pytest.raises(LimitError, match="nested too deeply for the rest of Python's stack") as caught:
         with_frames_left(frames, lambda: parse(text, SCHEMA))
     assert "sys.setrecursionlimit" in caught.value.hint
     assert parse(text, SCHEMA) == parse(text, SCHEMA)

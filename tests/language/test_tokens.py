@@ -4,7 +4,7 @@ from hypothesis import given
 from strategies import filters
 from tamis.errors import LimitError, ParseError
 from tamis.language.limits import MAX_TEXT
-from tamis.language.tokens import Kind, Token, check_text, tokenize
+from tamis.language.tokens import Token, TokenKind, check_text, tokenize
 from tamis.names import RESERVED
 
 
@@ -20,13 +20,13 @@ def refusal(text):
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t\r ", "\u00a0", "\u3000"])
 def test_blank_text_is_only_the_end(text):
-    assert tokenize(text) == [Token(Kind.END, "", len(text), len(text))]
+    assert tokenize(text) == [Token(TokenKind.END, "", len(text), len(text))]
 
 
 @pytest.mark.parametrize("word", sorted(RESERVED))
 @pytest.mark.parametrize("spelling", [str.upper, str.lower, str.title])
 def test_keywords_are_upper_cased(word, spelling):
-    assert pieces(spelling(word)) == [(Kind.KEYWORD, word)]
+    assert pieces(spelling(word)) == [(TokenKind.KEYWORD, word)]
 
 
 @pytest.mark.parametrize(
@@ -37,12 +37,12 @@ def test_keywords_are_upper_cased(word, spelling):
     ],
 )  # fmt: skip
 def test_names_keep_their_spelling(name):
-    assert pieces(name) == [(Kind.NAME, name)]
+    assert pieces(name) == [(TokenKind.NAME, name)]
 
 
 @pytest.mark.parametrize("text", ["`a`", "``", "`a b`", "`a``b`", "`AND`", "`1`", "`a\nb`", "`'`"])
 def test_a_name_in_backticks_is_one_token(text):
-    assert pieces(text) == [(Kind.QUOTED, text)]
+    assert pieces(text) == [(TokenKind.QUOTED, text)]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_name_in_backticks_is_one_token(text):
     ],
 )  # fmt: skip
 def test_a_string_is_one_token(text):
-    assert pieces(text) == [(Kind.STRING, text)]
+    assert pieces(text) == [(TokenKind.STRING, text)]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_string_is_one_token(text):
     ],
 )  # fmt: skip
 def test_a_number_is_one_token(text):
-    assert pieces(text) == [(Kind.NUMBER, text)]
+    assert pieces(text) == [(TokenKind.NUMBER, text)]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,11 @@ def test_a_number_is_one_token(text):
     ["<=>", "<=", ">=", "<>", "!=", "==", "=", "<", ">", *"-+*/%!(),.[]{}"],
 )
 def test_the_longest_operator_wins(text):
-    assert pieces(f"a{text}b") == [(Kind.NAME, "a"), (Kind.OPERATOR, text), (Kind.NAME, "b")]
+    assert pieces(f"a{text}b") == [
+        (TokenKind.NAME, "a"),
+        (TokenKind.OPERATOR, text),
+        (TokenKind.NAME, "b"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +108,7 @@ def test_where_tokens_end(text, words):
 def test_tokens_cover_everything_but_blanks(text):
     covered = set()
     for token in tokenize(text):
-        if token.kind is not Kind.END:
+        if token.kind is not TokenKind.END:
             assert text[token.start : token.end].upper() == token.text.upper()
             covered.update(range(token.start, token.end))
     assert all(text[place].isspace() for place in range(len(text)) if place not in covered)
@@ -158,7 +162,7 @@ def test_a_filter_is_a_string(value):
 @pytest.mark.parametrize("text", ["\ud800", "s = '\udc00'", "a\udfff"])
 def test_half_a_surrogate_pair_is_no_text(text):
     error = refusal(text)
-    assert error.problem == "the filter is no valid Unicode text"
+    assert error.problem == "the filter is not valid Unicode text"
     assert text[error.start : error.end].isprintable() is False
 
 

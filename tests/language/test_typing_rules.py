@@ -29,31 +29,31 @@ def sides(text):
 
 MISMATCHES = [
     # filter, the part at fault, the problem, the hint
-    ("i = 'a'", "'a'", "= compares int with string", None),
-    ("i = '10'", "'10'", "= compares int with string", "write 10 without quotes"),
-    ("x < '-1.5'", "'-1.5'", "< compares double with string", "write -1.5 without quotes"),
-    ("'10' = i", "i", "= compares string with int", "write 10 without quotes"),
-    ("i <> s", "s", "<> compares int with string", None),
-    ("b = 'true'", "'true'", "= compares bool with string", "write TRUE or FALSE without quotes"),
-    ("b = 1", "1", "= compares bool with int", "write TRUE or FALSE"),
-    ("at > 5", "5", "> compares timestamp with int", None),
-    ("at = s", "s", "= compares timestamp with string", "a string column is not read"),
-    ("i BETWEEN 1 AND 'b'", "'b'", "<= compares int with string", None),
-    ("i BETWEEN s AND 2", "s", ">= compares int with string", None),
-    ("i IN [1, 'b']", "'b'", "<= compares int with string", None),
-    ("i IN (1, 'b')", "'b'", "IN compares int with string", None),
-    ("s IN {'a', 1}", "1", "IN compares string with int", None),
-    ("at IN ('2024-01-01')", "'2024-01-01'", "a timestamp is compared with a string", "TIMESTAMP"),
-    ("at = 'soon'", "'soon'", "'soon' is no timestamp", "expected '2024-01-31 12:30:00'"),
-    ("at = TIMESTAMP '2024-13-01'", "'2024-13-01'", "'2024-13-01' is no timestamp", "expected"),
-    ("at = DATE '2023-02-29'", "'2023-02-29'", "'2023-02-29' is no timestamp", "expected"),
-    ("s + 1 = 2", "s", "+ needs a number, and this is of type string", None),
-    ("1 * b = 2", "b", "* needs a number, and this is of type bool", None),
-    ("-s = 'a'", "s", "- needs a number, and this is of type string", None),
-    ("+at = at", "at", "+ needs a number, and this is of type timestamp", None),
+    ("i = 'a'", "'a'", "= cannot compare int with string", None),
+    ("i = '10'", "'10'", "= cannot compare int with string", "write 10 without quotes"),
+    ("x < '-1.5'", "'-1.5'", "< cannot compare double with string", "write -1.5 without quotes"),
+    ("'10' = i", "i", "= cannot compare string with int", "write 10 without quotes"),
+    ("i <> s", "s", "<> cannot compare int with string", None),
+    ("b = 'true'", "'true'", "= cannot compare bool with string", "TRUE or FALSE without quotes"),
+    ("b = 1", "1", "= cannot compare bool with int", "write TRUE or FALSE"),
+    ("at > 5", "5", "> cannot compare timestamp with int", None),
+    ("at = s", "s", "= cannot compare timestamp with string", "strings of an event are not"),
+    ("i BETWEEN 1 AND 'b'", "'b'", "<= cannot compare int with string", None),
+    ("i BETWEEN s AND 2", "s", ">= cannot compare int with string", None),
+    ("i IN [1, 'b']", "'b'", "<= cannot compare int with string", None),
+    ("i IN (1, 'b')", "'b'", "IN cannot compare int with string", None),
+    ("s IN {'a', 1}", "1", "IN cannot compare string with int", None),
+    ("at IN ('2024-01-01')", "'2024-01-01'", "IN cannot compare timestamp with", "TIMESTAMP"),
+    ("at = 'soon'", "'soon'", "'soon' is not a timestamp", "expected '2024-01-31 12:30:00'"),
+    ("at = TIMESTAMP '2024-13-01'", "'2024-13-01'", "'2024-13-01' is not a timestamp", "expected"),
+    ("at = DATE '2023-02-29'", "'2023-02-29'", "'2023-02-29' is not a timestamp", "expected"),
+    ("s + 1 = 2", "s", "+ needs a number, but this is of type string", None),
+    ("1 * b = 2", "b", "* needs a number, but this is of type bool", None),
+    ("-s = 'a'", "s", "- needs a number, but this is of type string", None),
+    ("+at = at", "at", "+ needs a number, but this is of type timestamp", None),
     ("x DIV 2 = 1", "x DIV 2", "DIV divides whole numbers, not double and int", "write / instead"),
     ("i DIV 0.5 = 1", "i DIV 0.5", "not int and decimal(1, 1)", "write / instead"),
-    ("abs(s) = 1", "s", "abs needs a number, and this is of type string", None),
+    ("abs(s) = 1", "s", "abs needs a number, but this is of type string", None),
     ("length(i) = 1", "i", "the argument of length must be of type string", None),
     ("contains(s, 1)", "1", "the argument of contains must be of type string", None),
     ("lower(b) = 'a'", "b", "the argument of lower must be of type string", None),
@@ -66,11 +66,11 @@ MISMATCHES = [
     ("b RLIKE 'a'", "b", "the left side of RLIKE must be of type string", None),
     ("'a' SUBSTRING OF i", "i", "the right side of SUBSTRING OF must be of type string", None),
     ("i SUBSTRING OF s", "i", "the left side of SUBSTRING OF must be of type string", None),
-    ("i", "i", "a filter needs a condition, and this is a value of type int", "compare it"),
+    ("i", "i", "a filter needs a condition, but this is a value of type int", "compare it"),
     ("1", "1", "a filter needs a condition", "write TRUE or FALSE"),
-    ("b AND i", "i", "AND needs a condition, and this is a value of type int", "compare it"),
-    ("s OR b", "s", "OR needs a condition, and this is a value of type string", "compare it"),
-    ("NOT x", "x", "NOT needs a condition, and this is a value of type double", "compare it"),
+    ("b AND i", "i", "AND needs a condition, but this is a value of type int", "compare it"),
+    ("s OR b", "s", "OR needs a condition, but this is a value of type string", "compare it"),
+    ("NOT x", "x", "NOT needs a condition, but this is a value of type double", "compare it"),
     ("i IS TRUE", "i", "IS TRUE needs a condition", "compare it with something"),
     ("i IS NOT UNKNOWN", "i", "IS UNKNOWN needs a condition", "compare it with something"),
     ("b AND (i + 1)", "(i + 1)", "AND needs a condition", "compare it with something"),
@@ -78,7 +78,7 @@ MISMATCHES = [
     ("lvel = 1", "lvel", "unknown attribute 'lvel'", "did you mean 'level'?"),
     ("I = 1", "I", "unknown attribute 'I'", "did you mean 'i'?"),
     ("address.town = 'a'", "address.town", "unknown attribute 'address.town'", "address.city"),
-    ("address = 'a'", "address", "address is a record, not a value", "name a part: address.city"),
+    ("address = 'a'", "address", "address is a record, not a value", "such as address.city"),
     ("s.city = 'a'", "s.city", "unknown attribute 's.city'", "did you mean 'address.city'?"),
     ("level = 251", "251", "251 lies outside the domain int(1, 250) of level", None),
     ("0 < level", "0", "0 lies outside the domain int(1, 250) of level", None),
@@ -117,7 +117,7 @@ def test_places_are_counted_in_lines_and_columns(text, line, column, start, end)
 
 def test_the_message_draws_the_line_at_fault():
     assert str(refusal("b AND\ni = 'ten' OR b")) == (
-        "= compares int with string (line 2, column 5)\n"
+        "= cannot compare int with string (line 2, column 5)\n"
         "  i = 'ten' OR b\n"
         "      ^^^^^"
     )  # fmt: skip
@@ -125,7 +125,7 @@ def test_the_message_draws_the_line_at_fault():
 
 def test_the_message_carries_the_hint():
     assert str(refusal("i = '10'")).startswith(
-        "= compares int with string; write 10 without quotes"
+        "= cannot compare int with string; write 10 without quotes"
     )
 
 
@@ -142,8 +142,8 @@ def test_the_drawing_of_a_long_line_is_cut():
     ("text", "part", "problem"),
     [
         (r"s LIKE 'a\\'", r"'a\\'", "ends with its escape character"),
-        (r"s LIKE '\\a'", r"'\\a'", "stands before 'a'"),
-        ("s LIKE 'a!b' ESCAPE '!'", "'a!b'", "stands before 'b'"),
+        (r"s LIKE '\\a'", r"'\\a'", "is before 'a'"),
+        ("s LIKE 'a!b' ESCAPE '!'", "'a!b'", "is before 'b'"),
         ("s RLIKE '('", "'('", "RE2 refuses the pattern"),
         ("s REGEXP '(?=a)'", "'(?=a)'", "no look-around"),
         ("s RLIKE 'a$b'", "'a$b'", "$ is supported only at the end"),
@@ -291,4 +291,4 @@ def test_inner_changes_of_case_are_dropped_as_in_spark(text, printed):
 
 def test_numbers_with_too_many_digits_between_them_are_not_compared():
     error = refusal("i = 0.1234567890123456789")
-    assert error.hint == ("the two have more than 38 digits between them: int and decimal(19, 19)")
+    assert error.hint == ("together they need more than 38 digits: int and decimal(19, 19)")

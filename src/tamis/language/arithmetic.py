@@ -1,7 +1,7 @@
-"""Numbers as Spark SQL computes them with ANSI mode off.
+"""Arithmetic, as Spark SQL computes with ANSI mode off.
 
-Whole numbers wrap at their width. Division is exact on decimals and floating otherwise, never
-whole. Dividing by zero, and a decimal that outgrows 38 digits, give null. Doubles are ordered
+Whole numbers wrap at their width. Division is exact on decimals and floating-point otherwise,
+never whole. Dividing by zero, and a decimal that outgrows 38 digits, give null. Doubles are ordered
 totally: nan equals itself and is greater than everything else, and -0.0 equals 0.0.
 """
 
@@ -15,14 +15,14 @@ from tamis.types import DOUBLE, INT, INT32, MAX_DECIMAL_DIGITS, Kind, Type, deci
 _EXACT = Context(prec=160, rounding=ROUND_HALF_UP)
 _PRODUCT = Context(prec=MAX_DECIMAL_DIGITS + 1, rounding=ROUND_HALF_UP)
 _QUOTIENT_UNIT = Decimal((0, (1,), -(MAX_DECIMAL_DIGITS + 1)))
-_MIN_SCALE = 6  # digits behind the point that an overlong decimal keeps if it can
+_MIN_SCALE = 6  # digits after the point that a decimal with too many digits keeps if possible
 
-# The checker gives both sides the type of the operation; null stands for no result.
+# Both operands have the type of the operation; None means that there is no result.
 BinaryOperation = Callable[[Any, Any], Any]
 
 
 def wider(left: Type, right: Type) -> Type | None:
-    """The type in which two numbers are compared, None if no decimal is long enough."""
+    """The type in which two numbers are compared; None if no decimal has enough digits."""
     if Kind.DOUBLE in {left.kind, right.kind}:
         return DOUBLE
     if Kind.DECIMAL in {left.kind, right.kind}:
@@ -71,7 +71,7 @@ def wrap(value: int, result: Type) -> int:
 
 
 def operation(op: str, result: Type) -> BinaryOperation:
-    """The function that computes ``x op y``; neither x nor y is null."""
+    """The function that computes ``x op y``, for x and y that are not null."""
     if result.kind is Kind.DOUBLE:
         return _DOUBLE[op]
     if result.kind is Kind.DECIMAL:
@@ -155,7 +155,7 @@ def _divide_decimals(x: Decimal, y: Decimal) -> Decimal:
 
 
 def fit(value: Decimal, result: Type) -> Decimal | None:
-    """A decimal rounded half up to its type, null if it does not fit."""
+    """A decimal rounded half up to its type; None if it does not fit."""
     rounded = value.quantize(Decimal((0, (1,), -result.scale)), context=_EXACT)
     if rounded.adjusted() >= result.digits - result.scale and rounded != 0:
         return None

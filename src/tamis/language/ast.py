@@ -1,11 +1,11 @@
 """The tree of a filter: typed, frozen, compared by structure.
 
-Every node has a `type`. Trees are made by `rules`, which checks types and inserts the conversions
-that Spark SQL would make (`Cast`); nothing else should build them from outside text. Conversions
-are never printed: reading the printed text makes them again.
+Every node has a `type`. Trees are made by `typing_rules`, which checks types and inserts the
+conversions that Spark SQL would make (`Cast`); nothing else should build trees from the text of
+users. Conversions are never printed: parsing the printed text makes them again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TypeVar, dataclass_transform
@@ -15,12 +15,12 @@ from tamis.types import BOOL, Type
 
 C = TypeVar("C", bound="Base")
 
-# int also stands for a timestamp: microseconds since 1970 in UTC.
+# An int may also be a timestamp: microseconds since 1970 in UTC.
 Value = int | float | Decimal | str | bool | None
 
 
 class Base:
-    """What all nodes have: a place to remember their hash."""
+    """What all nodes have in common: a place to keep their hash."""
 
     __slots__ = ("_hash",)
     _hash: int
@@ -28,9 +28,9 @@ class Base:
 
 @dataclass_transform(frozen_default=True)
 def node(made: type[C]) -> type[C]:
-    """A frozen dataclass that computes its hash once: nodes are looked up again and again.
+    """A frozen dataclass that computes its hash once, because nodes are looked up often.
 
-    The hash is no field, so it is neither compared nor pickled; another process has other hashes.
+    The hash is not a field, so it is neither compared nor pickled; hashes differ between processes.
     """
     finished = dataclass(frozen=True, slots=True)(made)
     compute = finished.__hash__
@@ -77,7 +77,7 @@ class Attribute(Base):
 
 @node
 class Cast(Base):
-    """A conversion that the types of the surroundings ask for."""
+    """A conversion of a value to the type that is needed."""
 
     operand: "Node"
     type: Type
@@ -111,7 +111,7 @@ class Call(Base):
 
 
 class Condition(Base):
-    """What is true, false or unknown; calls and attributes of type bool are, too."""
+    """A node that is true, false or unknown, as are calls and attributes of type bool."""
 
     __slots__ = ()
 
@@ -131,9 +131,9 @@ class Compare(Condition):
 
 @node
 class Between(Condition):
-    """``x BETWEEN low AND high``: two comparisons, before each of which x may be converted.
+    """``x BETWEEN low AND high``: two comparisons, and x may be converted differently for each.
 
-    x stands here once. As two comparisons, nested ones would double at every level.
+    It holds x once: as two comparisons, nested ones would double in size at every level.
     """
 
     operand: "Node"
@@ -206,7 +206,7 @@ class Or(Condition):
 
 @node
 class Slot(Condition):
-    """The place of an atom in the boolean structure of a filter; see `shapes`."""
+    """The place of an atom in the boolean structure of a filter; see `shape_cache`."""
 
     index: int
 
@@ -268,7 +268,7 @@ def rebuild(node: Node, parts: tuple[Node, ...]) -> Node:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """The node and all below it, parents first."""
+    """The node and all nodes below it, parents first."""
     stack = [node]
     while stack:
         node = stack.pop()
@@ -279,3 +279,23 @@ def walk(node: Node) -> Iterator[Node]:
 def attributes(node: Node) -> frozenset[Path]:
     """The attributes that occur in the text, whether the answer depends on them or not."""
     return frozenset(part.path for part in walk(node) if isinstance(part, Attribute))
+
+
+def bottom_up(node: Node, change: Callable[[Node], Node]) -> Node:
+    """The tree with every node changed, children before their parents.
+
+    Comparisons of conditions use their operands several times, so the tree is a graph that may have
+    exponentially many paths; each node object is changed once and stays shared.
+    """
+    done: dict[int, Node] = {}
+
+    def visit(part: Node) -> Node:
+        result = done.get(id(part))
+        if result is None:
+            parts = children(part)
+            changed = tuple(visit(below) for below in parts)
+            same = all(new is old for new, old in zip(changed, parts, strict=True))
+            result = done[id(part)] = change(part if same else rebuild(part, changed))
+        return result
+
+    return visit(node)

@@ -14,7 +14,7 @@ _MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def canonical_predicate(node: Node) -> Node:
-    """A predicate, or the negation of one, in canonical form; may become a short formula."""
+    """The canonical form of a predicate or of its negation, which may be a short formula."""
     match node:
         case ast.Attribute():
             return ast.Compare("=", node, TRUE)
@@ -66,31 +66,31 @@ def _truth_comparison(op: str, left: Node, constant: object) -> Node:
 
 # --- whole numbers
 #
-# i < 10.5, i < 1e1 and i < 10 all cut the whole numbers in two; only the place of the cut matters.
-# A comparison with a double converts i to a double first, which rounds beyond 2**53; rounding keeps
-# the order, so the cut is found by bisection over the converted values.
+# i < 10.5, i < 1e1 and i < 10 all split the whole numbers in two; only the place of the split
+# matters. A comparison with a double converts i to a double first, which rounds beyond 2**53;
+# rounding keeps the order, so the split is found by bisection over the converted values.
 
 
 def _whole_comparison(op: str, left: Node, right: ast.Literal) -> Node:
     first = _first_at_least(right)  # the smallest i that is not below the constant
-    behind = _first_above(right)  # the smallest i that is above it
+    above = _first_above(right)  # the smallest i that is above it
     match op:
         case "<":
             return _at_most(left, first - 1)
         case "<=":
-            return _at_most(left, behind - 1)
+            return _at_most(left, above - 1)
         case ">":
-            return _at_least(left, behind)
+            return _at_least(left, above)
         case ">=":
             return _at_least(left, first)
         case "=":
-            if behind - first > 1:
-                return ast.And((_at_least(left, first), _at_most(left, behind - 1)))
-            return ast.Compare("=", left, _whole(first)) if behind > first else FALSE
+            if above - first > 1:
+                return ast.And((_at_least(left, first), _at_most(left, above - 1)))
+            return ast.Compare("=", left, _whole(first)) if above > first else FALSE
         case _:
-            if behind - first > 1:
-                return ast.Or((_at_most(left, first - 1), _at_least(left, behind)))
-            if behind > first:
+            if above - first > 1:
+                return ast.Or((_at_most(left, first - 1), _at_least(left, above)))
+            if above > first:
                 return ast.Compare("<>", left, _whole(first))
             return ast.Not(ast.IsNull(left))
 
@@ -134,7 +134,7 @@ def _clamp(value: int) -> int:
 
 
 def _bisect(holds: Callable[[int], bool]) -> int:
-    """The smallest whole number for which a monotone test holds, one past the end if none."""
+    """The smallest whole number for which a monotone test holds; 2**63 if there is none."""
     low, high = INT64_MIN, INT64_MAX + 1
     while low < high:
         middle = (low + high) // 2
@@ -150,7 +150,7 @@ def _bisect(holds: Callable[[int], bool]) -> int:
 
 def _membership(node: ast.In, *, negated: bool) -> Node:
     infinite = [item for item in node.items if not isinstance(item, ast.Literal)]
-    if infinite:  # constants that cannot be written, compared as they stand
+    if infinite:  # constants that cannot be written, compared as they are
         known = tuple(item for item in node.items if isinstance(item, ast.Literal))
         op = "<>" if negated else "="
         parts: list[Node] = [_comparison(ast.Compare(op, node.operand, i)) for i in infinite]
@@ -167,7 +167,7 @@ def _membership(node: ast.In, *, negated: bool) -> Node:
 
 
 def _discrete_membership(node: ast.In, operand: Node, *, negated: bool) -> Node:
-    """Members of another type (i IN (1, 1.5, 2e0)) are compared first, to find what they mean."""
+    """IN for whole numbers and truth values; members of other types (1.5, 2e0) are converted."""
     tests = [_comparison(ast.Compare("=", node.operand, item)) for item in node.items]
     tests = [test for test in tests if test != FALSE]
     values = {
@@ -179,7 +179,7 @@ def _discrete_membership(node: ast.In, operand: Node, *, negated: bool) -> Node:
         if not values or (len(values) == 2 and operand.type == BOOL):
             always = bool(values) != negated
             return ast.Not(ast.IsNull(operand)) if always else FALSE
-        # Whole numbers and truth values only; the type of a constant is wider.
+        # All are whole numbers or truth values, which the type checker cannot know.
         ordered = [values[value] for value in sorted(values, key=int)]  # type: ignore[arg-type]
         return _set(operand, ordered, negated=negated)
     if not negated:

@@ -1,11 +1,12 @@
-"""What a filter says of one event: the readable definition that every engine must agree with.
+"""The evaluation of a filter for one event: the definition that every engine must agree with.
 
 A tree is turned into a function of a row (the values of the event in the order of the schema, None
 for a missing one). There are two logics:
 
-* KLEENE, of SQL: an operation on a missing value is unknown (None), AND, OR and NOT follow Kleene.
+* KLEENE, of SQL: an operation on a missing value is unknown (None); AND, OR and NOT follow Kleene.
 * CLASSICAL, of the BDD paper's default semantics: a missing value is one more value, ⊥, that equals
-  no constant and is in order with none; so every test is true or false, and NOT is plain negation.
+  no constant and is neither above nor below one; so every test is true or false, and NOT is
+  plain negation.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +27,7 @@ Evaluator = Callable[[Row], Any]
 
 
 class Logic(Enum):
-    """What becomes of a test on a missing value."""
+    """What a test of a missing value gives."""
 
     KLEENE = "kleene"
     CLASSICAL = "classical"
@@ -38,7 +39,7 @@ def compile_tree(node: Node, schema: Schema, logic: Logic = Logic.KLEENE) -> Eva
 
 
 def compile_value(node: Node, schema: Schema, logic: Logic = Logic.KLEENE) -> Evaluator:
-    """A function from a row to the value of a node, None if it has none."""
+    """A function from a row to the value of a node, or None if it has no value."""
     return _Compiler(schema, logic).value(node)
 
 
@@ -50,7 +51,7 @@ class _Compiler:
     # --- conditions
 
     def condition(self, node: Node) -> Evaluator:
-        """A condition: its unknown is false in classical logic."""
+        """A function for a condition; in classical logic, what is unknown is false."""
         match node:
             case ast.And(items):
                 return _chain([self.condition(item) for item in items], decisive=False)
@@ -58,7 +59,7 @@ class _Compiler:
                 return _chain([self.condition(item) for item in items], decisive=True)
             case ast.Not(operand):
                 return _negation(self.condition(operand))
-            case ast.Compare("<>", left, right):  # an abbreviation, which ⊥ tells from an atom
+            case ast.Compare("<>", left, right):  # not an atom: it is true if a value is ⊥
                 return _negation(self.condition(ast.Compare("=", left, right)))
             case _:
                 test = self.test(node)
@@ -230,7 +231,7 @@ def _on_two(function: Callable[[Any, Any], Any], x: Evaluator, y: Evaluator) -> 
 
 
 def conversion(source: Type, wanted: Type) -> Callable[[Any], Any]:
-    """The function behind a `Cast`; the rules allow only those that lose nothing but digits."""
+    """The function of a `Cast`; the typing rules allow only casts that lose nothing but digits."""
     if wanted.kind is Kind.DOUBLE:
         return float
     if wanted.kind is Kind.DECIMAL and source.kind is not Kind.DECIMAL:
@@ -243,7 +244,7 @@ def _negative(result: Type) -> Callable[[Any], Any]:
         return lambda value: wrap(-value, result)
     if result == DOUBLE:
         return float.__neg__
-    return lambda value: value.copy_negate() if value != 0 else value  # in no context, so exact
+    return lambda value: value.copy_negate() if value != 0 else value  # without a context, so exact
 
 
 def _absolute(result: Type) -> Callable[[Any], Any]:

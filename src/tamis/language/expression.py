@@ -1,4 +1,4 @@
-"""A filter that was read and checked: what `tamis.parse` gives."""
+"""An expression: a filter that was parsed and checked, the result of `tamis.parse`."""
 
 import functools
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from tamis.schema import Schema, as_schema
 
 
 class Expression:
-    """A filter over one schema. It prints back as text, and is equal to one of equal structure.
+    """A filter over one schema. It prints as text, and equals an expression of the same structure.
 
     >>> from tamis import Schema, parse
     >>> schema = Schema({"price": "double", "company": "string"})
@@ -62,17 +62,17 @@ def parse(text: str, schema: Schema | Mapping[str, str] | Any) -> Expression:
     """Read a filter over a schema.
 
     Raises `ParseError`, `TypeMismatch` or `LimitError`, each with the place in the text, what was
-    expected there and, where there is one, a suggestion.
+    expected there and, if there is one, a suggestion.
     """
     return parse_with(text, as_schema(schema))
 
 
 def parse_with(text: str, schema: Schema) -> Expression:
-    """`parse`, for a schema that is one already."""
+    """`parse`, for a schema that is already a `Schema`."""
     try:
         return Expression(parse_tree(text, schema), schema)
     except RecursionError:
         raise LimitError(
-            "the filter is too deep for what is left of Python's stack", text, 0, 0,
-            "call tamis from less deep inside the program, or raise sys.setrecursionlimit",
+            "the filter is nested too deeply for the rest of Python's stack", text, 0, 0,
+            "call tamis from fewer nested calls, or raise sys.setrecursionlimit",
         ) from None  # fmt: skip

@@ -1,10 +1,10 @@
 """LIKE patterns: ``%`` is any run of characters, ``_`` any one; an escape makes them plain.
 
-A pattern is cut at its ``%`` signs. The first piece must stand at the start of a value, the last at
-its end, and the others are looked for from left to right, each at its first place: no later place
-could help the pieces behind it. However many ``%`` there are, a value is read once, where a
-backtracking regular expression would hang. A piece with ``_`` is looked for with Shift-And, which
-keeps all places where the piece may have begun as the bits of one number.
+A pattern is split at its ``%`` signs. The first piece must be at the start of a value, the last at
+its end, and the others are searched from left to right, each at its first occurrence: a later one
+could not help the pieces after it. However many ``%`` there are, a value is read once, where a
+backtracking regular expression would hang. A piece with ``_`` is searched by Shift-And, which keeps
+all places where the piece may have begun as the bits of one number.
 """
 
 import functools
@@ -21,12 +21,12 @@ class BadPattern(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class LikePattern:
-    """A pattern cut at its ``%`` signs; one piece means there is none."""
+    """A pattern split at its ``%`` signs; one without a ``%`` has one piece."""
 
     pieces: tuple[Piece, ...]
 
     def plain(self) -> tuple[str, ...] | None:
-        """The pieces as strings, None if there is a ``_`` in them."""
+        """The pieces as strings, or None if one of them has a ``_``."""
         if any(None in piece for piece in self.pieces):
             return None
         return tuple(_text(piece) for piece in self.pieces)
@@ -34,16 +34,16 @@ class LikePattern:
 
 @functools.lru_cache(maxsize=10_000)
 def compile_like(pattern: str, escape: str = "\\") -> Callable[[str], bool]:
-    """A function that tells whether a whole value fits the pattern."""
+    """A function that says whether a whole value matches the pattern."""
     head, *others = parse_like(pattern, escape).pieces
     if not others:
-        return lambda value: len(value) == len(head) and _stands_at(head, value, 0)
+        return lambda value: len(value) == len(head) and _is_at(head, value, 0)
     tail = others.pop()
     finders = [(_finder(piece), len(piece)) for piece in others if piece]
 
-    def fits(value: str) -> bool:
+    def matches(value: str) -> bool:
         start, end = len(head), len(value) - len(tail)
-        if end < start or not _stands_at(head, value, 0) or not _stands_at(tail, value, end):
+        if end < start or not _is_at(head, value, 0) or not _is_at(tail, value, end):
             return False
         for find, length in finders:
             found = find(value, start, end)
@@ -52,11 +52,11 @@ def compile_like(pattern: str, escape: str = "\\") -> Callable[[str], bool]:
             start = found + length
         return True
 
-    return fits
+    return matches
 
 
 def parse_like(pattern: str, escape: str = "\\") -> LikePattern:
-    """Read a pattern; the escape may stand only before ``%``, ``_`` or itself."""
+    """Read a pattern; the escape character is allowed only before ``%``, ``_`` or itself."""
     pieces: list[Piece] = []
     piece: list[str | None] = []
     characters = iter(pattern)
@@ -67,8 +67,8 @@ def parse_like(pattern: str, escape: str = "\\") -> LikePattern:
                 raise BadPattern(f"the pattern ends with its escape character {escape!r}")
             if following not in {"%", "_", escape}:
                 raise BadPattern(
-                    f"the escape character {escape!r} stands before {following!r}; "
-                    f"it may stand only before %, _ and itself"
+                    f"the escape character {escape!r} is before {following!r}; "
+                    "it is allowed only before %, _ and itself"
                 )
             piece.append(following)
         elif character == "%":
@@ -84,7 +84,7 @@ def _text(piece: Piece) -> str:
     return "".join(character or "" for character in piece)
 
 
-def _stands_at(piece: Piece, value: str, start: int) -> bool:
+def _is_at(piece: Piece, value: str, start: int) -> bool:
     return all(
         wanted is None or wanted == value[start + offset] for offset, wanted in enumerate(piece)
     )

@@ -1,6 +1,6 @@
 """How big a filter may be.
 
-Beyond these a filter meets a `LimitError` instead of a full memory or an overflowing stack.
+A filter beyond these limits raises a `LimitError` instead of filling the memory or the stack.
 """
 
 MAX_TEXT = 1_000_000  # characters of one filter

@@ -1,8 +1,8 @@
-r"""Constants as they are written: numbers and strings.
+r"""Literals: numbers and strings as they are written in a filter.
 
 Numbers follow Spark SQL: ``10`` is a 32-bit integer if it fits and a 64-bit one if not, ``10L`` is
 64 bits wide, ``0.5`` and ``5BD`` are exact decimals, ``5e-1`` and ``0.5D`` are doubles. Strings
-stand in single or double quotes; a quote is doubled or escaped; the escapes are
+are in single or double quotes; a quote inside is doubled or escaped; the escapes are
 ``\0 \b \n \r \t \Z \uhhhh \Uhhhhhhhh \ooo``; ``\%`` and ``\_`` keep their backslash, for LIKE; any
 other escaped character stands for itself. ``r'...'`` has no escapes.
 """
@@ -27,15 +27,15 @@ _ESCAPE = re.compile(
     r"""\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))|''|\"\"""", re.DOTALL
 )
 _CONTROL = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
-_EXPONENT_DIGITS = 3  # a decimal beyond e999 has too many digits anyway, and costs memory to build
+_EXPONENT_DIGITS = 3  # a decimal beyond e999 has too many digits anyway, and would cost memory
 
 
 class BadLiteral(ValueError):
-    """A constant that has the right form and no value."""
+    """A constant that is well-formed but has no value."""
 
 
 def number_literal(text: str, *, negative: bool = False) -> Literal:
-    """The number that a NUMBER token means, with the sign before it."""
+    """The number of a NUMBER token, with the sign before it."""
     body, suffix = _split_suffix(text)
     if negative:
         body = "-" + body
@@ -68,7 +68,7 @@ def _whole(text: str, *, wide: bool) -> Literal:
     if INT64_MIN <= value <= INT64_MAX:
         return Literal(value, INT)
     if wide:
-        raise BadLiteral("the number does not fit 64 bits")
+        raise BadLiteral("the number does not fit in 64 bits")
     return _decimal(str(value))
 
 
@@ -88,9 +88,9 @@ def _decimal(text: str) -> Literal:
     if digits > MAX_DECIMAL_DIGITS:
         raise BadLiteral(f"a decimal has at most {MAX_DECIMAL_DIGITS} digits; write 1.5D or 1.5e0")
     if value == 0:
-        value = value.copy_abs()  # decimals know no -0
+        value = value.copy_abs()  # a decimal has no -0
     if scale == 0:
-        value = Decimal(int(value))  # 1.5e3 has no digits behind its point
+        value = Decimal(int(value))  # 1.5e3 has no digits after the point
     return Literal(value, decimal_type(digits, scale))
 
 
@@ -105,7 +105,7 @@ def decimal_size(value: Decimal) -> tuple[int, int]:
 
 
 def string_value(text: str) -> str:
-    """What a quoted text says."""
+    """The value of a quoted string."""
     if text[0] in "rR":
         return text[2:-1]
     quote, body = text[0], text[1:-1]
@@ -116,7 +116,7 @@ def string_value(text: str) -> str:
         # Two escaped surrogates make one character, as in UTF-16.
         return value.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:
-        raise BadLiteral("half of a surrogate pair is no character") from None
+        raise BadLiteral("half of a surrogate pair is not a character") from None
 
 
 def _unescape(found: re.Match[str], quote: str) -> str:

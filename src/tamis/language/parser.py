@@ -1,4 +1,4 @@
-"""Text to tree, by recursive descent with binding powers.
+"""The parser: from text to tree, by recursive descent with binding powers.
 
 ::
 
@@ -27,15 +27,16 @@
 
 Alternatives are listed from loose to tight; operators associate to the left; at most one test
 follows a value. These are the precedences of Spark SQL. A level of nesting costs two to five Python
-frames, and `MAX_DEPTH` bounds the levels; chains of AND and OR are loops.
+frames, so `MAX_DEPTH` bounds the levels; chains of AND and OR are read in loops.
 """
 
 from tamis.errors import LimitError, ParseError
 from tamis.language import ast
 from tamis.language.limits import MAX_ATOMS, MAX_DEPTH
 from tamis.language.literals import BadLiteral, number_literal, string_value
-from tamis.language.tokens import Kind, Token, tokenize
-from tamis.language.typing_rules import Operand, Rules
+from tamis.language.token_reader import TokenReader
+from tamis.language.tokens import Token, TokenKind, tokenize
+from tamis.language.typing_rules import LocatedNode, TypingRules
 from tamis.schema import Schema
 from tamis.types import BOOL, NULL, STRING
 
@@ -52,82 +53,38 @@ _BRACKETS = {"(": ")", "[": "]", "{": "}"}
 
 
 def parse_tree(text: str, schema: Schema) -> ast.Node:
-    """The checked tree of a filter."""
-    return Parser(tokenize(text), Rules(schema, text), text).filter()
+    """The typed tree of a filter."""
+    return Parser(tokenize(text), TypingRules(schema, text), text).filter()
 
 
-class Parser:
-    """One pass over the tokens of one filter."""
+class Parser(TokenReader):
+    """One pass over the tokens of one filter, which builds its tree."""
 
-    def __init__(self, tokens: list[Token], rules: Rules, text: str) -> None:
-        self.tokens = tokens
+    def __init__(self, tokens: list[Token], rules: TypingRules, text: str) -> None:
+        super().__init__(tokens, text)
         self.rules = rules
-        self.text = text
-        self.position = 0
         self.depth = 0
         self.atoms = 0
-
-    # --- the tokens
-
-    @property
-    def token(self) -> Token:
-        return self.tokens[self.position]
-
-    def at_end(self) -> bool:
-        return self.token.kind is Kind.END
-
-    def accept(self, *texts: str) -> Token | None:
-        """The next token, taken, if it is one of these keywords or operators."""
-        token = self.token
-        if token.text in texts and token.kind in {Kind.KEYWORD, Kind.OPERATOR}:
-            self.position += 1
-            return token
-        return None
-
-    def accept_word(self, word: str) -> Token | None:
-        """The next token, taken, if it is a word with a meaning only here, such as ESCAPE."""
-        token = self.token
-        if token.kind is Kind.NAME and token.text.upper() == word:
-            self.position += 1
-            return token
-        return None
-
-    def expect(self, text: str, where: str) -> Token:
-        token = self.accept(text)
-        if token is None:
-            raise self.unexpected(f"expected {text} {where}")
-        return token
-
-    def expect_string(self, where: str) -> Token:
-        token = self.token
-        if token.kind is not Kind.STRING:
-            raise self.unexpected(f"expected a string in quotes {where}")
-        self.position += 1
-        return token
-
-    def unexpected(self, hint: str | None = None) -> ParseError:
-        token = self.token
-        problem = "the filter ends too early"
-        if token.kind is not Kind.END:
-            problem = f"unexpected {token.text[:40]!r}"
-        return ParseError(problem, self.text, token.start, token.end, hint)
 
     # --- conditions
 
     def filter(self) -> ast.Node:
+        """The whole filter."""
         if self.at_end():
-            raise ParseError("the filter is empty", self.text, 0, hint="write TRUE for everything")
+            raise ParseError(
+                "the filter is empty", self.text, 0, hint="write TRUE to match every event"
+            )
         whole = self.expression(0)
         if not self.at_end():
             hint = "expected AND, OR, or the end of the filter"
             if self.token.text == ")":
-                hint = "it closes nothing"
+                hint = "there is no open parenthesis for it to close"
             elif self.token.text in _TESTS or self.token.text in _BINARY:
                 hint = "put parentheses around what comes before it"
             raise self.unexpected(hint)
         return self.rules.boolean(whole, "a filter")
 
-    def expression(self, floor: int) -> Operand:
+    def expression(self, floor: int) -> LocatedNode:
         """An expression whose operators all bind tighter than `floor`."""
         negation = self.accept("NOT", "!")
         # After a NOT or a test only AND and OR may follow, after an AND only OR.
@@ -149,50 +106,53 @@ class Parser:
                 left = self.binary(_ALIASES.get(op, op), left, right)
 
     def power(self) -> int:
-        """How tightly the next token binds as an operator, 0 if it is none."""
+        """How tightly the next token binds as an operator; 0 if it is not an operator."""
         token = self.token
-        if token.kind is Kind.OPERATOR:
+        if token.kind is TokenKind.OPERATOR:
             return _BINARY.get(token.text, 0)
-        if token.kind is Kind.KEYWORD:
+        if token.kind is TokenKind.KEYWORD:
             if token.text in {"AND", "OR"}:
                 return AND if token.text == "AND" else OR
             if token.text in _TESTS or token.text == "NOT":
                 return TEST
             return _BINARY.get(token.text, 0)
-        if token.kind is Kind.NAME and token.text.upper() == "SUBSTRING":
+        if token.kind is TokenKind.NAME and token.text.upper() == "SUBSTRING":
             return TEST
         return 0
 
-    def chain(self, first: Operand, power: int) -> Operand:
+    def chain(self, first: LocatedNode, power: int) -> LocatedNode:
+        """``first AND ... AND ...``, or the same with OR."""
         word = "AND" if power == AND else "OR"
         operands = [first]
         while self.accept(word):
             operands.append(self.expression(power))
         items = tuple(self.rules.boolean(operand, word) for operand in operands)
         node = ast.And(items) if power == AND else ast.Or(items)
-        return self.built(node, operands[0].start, operands[-1].end, *operands)
+        return self.located(node, operands[0].start, operands[-1].end, *operands)
 
-    def binary(self, op: str, left: Operand, right: Operand) -> Operand:
+    def binary(self, op: str, left: LocatedNode, right: LocatedNode) -> LocatedNode:
         if _BINARY[op] == COMPARISON:
             self.count_atom(left)
             node: ast.Node = self.rules.compare(op, left, right)
         else:
             node = self.rules.arithmetic(op, left, right)
-        return self.built(node, left.start, right.end, left, right)
+        return self.located(node, left.start, right.end, left, right)
 
-    def built(self, node: ast.Node, start: int, end: int, *parts: Operand) -> Operand:
+    def located(self, node: ast.Node, start: int, end: int, *parts: LocatedNode) -> LocatedNode:
+        """A node with its place, one level higher than its parts."""
         height = 1 + max((part.height for part in parts), default=0)
         if height > MAX_DEPTH:
             raise self.too_deep(start, end)
-        return Operand(node, start, end, height)
+        return LocatedNode(node, start, end, height)
 
     def too_deep(self, start: int, end: int) -> LimitError:
         return LimitError(
             f"the filter nests more than {MAX_DEPTH} levels deep", self.text, start, end,
-            "chains of AND and OR need no parentheses",
+            "a chain of ANDs or of ORs needs no parentheses",
         )  # fmt: skip
 
-    def count_atom(self, place: Operand, count: int = 1) -> None:
+    def count_atom(self, place: LocatedNode, count: int = 1) -> None:
+        """Count comparisons and list members, and raise an error beyond the limit."""
         self.atoms += count
         if self.atoms > MAX_ATOMS:
             raise LimitError(
@@ -202,7 +162,8 @@ class Parser:
 
     # --- tests that follow a value
 
-    def test(self, left: Operand) -> Operand:
+    def test(self, left: LocatedNode) -> LocatedNode:
+        """``left [NOT] BETWEEN``, IN, LIKE, RLIKE or SUBSTRING OF, or ``left IS``."""
         negated = self.accept("NOT") is not None
         self.count_atom(left)
         token = self.token
@@ -210,7 +171,7 @@ class Parser:
             low = self.expression(TEST)
             self.expect("AND", "between the two bounds of BETWEEN")
             high = self.expression(TEST)
-            result = self.built(
+            result = self.located(
                 self.rules.between(left, low, high), left.start, high.end, left, low, high
             )
         elif self.accept("IN"):
@@ -218,24 +179,27 @@ class Parser:
         elif self.accept("LIKE"):
             result = self.like(left)
         elif self.accept("RLIKE", "REGEXP"):
-            pattern = self.expect_string(f"behind {token.text}")
+            pattern = self.expect_string(f"after {token.text}")
             node = self.rules.rlike(left, self.string(pattern), pattern.start, pattern.end)
-            result = self.built(node, left.start, pattern.end, left)
+            result = self.located(node, left.start, pattern.end, left)
         elif self.accept_word("SUBSTRING"):
             if not self.accept_word("OF"):
-                raise self.unexpected("expected OF behind SUBSTRING")
+                raise self.unexpected("expected OF after SUBSTRING")
             whole = self.expression(TEST)
             node = self.rules.substring(left, whole)
-            result = self.built(node, left.start, whole.end, left, whole)
+            result = self.located(node, left.start, whole.end, left, whole)
         elif not negated and self.accept("IS"):
             return self.is_test(left)
         else:
-            raise self.unexpected("expected BETWEEN, IN, LIKE, RLIKE or SUBSTRING OF behind NOT")
+            raise self.unexpected("expected BETWEEN, IN, LIKE, RLIKE or SUBSTRING OF after NOT")
         return (
-            self.built(ast.Not(result.node), left.start, result.end, result) if negated else result
+            self.located(ast.Not(result.node), left.start, result.end, result)
+            if negated
+            else result
         )
 
-    def member(self, left: Operand) -> Operand:
+    def member(self, left: LocatedNode) -> LocatedNode:
+        """``left IN (...)`` or ``{...}``, or the interval ``left IN [low, high]``."""
         opening = self.accept(*_BRACKETS)
         if opening is None:
             raise self.unexpected("expected a list in parentheses: IN (1, 2)")
@@ -254,10 +218,10 @@ class Parser:
         else:
             self.count_atom(left, len(items) - 1)
             node = self.rules.member(left, items)
-        return self.built(node, left.start, end, left, *items)
+        return self.located(node, left.start, end, left, *items)
 
-    def list_until(self, closing: str) -> list[Operand]:
-        items: list[Operand] = []
+    def list_until(self, closing: str) -> list[LocatedNode]:
+        items: list[LocatedNode] = []
         if self.accept(closing):
             return items
         self.enter()
@@ -269,24 +233,27 @@ class Parser:
         self.depth -= 1
         return items
 
-    def like(self, left: Operand) -> Operand:
-        pattern = self.expect_string("behind LIKE")
+    def like(self, left: LocatedNode) -> LocatedNode:
+        pattern = self.expect_string("after LIKE")
         escape, end = "\\", pattern.end
         if self.accept_word("ESCAPE"):
-            token = self.expect_string("behind ESCAPE")
+            token = self.expect_string("after ESCAPE")
             escape, end = self.string(token), token.end
             if len(escape) != 1:
                 raise ParseError(
-                    "the escape of LIKE is one character", self.text, token.start, token.end
+                    "the escape character of LIKE must be a single character",
+                    self.text,
+                    token.start,
+                    token.end,
                 )
         node = self.rules.like(left, self.string(pattern), escape, pattern.start, pattern.end)
-        return self.built(node, left.start, end, left)
+        return self.located(node, left.start, end, left)
 
-    def is_test(self, left: Operand) -> Operand:
+    def is_test(self, left: LocatedNode) -> LocatedNode:
         negated = self.accept("NOT") is not None
         what = self.accept("NULL", "TRUE", "FALSE") or self.accept_word("UNKNOWN")
         if what is None:
-            raise self.unexpected("expected NULL, TRUE, FALSE or UNKNOWN behind IS")
+            raise self.unexpected("expected NULL, TRUE, FALSE or UNKNOWN after IS")
         word = what.text.upper()
         if word == "NULL":
             node: ast.Node = ast.IsNull(left.node)
@@ -294,29 +261,29 @@ class Parser:
             operand = self.rules.boolean(left, f"IS {word}")
             unknown = word == "UNKNOWN"
             node = ast.IsNull(left.node) if unknown else ast.IsTruth(operand, word == "TRUE")
-        result = self.built(node, left.start, what.end, left)
-        return self.built(ast.Not(node), left.start, what.end, result) if negated else result
+        result = self.located(node, left.start, what.end, left)
+        return self.located(ast.Not(node), left.start, what.end, result) if negated else result
 
     # --- values
 
-    def negation(self, word: Token, floor: int) -> Operand:
+    def negation(self, word: Token, floor: int) -> LocatedNode:
         if floor >= NOT:
             raise ParseError(
-                f"{word.text} cannot stand here", self.text, word.start, word.end,
+                f"{word.text} is not allowed here", self.text, word.start, word.end,
                 "put parentheses around it",
             )  # fmt: skip
         self.enter()
         operand = self.expression(AND)
         self.depth -= 1
         node = ast.Not(self.rules.boolean(operand, "NOT"))
-        return self.built(node, word.start, operand.end, operand)
+        return self.located(node, word.start, operand.end, operand)
 
-    def prefix(self) -> Operand:
-        """What an expression begins with, if not with NOT."""
+    def prefix(self) -> LocatedNode:
+        """The start of an expression that does not begin with NOT."""
         token = self.token
-        if token.kind is Kind.ATOM:
+        if token.kind is TokenKind.ATOM:
             self.position += 1
-            return Operand(ast.Slot(int(token.text)), token.start, token.end)
+            return LocatedNode(ast.Slot(int(token.text)), token.start, token.end)
         if self.accept("-", "+"):
             return self.signed(token)
         if self.accept("("):
@@ -329,84 +296,90 @@ class Parser:
         return self.primary()
 
     def enter(self) -> None:
+        """Count one more level of nesting; the caller subtracts it again."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise self.too_deep(self.token.start, self.token.end)
 
-    def signed(self, sign: Token) -> Operand:
+    def signed(self, sign: Token) -> LocatedNode:
         number = self.token
-        if sign.text == "-" and number.kind is Kind.NUMBER:
+        if sign.text == "-" and number.kind is TokenKind.NUMBER:
             self.position += 1
-            return Operand(self.number(number, negative=True), sign.start, number.end)
+            return LocatedNode(self.number(number, negative=True), sign.start, number.end)
         self.enter()
         operand = self.expression(PRODUCT)
         self.depth -= 1
         node = self.rules.negative(operand) if sign.text == "-" else self.rules.positive(operand)
-        return self.built(node, sign.start, operand.end, operand)
+        return self.located(node, sign.start, operand.end, operand)
 
-    def primary(self) -> Operand:
+    def primary(self) -> LocatedNode:
         token = self.token
         self.position += 1
-        if token.kind is Kind.NUMBER:
-            return Operand(self.number(token, negative=False), token.start, token.end)
-        if token.kind is Kind.STRING:
+        if token.kind is TokenKind.NUMBER:
+            return LocatedNode(self.number(token, negative=False), token.start, token.end)
+        if token.kind is TokenKind.STRING:
             literal = ast.Literal(self.string(token), STRING)
-            return Operand(literal, token.start, token.end)
-        if token.kind is Kind.KEYWORD and token.text in {"TRUE", "FALSE"}:
-            return Operand(ast.Literal(token.text == "TRUE", BOOL), token.start, token.end)
-        if token.kind is Kind.KEYWORD and token.text == "NULL":
-            return Operand(ast.Literal(None, NULL), token.start, token.end)
-        if token.kind is Kind.NAME and self.token.text == "(" and self.token.kind is Kind.OPERATOR:
+            return LocatedNode(literal, token.start, token.end)
+        if token.kind is TokenKind.KEYWORD and token.text in {"TRUE", "FALSE"}:
+            return LocatedNode(ast.Literal(token.text == "TRUE", BOOL), token.start, token.end)
+        if token.kind is TokenKind.KEYWORD and token.text == "NULL":
+            return LocatedNode(ast.Literal(None, NULL), token.start, token.end)
+        if (
+            token.kind is TokenKind.NAME
+            and self.token.text == "("
+            and self.token.kind is TokenKind.OPERATOR
+        ):
             return self.call(token)
         if (
-            token.kind is Kind.NAME
+            token.kind is TokenKind.NAME
             and token.text.upper() in {"TIMESTAMP", "DATE"}
-            and self.token.kind is Kind.STRING
+            and self.token.kind is TokenKind.STRING
         ):
-            return self.moment(token)
-        if token.kind in {Kind.NAME, Kind.QUOTED}:
+            return self.timestamp(token)
+        if token.kind in {TokenKind.NAME, TokenKind.QUOTED}:
             return self.path(token)
         self.position -= 1
         hint = "expected an attribute, a constant or a condition"
-        if token.kind is Kind.KEYWORD:
-            hint += f"; an attribute of that name stands in backticks: `{token.text.lower()}`"
+        if token.kind is TokenKind.KEYWORD:
+            hint += f"; write an attribute of that name in backticks: `{token.text.lower()}`"
         raise self.unexpected(hint)
 
-    def path(self, first: Token) -> Operand:
-        parts, last = [self.part(first)], first
+    def path(self, first: Token) -> LocatedNode:
+        parts, last = [self.name(first)], first
         while self.accept("."):
             last = self.token
-            if last.kind not in {Kind.NAME, Kind.QUOTED, Kind.KEYWORD}:
-                raise self.unexpected("expected a name behind the dot")
-            if last.kind is Kind.KEYWORD:
+            if last.kind not in {TokenKind.NAME, TokenKind.QUOTED, TokenKind.KEYWORD}:
+                raise self.unexpected("expected a name after the dot")
+            if last.kind is TokenKind.KEYWORD:
                 raise self.unexpected(f"write `{last.text.lower()}` in backticks")
             self.position += 1
-            parts.append(self.part(last))
+            parts.append(self.name(last))
         node = self.rules.attribute(tuple(parts), first.start, last.end)
-        return Operand(node, first.start, last.end)
+        return LocatedNode(node, first.start, last.end)
 
     @staticmethod
-    def part(token: Token) -> str:
-        return token.text[1:-1].replace("``", "`") if token.kind is Kind.QUOTED else token.text
+    def name(token: Token) -> str:
+        """The name that a token stands for, without its backticks."""
+        return token.text[1:-1].replace("``", "`") if token.kind is TokenKind.QUOTED else token.text
 
-    def call(self, name: Token) -> Operand:
+    def call(self, name: Token) -> LocatedNode:
         self.position += 1
         arguments = self.list_until(")")
         end = self.tokens[self.position - 1].end
         node = self.rules.call(name.text, arguments, name.start, end)
-        result = self.built(node, name.start, end, *arguments)
+        result = self.located(node, name.start, end, *arguments)
         if node.type == BOOL:
             self.count_atom(result)
         return result
 
-    def moment(self, word: Token) -> Operand:
-        text = self.expect_string(f"behind {word.text}")
+    def timestamp(self, word: Token) -> LocatedNode:
+        text = self.expect_string(f"after {word.text}")
         value = self.string(text)
         if word.text.upper() == "DATE" and ":" in value:
             raise ParseError(
-                "a DATE has no time", self.text, text.start, text.end, "write TIMESTAMP"
+                "a DATE has no time of day", self.text, text.start, text.end, "write TIMESTAMP"
             )
-        return Operand(self.rules.timestamp(value, text.start, text.end), word.start, text.end)
+        return LocatedNode(self.rules.timestamp(value, text.start, text.end), word.start, text.end)
 
     def number(self, token: Token, *, negative: bool) -> ast.Node:
         try:

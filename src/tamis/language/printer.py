@@ -1,7 +1,7 @@
-"""Tree to text. Reading the text gives the same tree.
+"""The printer: from tree to text. Parsing the text gives the same tree.
 
-Parentheses stand where they must, and around a comparison inside a comparison or test, where the
-grammar could do without them and readers cannot.
+Parentheses are printed where they are needed, and around a comparison inside a comparison or test,
+where the grammar does not need them but readers do.
 """
 
 import math
@@ -22,7 +22,7 @@ def print_tree(node: Node, *, suffixes: bool = True) -> str:
     """The text of a tree.
 
     Without `suffixes` a number is printed as people write it, ``10.0`` for ``10.0D``; it means the
-    same beside an attribute, and may mean something else inside arithmetic.
+    same when compared with an attribute, but may not inside arithmetic.
     """
     return _Printer(suffixes=suffixes).text(node)
 
@@ -32,13 +32,13 @@ class _Printer:
         self.suffixes = suffixes
 
     def text(self, node: Node) -> str:
-        return self.printed(node)[0]
+        return self.text_and_power(node)[0]
 
-    def printed(self, node: Node) -> tuple[str, int]:
+    def text_and_power(self, node: Node) -> tuple[str, int]:
         """The text of a node and how tightly its outermost operator binds."""
         match node:
             case ast.Cast(operand, _):
-                return self.printed(operand)
+                return self.text_and_power(operand)
             case ast.Literal():
                 return literal_text(node, suffixes=self.suffixes), _PRIMARY
             case ast.Attribute(path, _):
@@ -88,8 +88,8 @@ class _Printer:
                 raise AssertionError(node)
 
     def at(self, node: Node, power: int) -> str:
-        """The text of a node where only operators of at least this power may stand bare."""
-        text, binds = self.printed(node)
+        """The text of a node, in parentheses if its operator binds less tightly than `power`."""
+        text, binds = self.text_and_power(node)
         return text if binds >= power else f"({text})"
 
     def listed(self, nodes: tuple[Node, ...]) -> str:

@@ -1,8 +1,8 @@
 r"""Regular expressions: written for Java, as in Spark SQL, and run by RE2 in linear time.
 
 The two dialects agree on most patterns. Where the same text means something else to RE2, it is
-rewritten here to what Java means (``.``, ``$``, ``\s``, ``\uhhhh``), or refused with the reason if
-RE2 cannot say it. The differences that remain are listed in ``docs/language.md``.
+rewritten here to what Java means (``.``, ``$``, ``\s``, ``\uhhhh``), or refused with a reason if
+RE2 cannot express it. The differences that remain are listed in ``docs/language.md``.
 """
 
 import functools
@@ -26,24 +26,24 @@ _PIECE = re.compile(
 )
 _REFUSED_ESCAPES = {
     "0": "write \\x41 or \\u0041 for a character by its code",
-    **dict.fromkeys("123456789", "RE2 knows no back-references"),
+    **dict.fromkeys("123456789", "RE2 has no back-references"),
     "v": "list the characters instead: [\\n\\x0B\\f\\r]",
-    "C": "it would match half a character",
+    "C": "it would match a part of a character",
     "Z": "use $",
     "S": "write [^\\s]",
 }
 _REFUSED_FLAGS = {
     "m": "write (^|\\n) and (\\n|$) for the ends of a line",
-    "U": "RE2 gives this flag another meaning",
-    "u": "letters are folded by Unicode with (?i) alone",
+    "U": "it means something else in RE2",
+    "u": "(?i) alone already ignores the case of all letters of Unicode",
 }
 
 
 @functools.lru_cache(maxsize=10_000)
 def compile_regex(pattern: str) -> Callable[[str], bool]:
-    """A function that tells whether the pattern is found in a value; `BadPattern` if RE2 refuses.
+    """A function that says whether a value contains the pattern; `BadPattern` if RE2 refuses it.
 
-    RE2 promises time linear in the value, whatever the pattern, and bounds the memory of a pattern.
+    RE2 takes time linear in the value, whatever the pattern, and bounds the memory of a pattern.
     """
     translated = to_re2(pattern)
     import re2
@@ -56,7 +56,7 @@ def compile_regex(pattern: str) -> Callable[[str], bool]:
         reason = error.args[0] if error.args else ""
         reason = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
         raise BadPattern(
-            f"RE2 refuses the pattern: {reason}. It runs in linear time, and so knows no "
+            f"RE2 refuses the pattern: {reason}. It runs in linear time and therefore has no "
             "look-around, no back-references and no possessive quantifiers"
         ) from None
     return lambda value: search(value) is not None
@@ -68,14 +68,14 @@ def to_re2(pattern: str) -> str:
 
 
 class _Translation:
-    """One walk over a pattern, knowing whether it is in a class and whether ``.`` is everything."""
+    """One pass over a pattern; knows whether it is inside a class and what ``.`` matches."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
         self.output: list[str] = []
         self.dot_all = [False]  # one entry per open group
         self.in_class = False
-        self.class_start = False  # nothing of the class has been read but [ or [^
+        self.class_start = False  # only the [ or [^ of the class has been read
 
     def run(self) -> str:
         position = 0
@@ -104,7 +104,7 @@ class _Translation:
             self.output.append(rf"\x{{{ord(pair):x}}}")
         elif found["code"] is not None:
             if found["code"][0] in "dD" and found["code"][1] in "89abcdefABCDEF":
-                raise BadPattern("half of a surrogate pair is no character")
+                raise BadPattern("half of a surrogate pair is not a character")
             self.output.append(rf"\x{{{found['code']}}}")
         elif found["verbatim"] is not None:
             if self.in_class:
@@ -175,7 +175,7 @@ class _Translation:
         self.output.append(character)
 
     def _check_dollar(self, position: int) -> None:
-        """A $ may be followed only by what ends its groups, and by alternatives to it."""
+        """Refuse a $ that is not at the end of the pattern or of an alternative."""
         open_groups = len(self.dot_all) - 1
         ends = rf"(?:(?:\|[^()\\\[\]]*)?\)){{{open_groups}}}(?:\|.*)?"
         if not re.fullmatch(ends, self.pattern[position + 1 :], re.DOTALL):

@@ -1,20 +1,20 @@
-"""Reading many filters fast: most of them have been seen before, but for their constants.
+"""The shape cache: reads many filters fast, because most differ from others only in constants.
 
-A filter of a million is cut into *atoms* (``price <= 10``) and the *glue* between them
-(``AND NOT (``). The glue is looked up: it is one of a few boolean structures, each parsed once.
-Each atom is looked up as it stands; a new one is looked up once more without its constants
-(``price <= ?``), which need no parser. No tree is built until somebody asks for it.
+A filter is split into *atoms* (``price <= 10``) and the *glue* between them (``AND NOT (``). The
+glue is looked up: it is one of a few boolean structures, each parsed once. Each atom is looked up
+as it is written; a new one is looked up again without its constants (``price <= ?``), which need no
+parser. No tree is built until it is needed.
 
-There are two ways to cut. Most filters are written with ``AND`` and ``OR`` between single spaces;
-cut there they fall into *pieces*, an atom with perhaps NOT and parentheses around it, which are
-looked up whole. Where a piece is none, one regular expression finds all the atoms of the filter.
+There are two ways to split. Most filters are written with ``AND`` and ``OR`` between single spaces;
+split there, they fall into *pieces*: an atom with perhaps NOT and parentheses around it. Pieces are
+looked up whole. If something is not a piece, a regular expression finds all atoms of the filter.
 
 Correctness rests on two properties. One is of the grammar: if everything between the atoms is AND,
 OR, NOT and parentheses, then the atoms are exactly the maximal comparisons of the filter. The other
-is of the tokens: a piece that can be read by itself opens no string that it does not close, so
-between two such pieces AND is a word and not a part of a string. Whatever does not fit (arithmetic,
-nested functions, an unknown name, an error) goes to the ordinary parser, which alone decides what
-is right and what a message says.
+is of the tokens: a piece that can be read by itself closes every string that it opens, so between
+two such pieces AND is a keyword and not a part of a string. Everything else (arithmetic, nested
+functions, an unknown name, an error) goes to the ordinary parser, which alone decides what is
+correct and how error messages read.
 """
 
 import functools
@@ -28,19 +28,19 @@ from tamis.language.ast import Node
 from tamis.language.expression import Expression, parse_with
 from tamis.language.literals import number_literal
 from tamis.language.parser import Parser, parse_tree
-from tamis.language.tokens import COMPARISON, NUMBER, QUOTED, STRING, Kind, Token, tokenize
-from tamis.language.typing_rules import Rules
+from tamis.language.tokens import COMPARISON, NUMBER, QUOTED, STRING, Token, TokenKind, tokenize
+from tamis.language.typing_rules import TypingRules
 from tamis.schema import Domain, IntRange, Schema
 from tamis.types import DOUBLE, INT, INT32
 from tamis.types import STRING as STRING_TYPE
 
-LONGEST = 20_000  # characters; a longer filter is worth its own parse
+LONGEST = 20_000  # characters; longer filters go to the parser
 MOST_STRUCTURES = 100_000
 MOST_SHAPES = 20_000
 MOST_ATOMS = 200_000
 
-# Possessive quantifiers (*+) throughout: a word that is no atom is given up at once. Names beyond
-# ASCII would slow every other name down; the ordinary parser takes them.
+# Possessive quantifiers (*+) throughout: a word that is not an atom fails at once. Names beyond
+# ASCII would slow down all other names; the ordinary parser reads them.
 _NAME = rf"(?:[A-Za-z_][A-Za-z_0-9]*+(?!\w)|{QUOTED})"
 _PATH = rf"{_NAME}(?:\.{_NAME})*+"
 _CONSTANT = rf"(?:-?(?:{NUMBER})(?!\w)|{STRING})"
@@ -63,10 +63,10 @@ _ATOM = rf"""(
     | (?:{STRING})\s*+(?i:SUBSTRING\s++OF)\s++{_PATH}
     )"""
 ATOM = re.compile(_ATOM, re.VERBOSE | re.DOTALL)
-# Where pieces end. The AND of BETWEEN has a constant behind it.
+# Where pieces end. The AND of BETWEEN is followed by a constant.
 _CHAIN = re.compile(r" (AND|OR) (?![-.0-9'\"])")
 _PIECE = re.compile(rf"((?:[\s(!]|(?i:NOT\b))*+){_ATOM}([\s)]*+)", re.VERBOSE | re.DOTALL)
-# Plain numbers and all other constants. The first begins with a digit, which is searched for fast.
+# Plain numbers, and all constants. Plain numbers begin with a digit, which is found fast.
 _NUMBERS = re.compile(r"([0-9](?<![\w.][0-9])[0-9]*+(?:\.[0-9]++)?(?![\w.]))")
 _CUT = re.compile(rf"({QUOTED}|(?<![\w.])(?:{NUMBER})(?!\w)|{STRING})", re.DOTALL)
 
@@ -74,7 +74,9 @@ _CUT = re.compile(rf"({QUOTED}|(?<![\w.])(?:{NUMBER})(?!\w)|{STRING})", re.DOTAL
 _CODES = {"AND": "&", "OR": "|", "NOT": "!", "!": "!", "(": "(", ")": ")"}
 _WORDS = {"&": "AND", "|": "OR", "!": "!", "(": "(", ")": ")"}
 _FORMULA = re.compile(r"(?:[!(]*a\)*[&|])*[!(]*a\)*")
-DEEPEST = 30  # parentheses and NOTs; each adds at most three levels of the parser's hundred
+DEEPEST = (
+    30  # parentheses and NOTs; each adds at most three of the 100 levels that the parser allows
+)
 
 
 class _Unknown(Exception):
@@ -82,7 +84,7 @@ class _Unknown(Exception):
 
 
 class AtomShape:
-    """An atom without its constants: how to make it from them. Each is equal only to itself."""
+    """An atom without its constants, and how to make it from them. Equal only to itself."""
 
     __slots__ = ("classes", "domain", "make", "negative")
 
@@ -94,12 +96,12 @@ class AtomShape:
         domain: Domain | None = None,
     ) -> None:
         self.make = make
-        self.negative = negative  # a minus stands before the constant
-        self.classes = classes  # of the constants, see `_class_of`
-        self.domain = domain  # in which the constants must lie
+        self.negative = negative  # whether a minus precedes each constant
+        self.classes = classes  # of the constants; see `_class_of`
+        self.domain = domain  # that the constants must be in
 
     def with_constants(self, constants: tuple[str, ...]) -> "Atom":
-        """The atom with other constants; raises `_Unknown` if one is outside the domain."""
+        """The atom with these constants; raises `_Unknown` if one is outside the domain."""
         domain = self.domain
         if domain is not None:
             for text, negative in zip(constants, self.negative):  # noqa: B905 - strict is slow
@@ -113,9 +115,9 @@ class AtomShape:
 
 
 class Atom:
-    """A comparison or test of a filter; all filters with it share it and its node.
+    """A comparison or other predicate; all filters that contain it share it and its node.
 
-    It has a shape and constants, and makes its node when first asked; or else only the node.
+    It has a shape and constants, and makes its node when first needed; or it has only the node.
     """
 
     __slots__ = ("_node", "constants", "shape")
@@ -148,7 +150,7 @@ def constant_literal(text: str, *, negative: bool) -> ast.Literal:
 
 
 class ShapedExpression(Expression):
-    """An expression that was read through the cache; its tree is built when first asked for."""
+    """An expression that was read by the cache; its tree is built when first needed."""
 
     __slots__ = ("atoms", "structure")
 
@@ -167,10 +169,10 @@ class ShapedExpression(Expression):
             return self._tree
 
 
-class _Pieces(dict[str, tuple[str, Atom]]):
-    """Atoms by their text, with the codes of what stands around them, see `_CODES`."""
+class _PieceCache(dict[str, tuple[str, Atom]]):
+    """Pieces by their text: the codes (see `_CODES`) around the atom, and the atom."""
 
-    def __init__(self, schema: Schema, glue: "_Glue") -> None:
+    def __init__(self, schema: Schema, glue: "_GlueCache") -> None:
         super().__init__()
         self.schema = schema
         self.glue = glue
@@ -212,11 +214,11 @@ class _Pieces(dict[str, tuple[str, Atom]]):
         found = _PIECE.fullmatch(text)
         if found is None:
             raise _Unknown
-        before, atom, behind = found.groups()
-        if before.endswith("NOT "):  # a negated atom is one, too
+        before, atom, after = found.groups()
+        if before.endswith("NOT "):  # a negated atom is also an atom
             before, atom = before[:-4], f"NOT {atom}"
-        if before or behind:
-            return f"{self.glue[before]}a{self.glue[behind]}", self[atom][1]
+        if before or after:
+            return f"{self.glue[before]}a{self.glue[after]}", self[atom][1]
         return "a", self._atom(text)
 
     def _atom(self, text: str) -> Atom:
@@ -243,8 +245,8 @@ class _Pieces(dict[str, tuple[str, Atom]]):
         return shape
 
 
-class _Glue(dict[str, str]):
-    """Codes of what stands between two atoms, by its text; see `_CODES`."""
+class _GlueCache(dict[str, str]):
+    """Codes of the glue between two atoms, by its text; see `_CODES`."""
 
     def __missing__(self, text: str) -> str:
         if len(self) >= MOST_STRUCTURES:
@@ -262,9 +264,9 @@ class ShapeCache:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self.glue = _Glue()
+        self.glue = _GlueCache()
         self.structures: set[str] = set()
-        self.atoms = _Pieces(schema, self.glue)
+        self.atoms = _PieceCache(schema, self.glue)
 
     def parse(self, text: str) -> Expression:
         """Read a filter."""
@@ -272,11 +274,11 @@ class ShapeCache:
             try:
                 return self._cut(text)
             except (_Unknown, ExpressionError):
-                pass  # a piece is none
+                pass  # some part is not a piece
             try:
                 return self._search(text)
             except (_Unknown, ExpressionError):
-                pass  # the ordinary parser knows the place in the whole text
+                pass  # the ordinary parser reports errors with their place in the text
         return parse_with(text, self.schema)
 
     def _cut(self, text: str) -> Expression:
@@ -312,7 +314,7 @@ class ShapeCache:
 
 
 def check_structure(codes: str) -> None:
-    """Refuse what is no formula, and what might be too deep for the parser."""
+    """Raise `_Unknown` for what is not a formula, or might be too deep for the parser."""
     if not _FORMULA.fullmatch(codes) or codes.count("(") + codes.count("!") > DEEPEST:
         raise _Unknown
     depth = 0
@@ -333,10 +335,16 @@ def structure_tree(codes: str, schema: Schema) -> Node:
     tokens: list[Token] = []
     atoms = itertools.count()
     for code in codes:
-        kind = Kind.ATOM if code == "a" else Kind.OPERATOR if code in "!()" else Kind.KEYWORD
+        kind = (
+            TokenKind.ATOM
+            if code == "a"
+            else TokenKind.OPERATOR
+            if code in "!()"
+            else TokenKind.KEYWORD
+        )
         tokens.append(Token(kind, str(next(atoms)) if code == "a" else _WORDS[code], 0, 0))
-    tokens.append(Token(Kind.END, "", 0, 0))
-    return Parser(tokens, Rules(schema, ""), "").filter()
+    tokens.append(Token(TokenKind.END, "", 0, 0))
+    return Parser(tokens, TypingRules(schema, ""), "").filter()
 
 
 def _fill(node: Node, atoms: Sequence[Node]) -> Node:
@@ -346,10 +354,10 @@ def _fill(node: Node, atoms: Sequence[Node]) -> Node:
 
 
 def _class_of(constant: str) -> str:
-    """What matters of a constant for its type; constants of one class can replace each other.
+    """The class of a constant; constants of one class can replace each other without a type change.
 
-    Empty for what is in no class, or no constant. A whole number has 32 bits or is wide; 2147483648
-    is wide by itself and 32 bits behind a minus.
+    Empty for a constant without a class, and for what is not a constant. A whole number has 32 bits
+    or is wide; 2147483648 has no class, because it is wide by itself and has 32 bits after a minus.
     """
     if not constant.isascii():
         try:
@@ -363,8 +371,8 @@ def _class_of(constant: str) -> str:
         is_wide = size < 19 and constant[0] != "0" and constant != "2147483648"
         return "wide" if is_wide else ""
     else:
-        before, _, behind = constant.partition(".")
-        if before.isdecimal() and behind.isdecimal() and len(before) < 10 and len(behind) < 10:
+        whole, _, fraction = constant.partition(".")
+        if whole.isdecimal() and fraction.isdecimal() and len(whole) < 10 and len(fraction) < 10:
             return "decimal"
     quote = constant[:1]
     if quote not in {"'", '"'} or constant[-1] != quote or constant.count(quote) != 2:
@@ -411,7 +419,7 @@ def _maker(node: Node, schema: Schema) -> Callable[[Sequence[ast.Literal]], Node
 
 
 def _replaceable(left: Node, right: Node, schema: Schema) -> bool:
-    """Whether any constant of the same class may stand for `right`, giving the same types."""
+    """Whether `right` can be replaced by any constant of its class without changing types."""
     constant = right.operand if isinstance(right, ast.Cast) else right
     if not isinstance(left, ast.Attribute) or not isinstance(constant, ast.Literal):
         return False
@@ -419,7 +427,7 @@ def _replaceable(left: Node, right: Node, schema: Schema) -> bool:
     if attribute is None:
         return False
     if attribute.domain is not None:
-        # No decimals, which a domain may round.
+        # Not decimals, which a domain may round.
         return constant.type in {INT32, INT, STRING_TYPE}
     if left.type in {DOUBLE, INT}:
         return constant.type in {INT32, INT} or left.type == DOUBLE

@@ -1,4 +1,4 @@
-"""Text to tokens.
+"""The tokens of a filter.
 
 A token knows its place, so that every later error can point at it. Keywords are upper-cased;
 everything else keeps its spelling.
@@ -13,7 +13,7 @@ from tamis.language.limits import MAX_TEXT
 from tamis.names import RESERVED
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """The kinds of token."""
 
     KEYWORD = "keyword"
@@ -27,9 +27,9 @@ class Kind(Enum):
 
 
 class Token(NamedTuple):
-    """A piece of a filter."""
+    """A word, constant or sign of a filter, and where it is in the text."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     start: int
     end: int
@@ -73,15 +73,15 @@ def tokenize(text: str) -> list[Token]:
             )  # fmt: skip
         word = found[0]
         if kind == "NAME" and word.upper() in RESERVED:
-            tokens.append(Token(Kind.KEYWORD, word.upper(), start, position))
+            tokens.append(Token(TokenKind.KEYWORD, word.upper(), start, position))
         else:
-            tokens.append(Token(Kind[kind or ""], word, start, position))
-    tokens.append(Token(Kind.END, "", len(text), len(text)))
+            tokens.append(Token(TokenKind[kind or ""], word, start, position))
+    tokens.append(Token(TokenKind.END, "", len(text), len(text)))
     return tokens
 
 
 def check_text(text: object) -> None:
-    """Refuse what cannot be a filter, before anything looks inside it."""
+    """Raise an error for what cannot be a filter, before it is split into tokens."""
     if not isinstance(text, str):
         raise ParseError(f"a filter is a string, not {type(text).__name__}", str(text)[:100], 0)
     if len(text) > MAX_TEXT:
@@ -93,7 +93,7 @@ def check_text(text: object) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise ParseError(
-            "the filter is no valid Unicode text", text, error.start, error.end
+            "the filter is not valid Unicode text", text, error.start, error.end
         ) from None
 
 

@@ -1,8 +1,9 @@
-"""The type rules: what may stand beside what, and which conversions Spark SQL makes there.
+"""The typing rules: which operands an operator takes, and which conversions Spark SQL makes.
 
-The parser calls one method a construct, with the operands it has read and the place in the text;
-the answer is a node, or a `TypeMismatch` that says what was expected. tamis refuses the conversions
-between numbers, strings and booleans that Spark makes silently: they are where filters go wrong.
+The parser calls one method per construct, with the operands it has read and their places in the
+text. The method returns a node, or raises a `TypeMismatch` that says what was expected. tamis
+refuses the conversions between numbers, strings and booleans that Spark makes silently: they are
+where filters go wrong.
 """
 
 import re
@@ -26,8 +27,8 @@ from tamis.types import BOOL, DOUBLE, INT, INT32, NULL, STRING, TIMESTAMP, Kind,
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
-class Operand(NamedTuple):
-    """A node with its place in the text and its height."""
+class LocatedNode(NamedTuple):
+    """A node, its place in the text, and its height: the number of levels of its tree."""
 
     node: Node
     start: int
@@ -35,7 +36,7 @@ class Operand(NamedTuple):
     height: int = 1
 
 
-# name -> (types of the arguments, type of the result); None is any number.
+# name -> (types of the arguments, type of the result); None stands for any numeric type.
 FUNCTIONS: dict[str, tuple[tuple[Type | None, ...], Type | None]] = {
     "length": ((STRING,), INT32),
     "lower": ((STRING,), STRING),
@@ -50,8 +51,8 @@ FUNCTIONS: dict[str, tuple[tuple[Type | None, ...], Type | None]] = {
 _CASE_FUNCTIONS = {"lower", "upper"}
 
 
-class Rules:
-    """The type rules over one schema, for one text."""
+class TypingRules:
+    """The typing rules for one filter over one schema."""
 
     def __init__(self, schema: Schema, text: str) -> None:
         self.schema = schema
@@ -73,7 +74,7 @@ class Rules:
                 f"{name} is a record, not a value",
                 start,
                 end,
-                f"name a part: {path_text(below[0])}",
+                f"name one of its fields, such as {path_text(below[0])}",
             )
         raise self.mismatch(
             f"unknown attribute {name!r}", start, end, did_you_mean(name, self.schema)
@@ -83,19 +84,19 @@ class Rules:
         moment = timestamp_from_text(value)
         if moment is None:
             raise self.mismatch(
-                f"{value!r} is no timestamp", start, end, "expected '2024-01-31 12:30:00'"
+                f"{value!r} is not a timestamp", start, end, "expected '2024-01-31 12:30:00'"
             )
         return ast.Literal(moment, TIMESTAMP)
 
-    def negative(self, operand: Operand) -> Node:
+    def negative(self, operand: LocatedNode) -> Node:
         self._number(operand, "-")
         return ast.Negative(operand.node, operand.node.type)
 
-    def positive(self, operand: Operand) -> Node:
+    def positive(self, operand: LocatedNode) -> Node:
         self._number(operand, "+")
         return operand.node
 
-    def arithmetic(self, op: str, left: Operand, right: Operand) -> Node:
+    def arithmetic(self, op: str, left: LocatedNode, right: LocatedNode) -> Node:
         for operand in (left, right):
             self._number(operand, op)
         untyped = INT if op == "DIV" else DOUBLE
@@ -118,7 +119,7 @@ class Rules:
         whole = INT if INT in {a.type, b.type} else INT32
         return ast.Arithmetic(op, _cast(a, whole), _cast(b, whole), whole)
 
-    def call(self, name: str, arguments: Sequence[Operand], start: int, end: int) -> Node:
+    def call(self, name: str, arguments: Sequence[LocatedNode], start: int, end: int) -> Node:
         function = name.lower()
         if function not in FUNCTIONS:
             raise self.mismatch(
@@ -141,20 +142,20 @@ class Rules:
 
     # --- tests
 
-    def compare(self, op: str, left: Operand, right: Operand) -> ast.Compare:
+    def compare(self, op: str, left: LocatedNode, right: LocatedNode) -> ast.Compare:
         a, b = self._same_type(left, right, op)
         self._check_domain(left, b, right)
         self._check_domain(right, a, left)
         return ast.Compare(op, a, b)
 
-    def between(self, operand: Operand, low: Operand, high: Operand) -> Node:
-        """Two comparisons, each with conversions of its own, of one operand."""
+    def between(self, operand: LocatedNode, low: LocatedNode, high: LocatedNode) -> Node:
+        """Two comparisons of one operand, each with its own conversions."""
         types = {low.node.type, high.node.type}
         if operand.node.type == STRING and TIMESTAMP in types:
             if types != {TIMESTAMP}:
                 place = low if low.node.type != TIMESTAMP else high
                 raise self.mismatch(
-                    "a string lies between a timestamp and a string", place.start, place.end,
+                    "BETWEEN has a timestamp and a string as its bounds", place.start, place.end,
                     "write TIMESTAMP before the string",
                 )  # fmt: skip
             operand = operand._replace(node=self._as_timestamp(operand, TIMESTAMP))
@@ -164,12 +165,12 @@ class Rules:
             operand.node, at_least.right, at_most.right, at_least.left.type, at_most.left.type
         )
 
-    def member(self, operand: Operand, items: Sequence[Operand]) -> Node:
+    def member(self, operand: LocatedNode, items: Sequence[LocatedNode]) -> Node:
         common = operand.node.type
         for item in items:
             if operand.node.type == TIMESTAMP and item.node.type == STRING:
                 raise self.mismatch(
-                    "a timestamp is compared with a string", item.start, item.end,
+                    "IN cannot compare timestamp with string", item.start, item.end,
                     "write TIMESTAMP before the string",
                 )  # fmt: skip
             joined = self._common(common, item.node.type)
@@ -182,7 +183,7 @@ class Rules:
             _cast(operand.node, common), tuple(_cast(item.node, common) for item in items)
         )
 
-    def like(self, operand: Operand, pattern: str, escape: str, start: int, end: int) -> Node:
+    def like(self, operand: LocatedNode, pattern: str, escape: str, start: int, end: int) -> Node:
         node = self._of_type(operand, STRING, "the left side of LIKE")
         self._check_pattern(pattern, start, end)
         try:
@@ -191,7 +192,7 @@ class Rules:
             raise ParseError(str(error), self.text, start, end) from None
         return ast.Like(node, pattern, escape)
 
-    def rlike(self, operand: Operand, pattern: str, start: int, end: int) -> Node:
+    def rlike(self, operand: LocatedNode, pattern: str, start: int, end: int) -> Node:
         node = self._of_type(operand, STRING, "the left side of RLIKE")
         self._check_pattern(pattern, start, end)
         try:
@@ -200,7 +201,7 @@ class Rules:
             raise ParseError(str(error), self.text, start, end) from None
         return ast.RLike(node, pattern)
 
-    def substring(self, part: Operand, whole: Operand) -> Node:
+    def substring(self, part: LocatedNode, whole: LocatedNode) -> Node:
         return ast.Call(
             "contains",
             (
@@ -210,7 +211,7 @@ class Rules:
             BOOL,
         )
 
-    def boolean(self, operand: Operand, where: str) -> Node:
+    def boolean(self, operand: LocatedNode, where: str) -> Node:
         """The operand as a truth value, for AND, OR, NOT, IS TRUE and the whole filter."""
         if operand.node.type in {BOOL, NULL}:
             return _cast(operand.node, BOOL)
@@ -218,11 +219,11 @@ class Rules:
         if isinstance(operand.node, ast.Literal) and operand.node.value in {0, 1}:
             hint = "write TRUE or FALSE"
         raise self.mismatch(
-            f"{where} needs a condition, and this is a value of type {operand.node.type}",
+            f"{where} needs a condition, but this is a value of type {operand.node.type}",
             operand.start, operand.end, hint,
         )  # fmt: skip
 
-    # --- helpers
+    # --- checks and conversions
 
     def _check_pattern(self, pattern: str, start: int, end: int) -> None:
         if len(pattern) > MAX_PATTERN:
@@ -231,22 +232,22 @@ class Rules:
                 self.text, start, end,
             )  # fmt: skip
 
-    def _number(self, operand: Operand, op: str) -> None:
+    def _number(self, operand: LocatedNode, op: str) -> None:
         if not operand.node.type.is_number and operand.node.type != NULL:
             raise self.mismatch(
-                f"{op} needs a number, and this is of type {operand.node.type}",
+                f"{op} needs a number, but this is of type {operand.node.type}",
                 operand.start, operand.end,
             )  # fmt: skip
 
-    def _of_type(self, operand: Operand, wanted: Type, where: str) -> Node:
+    def _of_type(self, operand: LocatedNode, wanted: Type, where: str) -> Node:
         if operand.node.type in {wanted, NULL}:
             return _cast(operand.node, wanted)
         raise self.mismatch(
-            f"{where} must be of type {wanted}, and this is of type {operand.node.type}",
+            f"{where} must be of type {wanted}, but this is of type {operand.node.type}",
             operand.start, operand.end,
         )  # fmt: skip
 
-    def _same_type(self, left: Operand, right: Operand, op: str) -> tuple[Node, Node]:
+    def _same_type(self, left: LocatedNode, right: LocatedNode, op: str) -> tuple[Node, Node]:
         a = self._as_timestamp(left, right.node.type)
         b = self._as_timestamp(right, left.node.type)
         common = self._common(a.type, b.type)
@@ -254,8 +255,8 @@ class Rules:
             raise self._incomparable(left, right, op)
         return _cast(a, common), _cast(b, common)
 
-    def _as_timestamp(self, operand: Operand, other: Type) -> Node:
-        """A string constant beside a timestamp is one, if it reads as one."""
+    def _as_timestamp(self, operand: LocatedNode, other: Type) -> Node:
+        """The node, as a timestamp if it is a string constant that is compared with a timestamp."""
         node = operand.node
         if other == TIMESTAMP and isinstance(node, ast.Literal) and isinstance(node.value, str):
             return self.timestamp(node.value, operand.start, operand.end)
@@ -269,11 +270,11 @@ class Rules:
             return b
         return wider(a, b) if a.is_number and b.is_number else None
 
-    def _incomparable(self, left: Operand, right: Operand, op: str) -> TypeMismatch:
+    def _incomparable(self, left: LocatedNode, right: LocatedNode, op: str) -> TypeMismatch:
         a, b = left.node.type, right.node.type
         hint = None
         if a.is_number and b.is_number:
-            hint = f"the two have more than 38 digits between them: {a} and {b}"
+            hint = f"together they need more than 38 digits: {a} and {b}"
         elif Kind.STRING in {a.kind, b.kind}:
             text = left if a == STRING else right
             if isinstance(text.node, ast.Literal) and _NUMBER.fullmatch(str(text.node.value)):
@@ -282,13 +283,13 @@ class Rules:
             if other == BOOL:
                 hint = "write TRUE or FALSE without quotes"
             elif other == TIMESTAMP:
-                hint = "a string column is not read as a timestamp"
+                hint = "strings of an event are not converted to timestamps"
         elif BOOL in {a, b}:
             hint = "write TRUE or FALSE"
-        return self.mismatch(f"{op} compares {a} with {b}", right.start, right.end, hint)
+        return self.mismatch(f"{op} cannot compare {a} with {b}", right.start, right.end, hint)
 
-    def _check_domain(self, operand: Operand, value: Node, place: Operand) -> None:
-        """A constant beside an attribute with a domain must lie in it."""
+    def _check_domain(self, operand: LocatedNode, value: Node, place: LocatedNode) -> None:
+        """Raise an error for a constant outside the domain of the attribute it is compared with."""
         if not isinstance(operand.node, ast.Attribute) or not isinstance(place.node, ast.Literal):
             return
         attribute = self.schema.find(operand.node.path)
@@ -309,7 +310,7 @@ class Rules:
 
 
 def literal_for_message(literal: ast.Literal) -> str:
-    """A constant as a message shows it."""
+    """A constant, as error messages show it."""
     if literal.type == TIMESTAMP and isinstance(literal.value, int):
         return timestamp_text(literal.value)
     return repr(literal.value) if isinstance(literal.value, str) else str(literal.value)
@@ -326,19 +327,19 @@ def _cast(node: Node, wanted: Type) -> Node:
 
 
 def _without_inner_case(node: Node) -> Node:
-    """``lower(upper(s)) -> lower(s)``: Spark's optimizer does so, which shows on ß and its kin."""
+    """``lower(upper(s)) -> lower(s)``, as Spark's optimizer does; it makes a difference for ß."""
     while isinstance(node, ast.Call) and node.name in _CASE_FUNCTIONS and ast.attributes(node):
         node = node.arguments[0]
     return node
 
 
 def _typed_null(node: Node, other: Type, untyped: Type) -> Node:
-    """A NULL takes the type of what stands beside it."""
+    """The node; a NULL takes the type of the other operand."""
     return node if node.type != NULL else _cast(node, other if other != NULL else untyped)
 
 
 def _decimal_operand(node: Node) -> Type:
-    """A whole constant beside a decimal takes only the digits it needs."""
+    """The decimal type of an operand; a whole constant takes only the digits it needs."""
     if isinstance(node, ast.Literal) and isinstance(node.value, int):
         return decimal_type(*decimal_size(Decimal(node.value)))
     return as_decimal(node.type)

@@ -49,7 +49,7 @@ def test_what_is_no_text_becomes_one():
     assert letter.id == "a?"
     letter = letter_about("a", "i\udcff > 0")
     assert letter.value == "i? > 0"
-    assert letter.reason.startswith("the filter is no valid Unicode text (line 1, column 2)")
+    assert letter.reason.startswith("the filter is not valid Unicode text (line 1, column 2)")
     for text in letter[2], letter.reason, letter.value:
         text.encode()
 

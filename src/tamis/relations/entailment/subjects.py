@@ -15,7 +15,7 @@ from tamis.language import ast
 from tamis.language.arithmetic import order_key
 from tamis.language.ast import Node
 from tamis.language.evaluation import Evaluator, compile_tree, compile_value
-from tamis.language.normal_form import is_null
+from tamis.language.negations import is_null
 from tamis.relations.entailment.cells import Cells, Listed, Outcomes, Stretches, Strings
 from tamis.relations.entailment.ordered_values import Order
 from tamis.relations.entailment.questions import Pair, Question, question

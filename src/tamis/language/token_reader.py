@@ -1,0 +1,59 @@
+"""A position in the tokens of a filter, which the parser moves forward."""
+
+from tamis.errors import ParseError
+from tamis.language.tokens import Token, TokenKind
+
+
+class TokenReader:
+    """The tokens of one filter, read from left to right."""
+
+    def __init__(self, tokens: list[Token], text: str) -> None:
+        self.tokens = tokens
+        self.text = text
+        self.position = 0
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.position]
+
+    def at_end(self) -> bool:
+        return self.token.kind is TokenKind.END
+
+    def accept(self, *texts: str) -> Token | None:
+        """Take the next token if it is one of these keywords or operators; else None."""
+        token = self.token
+        if token.text in texts and token.kind in {TokenKind.KEYWORD, TokenKind.OPERATOR}:
+            self.position += 1
+            return token
+        return None
+
+    def accept_word(self, word: str) -> Token | None:
+        """Take the next token if it is this word, a keyword only here (ESCAPE); else None."""
+        token = self.token
+        if token.kind is TokenKind.NAME and token.text.upper() == word:
+            self.position += 1
+            return token
+        return None
+
+    def expect(self, text: str, where: str) -> Token:
+        """Take the next token, which must be this keyword or operator."""
+        token = self.accept(text)
+        if token is None:
+            raise self.unexpected(f"expected {text} {where}")
+        return token
+
+    def expect_string(self, where: str) -> Token:
+        """Take the next token, which must be a string."""
+        token = self.token
+        if token.kind is not TokenKind.STRING:
+            raise self.unexpected(f"expected a string in quotes {where}")
+        self.position += 1
+        return token
+
+    def unexpected(self, hint: str | None = None) -> ParseError:
+        """The error that the next token does not belong here."""
+        token = self.token
+        problem = "the filter ends too early"
+        if token.kind is not TokenKind.END:
+            problem = f"unexpected {token.text[:40]!r}"
+        return ParseError(problem, self.text, token.start, token.end, hint)
