@@ -50,7 +50,7 @@ def test_what_is_no_integer(value):
 
 @pytest.mark.parametrize("value", [2**63, -(2**63) - 1, 10**100, np.uint64(2**63)])
 def test_an_integer_beyond_64_bits(value):
-    with pytest.raises(EventError, match="it does not fit 64 bits"):
+    with pytest.raises(EventError, match="it does not fit in 64 bits"):
         read("int", value)
 
 

@@ -71,7 +71,7 @@ def checked_id(subscription: Any, kind: type | None) -> Id:
     if type(subscription) is not bool and isinstance(subscription, Integral):
         subscription = int(subscription)
         if not INT64_MIN <= subscription <= INT64_MAX:
-            raise SubscriptionError("the subscription id does not fit 64 bits")
+            raise SubscriptionError("the subscription id does not fit in 64 bits")
     elif isinstance(subscription, str):
         subscription = str(subscription)
         try:

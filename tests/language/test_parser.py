@@ -384,7 +384,9 @@ def with_frames_left(count, action):
     ids=lambda text: text[:4],
 )
 def test_a_deep_filter_near_the_end_of_the_stack_is_refused(frames, text):
-    with pytest.raises(LimitError, match="nested too deeply for the rest of Python's stack") as caught:
+    with pytest.raises(
+        LimitError, match="nested too deeply for the rest of Python's stack"
+    ) as caught:
         with_frames_left(frames, lambda: parse(text, SCHEMA))
     assert "sys.setrecursionlimit" in caught.value.hint
     assert parse(text, SCHEMA) == parse(text, SCHEMA)
