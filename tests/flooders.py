@@ -36,7 +36,7 @@ class Tables:
 
 
 class Flooder:
-    """Publications go everywhere, subscriptions nowhere; advertisements are nobody's business."""
+    """Publications go everywhere, subscriptions nowhere; advertisements do not matter."""
 
     settled = True
 
@@ -59,7 +59,7 @@ class Flooder:
         return min((time for time in times if time is not None), default=None)
 
     def start(self, now):
-        return [(n, wire) for n, link in self.links.items() for wire in link.reopen(now)]
+        return [(n, sent) for n, link in self.links.items() for sent in link.reopen(now)]
 
     def handle(self, message, now):
         match message:
@@ -69,12 +69,12 @@ class Flooder:
                 self.links[sender].close()
             case LinkUp(sender):
                 link = self.links[sender]
-                return [] if link.open else [(sender, wire) for wire in link.reopen(now)]
+                return [] if link.is_open else [(sender, sent) for sent in link.reopen(now)]
             case Hello(sender):
-                return [(sender, wire) for wire in self.links[sender].hello(message, now)[0]]
+                return [(sender, sent) for sent in self.links[sender].take_hello(message, now)[0]]
             case Receipt(sender):
                 if self.links[sender].is_current(message):
-                    self.links[sender].receipt(message, now)
+                    self.links[sender].take_receipt(message, now)
             case Packet(sender):
                 return self.packet(self.links[sender], message, now)
             case Connect(sender):
@@ -88,18 +88,18 @@ class Flooder:
     def tick(self, now):
         sends = []
         for name, link in self.links.items():
-            overdue = link.overdue
-            failed = overdue is not None and now >= overdue
-            sends += [(name, wire) for wire in (link.reopen if failed else link.again)(now)]
+            deadline = link.deadline
+            failed = deadline is not None and now >= deadline
+            sends += [(name, sent) for sent in (link.reopen if failed else link.resend)(now)]
         return sends
 
     def packet(self, link, message, now):
         if not link.is_current(message):
             return []
         sends = []
-        for carried in link.packet(message):
+        for carried in link.take_packet(message):
             sends += self.route(carried, link.neighbour, now)
-        return [*sends, (link.neighbour, link.receipt_due())]
+        return [*sends, (link.neighbour, link.receipt())]
 
     def client(self, message, now):
         client, what = message.sender, type(message).__name__
@@ -131,6 +131,6 @@ class Flooder:
             if found:
                 sends.append((client, Deliver(self.name, message.id, message.event, found)))
         for name, link in self.links.items():
-            if name != hop and link.up:
+            if name != hop and link.is_up:
                 sends.append((name, link.send(message, now)))
         return sends

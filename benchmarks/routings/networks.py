@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from routings.tables import DASH, aligned
 from tamis.routing.simulation.filters import condition, row_of
 from tamis.routing.simulation.scenario import CALM, Action, Client, Scenario
-from tamis.routing.simulation.strategy_costs import measure
+from tamis.routing.simulation.strategy_costs import measure_costs
 from tamis.routing.simulation.topology import shaped
 from tamis.routing.strategies import STRATEGIES
 
@@ -111,7 +111,7 @@ def needed(play: Scenario) -> int:
 
 def played(play: Scenario) -> dict[str, Any]:
     """Counters of all brokers when everybody has subscribed and published."""
-    found = measure(play)
+    found = measure_costs(play)
     return {
         "strategy": play.strategy, "threshold": play.threshold, "tables": found.tables,
         "sent": dict(found.sent), "carried": dict(found.carried), "needed": needed(play),

@@ -132,7 +132,7 @@ def test_what_cannot_be_used(run, tmp_path):
     assert "cannot be read" in run("--replay", missing, fails=FileError)[1]
     bad = tmp_path / "bad.json"
     bad.write_text("{}", encoding="utf-8")
-    assert "is no scenario" in run("--replay", bad, fails=FileError)[1]
+    assert "is not a scenario" in run("--replay", bad, fails=FileError)[1]
 
 
 @pytest.mark.parametrize(

@@ -4,44 +4,49 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.routing.announcements import Announcer, Request
-from tamis.routing.filter_cache import reading_of
-from tamis.routing.reductions import Covering, Everything
+from tamis.routing.announcements import Announcer
+from tamis.routing.filter_cache import shared_cache
+from tamis.routing.messages import Subscribe, Unsubscribe
+from tamis.routing.reductions import CoveringReduction, NoReduction
+from tamis.routing.requests import Request
 
-READING = reading_of({"price": "int"}, "sql", None)
+CACHE = shared_cache({"price": "int"}, "sql", None)
 RANGES = [f"price BETWEEN {low} AND {high}" for low in range(5) for high in range(low, 5)]
 
 
 class Side:
-    """An announcer and its neighbour, which takes steps in order and acknowledges in any order."""
+    """An announcer and its neighbour, which takes updates in order and acknowledges in any."""
 
-    def __init__(self, reducer=None, concerns=lambda _text: True):
+    def __init__(self, reduction=None, concerns=lambda _text: True):
         self.done = []
         ids = iter(range(10**6))
         self.announcer = Announcer(
-            reducer or Covering(READING), concerns, lambda: str(next(ids)), self.done.append
+            reduction or CoveringReduction(CACHE),
+            concerns,
+            lambda: str(next(ids)),
+            self.done.append,
         )
-        self.way = deque()  # steps that the neighbour has not taken
+        self.way = deque()  # updates that the neighbour has not taken
         self.held = {}  # what the neighbour holds, by id
         self.beyond = {}  # that of it which is in force also beyond it
         self.answers = []  # acks that it has not sent
 
     def tell(self):
-        self.way.extend(self.announcer.steps())
+        self.way.extend(self.announcer.take_updates())
 
     def take(self):
-        step = self.way.popleft()
-        if step.filter is None:
-            del self.held[step.id], self.beyond[step.id]
+        update = self.way.popleft()
+        if update.filter is None:
+            del self.held[update.id], self.beyond[update.id]
         else:
-            self.held[step.id] = step.filter
-        self.answers.append(step.id)
+            self.held[update.id] = update.filter
+        self.answers.append(update.id)
 
     def answer(self, place=0):
         answered = self.answers.pop(place)
         if answered in self.held:
             self.beyond[answered] = self.held[answered]
-        self.announcer.acknowledged(answered)
+        self.announcer.acknowledge(answered)
         self.tell()
 
     def calm(self):
@@ -53,18 +58,18 @@ class Side:
 
     def add(self, text):
         self.announcer.add(text)
-        request = Request("bob", text, "Subscribe")
-        self.announcer.when_live([text], request)
-        if not request.open:
+        request = Request("bob", Subscribe("bob", text, text))
+        self.announcer.wait_until_live([text], request)
+        if not request.pending:
             self.done.append(request)
         self.tell()
         return request
 
     def drop(self, text):
         self.announcer.drop(text)
-        request = Request("bob", text, "Unsubscribe")
-        self.announcer.when_gone(request)
-        if not request.open:
+        request = Request("bob", Unsubscribe("bob", text))
+        self.announcer.wait_until_gone(request)
+        if not request.pending:
             self.done.append(request)
         self.tell()
         return request
@@ -76,7 +81,7 @@ def values(text):
 
 
 def test_all_is_announced_and_withdrawn():
-    side = Side(Everything())
+    side = Side(NoReduction())
     side.add("price > 1")
     side.add("price > 2")
     side.calm()
@@ -91,7 +96,7 @@ def test_all_is_announced_and_withdrawn():
 
 
 def test_a_filter_is_announced_once_however_many_have_it():
-    side = Side(Everything())
+    side = Side(NoReduction())
     side.add("price > 1")
     side.add("price > 1")
     side.calm()
@@ -104,7 +109,7 @@ def test_a_filter_is_announced_once_however_many_have_it():
 
 
 def test_what_comes_back_while_it_goes_is_announced_anew():
-    side = Side(Everything())
+    side = Side(NoReduction())
     side.add("price > 1")
     side.calm()
     side.drop("price > 1")
@@ -113,26 +118,26 @@ def test_what_comes_back_while_it_goes_is_announced_anew():
         side.take()
     assert list(side.held.values()) == ["price > 1"]
     first, second = side.answers
-    assert not side.announcer.acknowledged(first)  # of what was withdrawn; nobody waits for it
-    assert again.open
-    assert side.announcer.acknowledged(second)
-    assert not again.open
+    assert not side.announcer.acknowledge(first)  # of what was withdrawn; nobody waits for it
+    assert again.pending
+    assert side.announcer.acknowledge(second)
+    assert not again.pending
     assert side.announcer.is_settled
 
 
 def test_acks_for_nothing_are_told_from_others():
-    side = Side(Everything())
+    side = Side(NoReduction())
     side.add("price > 1")
     side.take()
-    assert not side.announcer.acknowledged("77")
-    assert side.announcer.acknowledged("0")
-    assert not side.announcer.acknowledged("0")
+    assert not side.announcer.acknowledge("77")
+    assert side.announcer.acknowledge("0")
+    assert not side.announcer.acknowledge("0")
 
 
 def test_a_wait_ends_when_the_neighbour_forgets():
-    side = Side(Everything())
+    side = Side(NoReduction())
     request = side.add("price > 1")
-    assert request.open
+    assert request.pending
     side.announcer.forget()
     assert side.done == [request]
     side.way.clear()
@@ -142,7 +147,7 @@ def test_a_wait_ends_when_the_neighbour_forgets():
 
 def test_what_concerns_the_neighbour_may_change():
     wanted = set()
-    side = Side(Everything(), wanted.__contains__)
+    side = Side(NoReduction(), wanted.__contains__)
     side.add("price > 1")
     assert side.way == deque()
     wanted.add("price > 1")
@@ -164,18 +169,18 @@ def test_a_root_that_never_was_announced_does_not_let_others_go_too_soon():
     announcer.add("price BETWEEN 0 AND 2")  # stands for 0 to 1, but is not announced yet
     announcer.add("price BETWEEN 0 AND 3")  # stands for both
     side.tell()
-    assert [step.filter for step in side.way] == ["price BETWEEN 0 AND 3"]
+    assert [update.filter for update in side.way] == ["price BETWEEN 0 AND 3"]
     side.take()
     assert "price BETWEEN 0 AND 1" in side.held.values()
     side.answer()
-    assert [step.filter for step in side.way] == [None]
+    assert [update.filter for update in side.way] == [None]
 
 
 @pytest.mark.parametrize("covering", [True, False])
 @given(data=st.data())
 def test_what_is_established_stays_covered(covering, data):
     """Whatever comes and goes, and whenever it is taken and acknowledged."""
-    side = Side(Covering(READING) if covering else Everything())
+    side = Side(CoveringReduction(CACHE) if covering else NoReduction())
     held_by_us = {}  # text -> its request
     for _ in range(data.draw(st.integers(1, 40))):
         text = data.draw(st.sampled_from(RANGES))

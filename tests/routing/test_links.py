@@ -17,14 +17,14 @@ def link(name="a", neighbour="b", first=0, **limits):
 def carry(message, to, now=0.0):
     """Give a message to a link; what it answers and what it hands on."""
     if isinstance(message, Hello):
-        return to.hello(message, now)[0], []
+        return to.take_hello(message, now)[0], []
     if not to.is_current(message):
         return [], []
     if isinstance(message, Receipt):
-        to.receipt(message, now)
+        to.take_receipt(message, now)
         return [], []
-    ready = list(to.packet(message))
-    return [to.receipt_due()], ready
+    ready = list(to.take_packet(message))
+    return [to.receipt()], ready
 
 
 def both_up():
@@ -39,8 +39,8 @@ def both_up():
 
 def test_two_sides_meet():
     a, b = both_up()
-    assert a.up
-    assert b.up
+    assert a.is_up
+    assert b.is_up
     assert a.sessions == b.sessions[::-1] == (0, 100)
 
 
@@ -50,18 +50,18 @@ def test_one_side_is_enough_to_begin():
     ((answer,), _) = carry(hello, b)
     assert isinstance(answer, Hello)
     ((receipt,), _) = carry(answer, a)
-    assert a.up
-    assert not b.up
+    assert a.is_up
+    assert not b.is_up
     carry(receipt, b)
-    assert b.up
+    assert b.is_up
 
 
 def test_greetings_are_repeated_until_the_link_is_up():
     a = link()
     a.reopen(0)
     assert a.next_time() == 1.0
-    assert a.again(0.9) == []
-    assert a.again(1.0) == [Hello("a", 0, None)]
+    assert a.resend(0.9) == []
+    assert a.resend(1.0) == [Hello("a", 0, None)]
     assert a.next_time() == 2.0
     b = link("b", "a", first=100)
     (answer,) = carry(Hello("a", 0, None), b)[0]
@@ -97,30 +97,30 @@ def test_packets_without_receipt_are_sent_again():
     a, _ = both_up()
     packet = a.send(Ack("a", "1"), 3.0)
     assert a.next_time() == 4.0
-    assert a.again(3.5) == []
-    assert a.again(4.0) == [packet]
+    assert a.resend(3.5) == []
+    assert a.resend(4.0) == [packet]
     assert a.next_time() == 5.0
     assert len([a.send(Ack("a", str(n)), 4.0) for n in range(2 * RESENT)]) == 2 * RESENT
-    assert len(a.again(9.0)) == RESENT
+    assert len(a.resend(9.0)) == RESENT
 
 
-def test_the_neighbour_is_overdue_when_nothing_new_is_received():
+def test_the_neighbour_has_a_deadline_when_nothing_new_is_received():
     a, _ = both_up()
-    assert a.overdue is None
+    assert a.deadline is None
     a.send(Ack("a", "1"), 3.0)
     a.send(Ack("a", "2"), 6.0)
-    assert a.overdue == 13.0
-    a.receipt(Receipt("b", 100, 0, 1), 7.0)
-    assert a.overdue == 17.0
-    a.receipt(Receipt("b", 100, 0, 2), 8.0)
-    assert a.overdue is None
+    assert a.deadline == 13.0
+    a.take_receipt(Receipt("b", 100, 0, 1), 7.0)
+    assert a.deadline == 17.0
+    a.take_receipt(Receipt("b", 100, 0, 2), 8.0)
+    assert a.deadline is None
 
 
 def test_a_new_session_starts_both_streams_anew():
     a, b = both_up()
     old = a.send(Publish("a", "x/1", {}), 0.0)
     (hello,) = b.reopen(1.0)
-    answers, is_new = a.hello(hello, 1.0)
+    answers, is_new = a.take_hello(hello, 1.0)
     assert is_new
     assert a.take_lost() == 1
     assert a.take_lost() == 0
@@ -133,17 +133,17 @@ def test_a_new_session_starts_both_streams_anew():
 
 def test_a_greeting_of_an_older_session_changes_nothing():
     a, _ = both_up()
-    assert a.hello(Hello("b", 99, 0), 1.0) == ([], False)
-    assert a.up
+    assert a.take_hello(Hello("b", 99, 0), 1.0) == ([], False)
+    assert a.is_up
 
 
 def test_a_greeting_opens_a_closed_link():
     a, b = both_up()
     a.close()
     assert a.next_time() is None
-    assert a.again(50.0) == []
+    assert a.resend(50.0) == []
     (hello,) = b.reopen(1.0)
-    answers, is_new = a.hello(hello, 1.0)
+    answers, is_new = a.take_hello(hello, 1.0)
     assert is_new
     assert answers == [Hello("a", 1, 101)]
 
@@ -172,11 +172,11 @@ def test_a_stream_survives_what_networks_do(restarts, seed):
         now = step / 4
         if restarts and step in {100, 200} and chance.random() < 0.7:
             air += [(b if end is a else a, m) for end in (a, b) for m in end.reopen(now)]
-        if a.up and step < 300 and chance.random() < 0.3:
+        if a.is_up and step < 300 and chance.random() < 0.3:
             air.append((b, a.send(Ack("a", str(sent)), now)))
             sent += 1
         for end, other in ((a, b), (b, a)):
-            air += [(other, message) for message in end.again(now)]
+            air += [(other, message) for message in end.resend(now)]
         for _ in range(chance.randrange(4)):
             if not air:
                 break
@@ -192,7 +192,7 @@ def test_a_stream_survives_what_networks_do(restarts, seed):
     for step in range(400, 600):
         now = step / 4
         for end, other in ((a, b), (b, a)):
-            air += [(other, message) for message in end.again(now)]
+            air += [(other, message) for message in end.resend(now)]
         while air:
             to, message = air.pop(0)
             answers, ready = carry(message, to, now)

@@ -17,8 +17,8 @@ from tamis.semantics import NAMES
 if TYPE_CHECKING:
     from tamis.routing.simulation.campaign import Failure, Summary
     from tamis.routing.simulation.scenario import Scenario
-    from tamis.routing.simulation.scenario_generator import Wishes
-    from tamis.routing.simulation.strategy_costs import Measure
+    from tamis.routing.simulation.scenario_generator import ScenarioOptions
+    from tamis.routing.simulation.strategy_costs import StrategyCosts
 
 _DESCRIPTION = """\
 Play what can happen in a network of brokers: clients that come, subscribe, publish and go; messages
@@ -131,13 +131,13 @@ def _scenarios(options: argparse.Namespace) -> "tuple[Iterable[Scenario], int]":
     seeds = range(options.first, options.first + options.seeds)
     if options.seed is not None:
         seeds = range(options.seed, options.seed + 1)
-    return scenarios(seeds, _wishes(options)), len(seeds)
+    return scenarios(seeds, _scenario_options(options)), len(seeds)
 
 
-def _wishes(options: argparse.Namespace) -> "Wishes":
-    from tamis.routing.simulation.scenario_generator import Wishes
+def _scenario_options(options: argparse.Namespace) -> "ScenarioOptions":
+    from tamis.routing.simulation.scenario_generator import ScenarioOptions
 
-    return Wishes(
+    return ScenarioOptions(
         strategy=options.strategy,
         semantics=options.semantics,
         faulty=options.faults,
@@ -207,8 +207,8 @@ def _measure(options: argparse.Namespace) -> None:
     shape = "tree" if options.topology == "random" else options.topology
     silent = options.json or not sys.stderr.isatty()
     found = [
-        strategy_costs.measure(
-            strategy_costs.synthetic(
+        strategy_costs.measure_costs(
+            strategy_costs.large_scenario(
                 options.seed or options.first, strategy, semantics=semantics, topology=shape,
                 brokers=options.brokers or strategy_costs.BROKERS,
                 subscriptions=strategy_costs.SUBSCRIPTIONS,
@@ -223,7 +223,7 @@ def _measure(options: argparse.Namespace) -> None:
         print("\n".join(_table(found)))
 
 
-def _table(found: "list[Measure]") -> Iterator[str]:
+def _table(found: "list[StrategyCosts]") -> Iterator[str]:
     columns: list[tuple[str, Any]] = [
         ("table", lambda one: one.table_size),
         ("largest", lambda one: max(one.tables.values(), default=0)),
@@ -241,6 +241,6 @@ def _table(found: "list[Measure]") -> Iterator[str]:
     yield "carried: publications over links; needless: those that a broker got for nobody"
 
 
-def _control(one: "Measure") -> Iterator[int]:
+def _control(one: "StrategyCosts") -> Iterator[int]:
     for kind in ("Advertise", "Unadvertise", "Subscribe", "Unsubscribe", "Ack"):
         yield one.sent[kind]

@@ -1,21 +1,21 @@
-"""What clients, brokers and their surroundings say to each other.
+"""The messages between clients, brokers and the host: the program that runs a broker.
 
-Every message names its sender. All else in it is plain (texts, numbers, an event as a dict), so
-that a service can send it in whatever form it likes.
+Every message names its sender. Everything else in it is plain (texts, numbers, an event as a dict),
+so that a host can send it in any form.
 
-=============== ======================= ==========================================================
-from            to                      messages
-=============== ======================= ==========================================================
-client          its broker              Connect Disconnect Advertise Unadvertise Subscribe
-                                        Unsubscribe Publish
-broker          its client              Ack Refused Deliver
-broker          a neighbour, in Packets Advertise Unadvertise Subscribe Unsubscribe Publish Ack
-                                        Refused
-broker          a neighbour             Hello Packet Receipt
-surroundings    broker                  LinkUp LinkDown Tick
-=============== ======================= ==========================================================
+======== ========================= =============================================================
+from     to                        messages
+======== ========================= =============================================================
+client   its broker                Connect Disconnect Advertise Unadvertise Subscribe Unsubscribe
+                                   Publish
+broker   its client                Ack Refused Deliver
+broker   a neighbour               Hello Packet Receipt
+broker   a neighbour, in a Packet  Advertise Unadvertise Subscribe Unsubscribe Publish Ack Refused
+host     broker                    LinkUp LinkDown Tick
+======== ========================= =============================================================
 
-Between brokers an `id` is a number of the link's own, as text; a filter is known by its text.
+Between brokers the `id` of a filter is a number, as text, that belongs to the link; a client's id
+stays at its broker.
 """
 
 from dataclasses import dataclass
@@ -24,14 +24,14 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Connect:
-    """A client is there."""
+    """A client has come."""
 
     sender: str
 
 
 @dataclass(frozen=True, slots=True)
 class Disconnect:
-    """A client has gone, and with it all that it advertised and subscribed to."""
+    """A client has gone, and with it all its advertisements and subscriptions."""
 
     sender: str
 
@@ -47,7 +47,7 @@ class Advertise:
 
 @dataclass(frozen=True, slots=True)
 class Unadvertise:
-    """The sender takes an advertisement back; what it published before is still delivered."""
+    """The sender withdraws an advertisement; what it published before is still delivered."""
 
     sender: str
     id: str
@@ -64,7 +64,7 @@ class Subscribe:
 
 @dataclass(frozen=True, slots=True)
 class Unsubscribe:
-    """The sender takes a subscription back."""
+    """The sender withdraws a subscription."""
 
     sender: str
     id: str
@@ -81,7 +81,7 @@ class Publish:
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """What was asked for under an id is done, here and wherever it had to be passed on to.
+    """The request with this id is done, here and wherever it had to be passed on to.
 
     `what` is the kind of message that is answered: ``"Subscribe"``, ``"Publish"`` and so on.
     """
@@ -93,7 +93,7 @@ class Ack:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """What a client asked for under an id cannot be; nothing was changed."""
+    """The request with this id cannot be granted; nothing was changed."""
 
     sender: str
     id: str
@@ -113,7 +113,7 @@ class Deliver:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """A broker offers a session; `echo` is the session that it has heard of from the other side."""
+    """A broker offers a session; `echo` is the last session that the other side has offered."""
 
     sender: str
     session: int
@@ -122,18 +122,18 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """A message in its place of the stream from one session to another."""
+    """A message with its number in the stream from one session to another."""
 
     sender: str
     session: int
     echo: int
     number: int
-    message: "Carried"
+    message: "Payload"
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """All packets before a number have arrived."""
+    """All packets below a number have arrived."""
 
     sender: str
     session: int
@@ -143,14 +143,14 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class LinkUp:
-    """The surroundings say that a neighbour can be reached; an unknown one becomes known."""
+    """The host says that a neighbour can be reached; an unknown sender becomes a neighbour."""
 
     sender: str
 
 
 @dataclass(frozen=True, slots=True)
 class LinkDown:
-    """The surroundings say that a neighbour cannot be reached."""
+    """The host says that a neighbour cannot be reached."""
 
     sender: str
 
@@ -162,7 +162,8 @@ class Tick:
     sender: str = ""
 
 
-Carried = Advertise | Unadvertise | Subscribe | Unsubscribe | Publish | Ack | Refused
-Wire = Hello | Packet | Receipt
-Message = Connect | Disconnect | Carried | Refused | Deliver | Wire | LinkUp | LinkDown | Tick
-Sends = list[tuple[str, Message]]
+FilterMessage = Advertise | Unadvertise | Subscribe | Unsubscribe  # adds or removes a filter
+Payload = FilterMessage | Publish | Ack | Refused  # what a packet carries
+LinkMessage = Hello | Packet | Receipt
+Message = Connect | Disconnect | Payload | Deliver | LinkMessage | LinkUp | LinkDown | Tick
+Sends = list[tuple[str, Message]]  # receivers and messages, in order

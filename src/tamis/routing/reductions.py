@@ -1,4 +1,8 @@
-"""How few filters can stand for many: all of them, those that no other covers, or mergers."""
+"""Reductions: which few filters stand for many.
+
+Without reduction these *roots* are all filters; with covering, those that no other filter covers;
+with merging, also mergers in the place of several (MBD, sections 4 and 5).
+"""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
@@ -9,14 +13,14 @@ from tamis.relations.merging.merged_tables import MergedTable
 from tamis.relations.merging.mergers import Plan
 from tamis.relations.merging.policies import Statistics, read_policy
 from tamis.relations.tables import CoverTable
-from tamis.routing.filter_cache import Reading
+from tamis.routing.filter_cache import FilterCache
 from tamis.routing.strategies import Merging, Strategy
 
-Offers = Callable[[], Iterable[str]]
+Advertised = Callable[[], Iterable[str]]  # the filters that a neighbour has advertised now
 
 
 class Change(NamedTuple):
-    """Roots that came and went; one that is in both has come back."""
+    """Roots that came and went; a root in both went and came back."""
 
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
@@ -25,45 +29,45 @@ class Change(NamedTuple):
 NO_CHANGE = Change()
 
 
-class Reducer(Protocol):
+class Reduction(Protocol):
     """Filters by their texts, and the roots that stand for them.
 
-    At every moment each filter that can match is covered by `root_of` it. `Everything`, `Covering`
-    and `Merged` are reducers.
+    At every moment each filter that can match is covered by its `root_of`. `NoReduction`,
+    `CoveringReduction` and `MergingReduction` implement this.
     """
 
     def add(self, text: str) -> Change:
-        """Take in a filter that is not there."""
+        """Add a filter that is not there."""
 
     def remove(self, text: str) -> Change:
-        """Let a filter go."""
+        """Remove a filter."""
 
     def root_of(self, text: str) -> str | None:
         """The root that covers a filter; None for one that no event can match."""
 
     def reduce(self, now: float) -> Change:
-        """Look for mergers, if it is time to."""
+        """Look for mergers, if the policy says that it is time."""
 
     def next_time(self) -> float | None:
-        """When it will be time to, if that depends on time."""
+        """When the policy will say so, if that depends on the time."""
 
 
-def reducer_of(
-    strategy: Strategy, merging: Merging, reading: Reading, offers: Offers | None
-) -> Reducer:
-    """The reducer of a strategy.
+def reduction_of(
+    strategy: Strategy, merging: Merging, cache: FilterCache, advertised: Advertised | None
+) -> Reduction:
+    """The reduction of a strategy.
 
-    `offers` are the advertisements of the neighbour, among which its publications are; without any
-    there are only perfect mergers.
+    `advertised` gives the filters that all publications of the neighbour match; with None, only
+    perfect mergers are made.
     """
     if not strategy.covering:
-        return Everything()
+        return NoReduction()
     if not strategy.merging:
-        return Covering(reading)
-    return Merged(reading, merging, offers if strategy.imperfect else None)
+        return CoveringReduction(cache)
+    return MergingReduction(cache, merging, advertised if strategy.imperfect else None)
 
 
-class Everything:
+class NoReduction:
     """Each filter stands for itself."""
 
     def add(self, text: str) -> Change:
@@ -75,22 +79,22 @@ class Everything:
     def root_of(self, text: str) -> str | None:
         return text
 
-    def reduce(self, now: float) -> Change:  # noqa: ARG002 - there is nothing to do at any time
+    def reduce(self, now: float) -> Change:  # noqa: ARG002 - never depends on time
         return NO_CHANGE
 
     def next_time(self) -> float | None:
         return None
 
 
-class Covering:
-    """Those that no other covers stand for all."""
+class CoveringReduction:
+    """The filters that no other covers stand for all."""
 
-    def __init__(self, reading: Reading) -> None:
-        self._reading = reading
-        self._table: CoverTable[str] = CoverTable(reading.meaning)
+    def __init__(self, cache: FilterCache) -> None:
+        self._cache = cache
+        self._table: CoverTable[str] = CoverTable(cache.semantics)
 
     def add(self, text: str) -> Change:
-        found = self._table.insert(text, self._reading.read(text))
+        found = self._table.insert(text, self._cache.parse(text))
         if not self._table.is_root(text):
             return NO_CHANGE
         return Change(added=(text,), removed=tuple(found.covers))
@@ -103,32 +107,32 @@ class Covering:
     def root_of(self, text: str) -> str | None:
         return text if self._table.is_root(text) else self._table.cover_of(text)
 
-    def reduce(self, now: float) -> Change:  # noqa: ARG002 - there is nothing to do at any time
+    def reduce(self, now: float) -> Change:  # noqa: ARG002 - never depends on time
         return NO_CHANGE
 
     def next_time(self) -> float | None:
         return None
 
 
-class Merged:
-    """Those that no other covers, and mergers of them, stand for all."""
+class MergingReduction:
+    """The filters that no other covers, and mergers of them, stand for all."""
 
-    def __init__(self, reading: Reading, merging: Merging, offers: Offers | None) -> None:
-        self._reading = reading
+    def __init__(self, cache: FilterCache, merging: Merging, advertised: Advertised | None) -> None:
+        self._cache = cache
         self._merging = merging
-        self._offers = offers
+        self._advertised = advertised
         self._policy = read_policy(merging.policy)
-        self._table: MergedTable[str] = MergedTable(reading.meaning)
+        self._table: MergedTable[str] = MergedTable(cache.semantics)
         self._roots: dict[str, None] = {}
         self._merged_at: float | None = None
         self._merged_size = 0
-        self._has_changed = False  # since it was merged
+        self._has_changed = False  # since the last merging
 
     def add(self, text: str) -> Change:
-        return self._noted(self._table.insert(text, self._reading.read(text)))
+        return self._apply(self._table.insert(text, self._cache.parse(text)))
 
     def remove(self, text: str) -> Change:
-        return self._noted(self._table.remove(text))
+        return self._apply(self._table.remove(text))
 
     def root_of(self, text: str) -> str | None:
         cover = self._table.cover_of(text)
@@ -138,20 +142,20 @@ class Merged:
 
     def reduce(self, now: float) -> Change:
         if self._merged_at is None:
-            self._merged_at = now  # the time begins
-        if not self._is_worth_it or not self._policy.due(now, self._statistics()):
+            self._merged_at = now  # periods of the policy begin with the first call
+        if not self._can_merge or not self._policy.due(now, self._statistics()):
             return NO_CHANGE
-        found = self._noted(self._table.merge_now(plan=self._plan()))
+        found = self._apply(self._table.merge_now(plan=self._plan()))
         self._merged_at, self._merged_size, self._has_changed = now, len(self._roots), False
         return found
 
     def next_time(self) -> float | None:
-        if not self._is_worth_it or self._merged_at is None:
+        if not self._can_merge or self._merged_at is None:
             return None
         return self._policy.next_time(self._statistics())
 
     @property
-    def _is_worth_it(self) -> bool:
+    def _can_merge(self) -> bool:
         return self._has_changed and len(self._roots) > 1
 
     def _statistics(self) -> Statistics:
@@ -161,16 +165,17 @@ class Merged:
 
     def _plan(self) -> Plan:
         merging = self._merging
-        if self._offers is None:
+        if self._advertised is None:
             return Plan(rules=merging.rules)
         return Plan(
             rules=merging.rules,
             imperfect=merging.threshold,
-            measure=merging.measure or Uniform.around(map(self._reading.read, self._roots)),
-            advertisements=tuple(map(self._reading.read, dict.fromkeys(self._offers()))),
+            measure=merging.measure or Uniform.around(map(self._cache.parse, self._roots)),
+            advertisements=tuple(map(self._cache.parse, dict.fromkeys(self._advertised()))),
         )
 
-    def _noted(self, change: TableChange) -> Change:
+    def _apply(self, change: TableChange) -> Change:
+        """The change of the table as texts of roots, which are kept up to date."""
         if not change:
             return NO_CHANGE
         self._has_changed = True

@@ -1,4 +1,4 @@
-"""How brokers route: what they tell their neighbours of subscriptions and advertisements."""
+"""Routing strategies: which subscriptions and advertisements a broker forwards to neighbours."""
 
 from dataclasses import dataclass
 
@@ -13,12 +13,12 @@ class Strategy:
     """One way of routing.
 
     ======================== =====================================================================
-    name                     a subscription goes
+    name                     a subscription is forwarded
     ======================== =====================================================================
     flooding                 nowhere; publications go everywhere
     simple                   everywhere
-    advertisements           to where a publisher has advertised events that it may match
-    ... + covering           the same, unless what was sent there covers it
+    advertisements           to where an event that it may match is advertised
+    ... + covering           the same, unless a filter that was sent there covers it
     ... + perfect            the same, merged with others if the merger matches nothing more
     ... + imperfect          the same, merged also if the merger matches a little more
     ======================== =====================================================================
@@ -50,7 +50,7 @@ _BY_NAME = {strategy.name: strategy for strategy in _ALL}
 
 
 def strategy_of(name: str) -> Strategy:
-    """The strategy of a name."""
+    """The strategy with a name."""
     return _BY_NAME[choose("strategy", name, STRATEGIES)]
 
 
@@ -58,8 +58,9 @@ def strategy_of(name: str) -> Strategy:
 class Merging:
     """When mergers are looked for, and which are good enough.
 
-    `threshold` is the largest IMT of an imperfect merger: its degree times its probability. Events
-    are as a `measure` says, or uniform around the constants of the filters.
+    `threshold` is the largest IMT of an imperfect merger: its degree times its probability. The
+    probabilities come from `measure`; without one, values are uniform around the constants of the
+    filters.
     """
 
     policy: str = "size 8"  # see `relations.merging.policies`
@@ -71,4 +72,6 @@ class Merging:
         read_policy(self.policy)
         choose("rule set", self.rules, RULES)
         if not 0 <= self.threshold <= 1:
-            raise OptionError(f"the threshold of mergers is from 0 to 1, not {self.threshold!r}")
+            raise OptionError(
+                f"the threshold of mergers must be from 0 to 1, not {self.threshold!r}"
+            )

@@ -7,15 +7,16 @@ import sys
 
 import pytest
 
-from tamis.routing import router as module
-from tamis.routing.announcements import Announcer, State, Step
+from tamis.routing.announcements import Announcer, State, Update
+from tamis.routing.forwarding import Forwarding
+from tamis.routing.kinds import Kind
 from tamis.routing.messages import Subscribe
-from tamis.routing.router import Router
+from tamis.routing.neighbours import Neighbours
 from tamis.routing.simulation.campaign import Summary, examine, run, scenarios
-from tamis.routing.simulation.scenario_generator import Wishes, generate
+from tamis.routing.simulation.scenario_generator import ScenarioOptions, generate
 from tamis.routing.simulation.simulation import play
 
-EVERYTHING = Wishes(strategy="all", faulty="all", semantics="all")
+EVERYTHING = ScenarioOptions(strategy="all", faulty="all", semantics="all")
 PART, PARTS = 84, 25  # 84 seeds have each strategy, kind of faults and semantics once
 
 
@@ -33,36 +34,36 @@ def test_no_promise_is_broken(part):
 # --- routers that are broken
 
 
-class Careless(Router):
+class Careless(Neighbours):
     """Every fifth subscription is not passed on, though it is acknowledged."""
 
     passed = 0
 
-    def _tell(self, hop, message):
-        if isinstance(message, Subscribe) and hop in self._neighbours:
+    def send(self, neighbour, message):
+        if isinstance(message, Subscribe):
             self.passed += 1
             if self.passed % 5 == 0:
-                self._neighbours[hop].subscriptions.acknowledged(message.id)
+                neighbour.announcers[Kind.SUBSCRIPTION].acknowledge(message.id)
                 return
-        super()._tell(hop, message)
+        super().send(neighbour, message)
 
 
 class Hasty(Announcer):
-    """Withdraws before what takes the place is acknowledged."""
+    """Withdraws a filter before its replacement is acknowledged."""
 
-    def steps(self):
-        found = super().steps()
+    def take_updates(self):
+        found = super().take_updates()
         for root in [r for r in self._stale if self._announced[r].state is State.LIVE]:
             self._announced[root].state = State.GOING
             del self._stale[root]
-            found.insert(0, Step(self._announced[root].id, None))
+            found.insert(0, Update(self._announced[root].id, None))
         return found
 
 
 class Eager(Announcer):
     """Says that something is established before it is."""
 
-    def when_live(self, filters, request):
+    def wait_until_live(self, texts, request):
         pass
 
 
@@ -74,50 +75,48 @@ class Absent(Announcer):
         self._coming.clear()
 
 
-class Faithful(Router):
-    """Keeps what a failed neighbour has asked for."""
+class Faithful(Neighbours):
+    """Keeps the filters of a neighbour that has failed."""
 
     def _lose(self, neighbour):
-        for announcer in neighbour.announcers:
+        for announcer in neighbour.announcers.values():
             announcer.forget()
 
 
-class Clinging(Router):
+class Clinging(Forwarding):
     """Leaves subscriptions where nothing is advertised any more."""
 
-    def _dropped(self, hop, text, *, is_subscription):
-        for neighbour in self._others(hop):
-            (neighbour.subscriptions if is_subscription else neighbour.advertisements).drop(text)
+    def _withdraw(self, kind, hop, text):
+        for neighbour in self._neighbours.others(hop):
+            neighbour.announcers[kind].drop(text)
 
 
 BROKEN = [
-    (Clinging, "none", {"needless"}),
-    (Careless, "none", {"lost", "disagreement"}),
-    (Hasty, "lossy", {"lost"}),
-    (Eager, "none", {"lost"}),
-    (Absent, "crashing", {"unsettled", "lost"}),
-    (Faithful, "crashing", {"disagreement", "left over", "error"}),
+    (Clinging, "router.Forwarding", "none", {"needless"}),
+    (Careless, "router.Neighbours", "none", {"lost", "disagreement"}),
+    (Hasty, "forwarding.Announcer", "lossy", {"lost"}),
+    (Eager, "forwarding.Announcer", "none", {"lost"}),
+    (Absent, "forwarding.Announcer", "crashing", {"unsettled", "lost"}),
+    (Faithful, "router.Neighbours", "crashing", {"disagreement", "left over", "error"}),
 ]
 
 
 @pytest.mark.parametrize(
-    ("broken", "faulty", "kinds"), BROKEN, ids=[broken.__name__ for broken, _, _ in BROKEN]
+    ("broken", "part", "faulty", "kinds"), BROKEN, ids=[broken.__name__ for broken, *_ in BROKEN]
 )
-def test_a_broken_router_is_found_out_and_the_failure_made_small(
-    broken, faulty, kinds, monkeypatch
+def test_a_router_with_a_broken_part_is_found_out_and_the_failure_made_small(
+    broken, part, faulty, kinds, monkeypatch
 ):
-    router = broken if issubclass(broken, Router) else Router
-    if issubclass(broken, Announcer):
-        monkeypatch.setattr(module, "Announcer", broken)
+    monkeypatch.setattr(f"tamis.routing.{part}", broken)
     for seed in itertools.count():
         assert seed < 200, "nothing was noticed"
-        scenario = generate(seed, Wishes(faulty=faulty))
-        outcome = play(scenario, router)
+        scenario = generate(seed, ScenarioOptions(faulty=faulty))
+        outcome = play(scenario)
         if outcome.violations:
             break
     violation = outcome.violations[0]
     assert violation.kind in kinds
-    failure = examine(scenario, violation.kind, router)
+    failure = examine(scenario, violation.kind)
     assert failure.violation.kind == violation.kind
     assert len(failure.scenario.actions) < len(scenario.actions) / 2
     monkeypatch.undo()
@@ -127,12 +126,12 @@ def test_a_broken_router_is_found_out_and_the_failure_made_small(
 PROGRAM = """
 import hashlib
 from tamis.routing.simulation.campaign import scenarios
-from tamis.routing.simulation.scenario_generator import Wishes
+from tamis.routing.simulation.scenario_generator import ScenarioOptions
 from tamis.routing.simulation.simulation import play
 from tamis.routing.simulation.trace import Trace
 
-trace = Trace(wordy=True)
-for scenario in scenarios(range(21), Wishes(strategy="all", faulty="all")):
+trace = Trace(verbose=True)
+for scenario in scenarios(range(21), ScenarioOptions(strategy="all", faulty="all")):
     play(scenario, trace=trace)
 print(len(trace.lines), hashlib.sha256("".join(trace.lines).encode()).hexdigest())
 """
@@ -155,7 +154,7 @@ def test_a_seed_goes_the_same_way_in_every_process():
 
 def test_a_summary_adds_up():
     summary = Summary()
-    wishes = Wishes(faulty="lossy", strategy="simple")
+    wishes = ScenarioOptions(faulty="lossy", strategy="simple")
     assert run(scenarios(range(3), wishes), summary=summary) is summary
     outcomes = [play(generate(seed, wishes)) for seed in range(3)]
     assert summary.counts == sum((one.counts for one in outcomes[1:]), outcomes[0].counts)

@@ -8,14 +8,14 @@ import pytest
 from tamis.errors import FileError
 from tamis.routing.simulation.filters import condition, random_pool, row_of, some_event_matches
 from tamis.routing.simulation.scenario import FAULTS, from_dict, load
-from tamis.routing.simulation.scenario_generator import QUIET, TROUBLE, Wishes, generate
+from tamis.routing.simulation.scenario_generator import QUIET, TROUBLE, ScenarioOptions, generate
 
 
 @pytest.mark.parametrize("faulty", FAULTS)
 def test_a_seed_is_a_scenario(faulty):
-    wishes = Wishes(faulty=faulty)
-    made = [generate(seed, wishes) for seed in range(20)]
-    assert made == [generate(seed, wishes) for seed in range(20)]
+    options = ScenarioOptions(faulty=faulty)
+    made = [generate(seed, options) for seed in range(20)]
+    assert made == [generate(seed, options) for seed in range(20)]
     assert len({str(scenario) for scenario in made}) == 20
     assert {fault.kind for one in made for fault in one.faults} == {
         "none": set(),
@@ -28,8 +28,8 @@ def test_a_seed_is_a_scenario(faulty):
     }  # fmt: skip
 
 
-def test_wishes_are_granted():
-    made = generate(3, Wishes(topology="star", brokers=6, clients=2, actions=11))
+def test_options_are_granted():
+    made = generate(3, ScenarioOptions(topology="star", brokers=6, clients=2, actions=11))
     assert len(made.brokers) == 6
     assert all("B1" in edge for edge in made.edges)
     assert len(made.clients) == 2
@@ -38,7 +38,7 @@ def test_wishes_are_granted():
 def test_lossy_trouble_is_short_and_followed_by_quiet():
     """Otherwise a neighbour could look dead, and what the oracle demands would be too much."""
     for seed in range(50):
-        faults = generate(seed, Wishes(faulty="lossy")).faults
+        faults = generate(seed, ScenarioOptions(faulty="lossy")).faults
         spans = sorted((fault.time, fault.time + fault.duration) for fault in faults)
         begin, end = -QUIET, -QUIET
         for start, stop in spans:
@@ -51,7 +51,7 @@ def test_lossy_trouble_is_short_and_followed_by_quiet():
 def test_files(tmp_path):
     path = tmp_path / "scenario.json"
     for seed in range(5):
-        scenario = generate(seed, Wishes(faulty="crashing"))
+        scenario = generate(seed, ScenarioOptions(faulty="crashing"))
         scenario.save(path)
         assert load(path) == scenario
         assert from_dict(json.loads(json.dumps(scenario.to_dict()))) == scenario
@@ -59,15 +59,15 @@ def test_files(tmp_path):
 
 def test_what_is_no_scenario(tmp_path):
     path = tmp_path / "scenario.json"
-    good = generate(1, Wishes(faulty="crashing")).to_dict()
+    good = generate(1, ScenarioOptions(faulty="crashing")).to_dict()
     cases = [
-        ("no JSON", "it is no JSON"),
-        (json.dumps([1]), "no scenario"),
+        ("no JSON", "it is not JSON"),
+        (json.dumps([1]), "not a scenario"),
         (json.dumps(good | {"colour": "red"}), "colour"),
         (json.dumps({k: v for k, v in good.items() if k != "brokers"}), "brokers"),
         (json.dumps(good | {"edges": [["B1", "B9"]]}), "unknown broker 'B9'"),
         (json.dumps(good | {"faulty": "awful"}), "unknown kind of faults 'awful'"),
-        (json.dumps(good | {"t1": "soon"}), "times and probabilities are numbers"),
+        (json.dumps(good | {"t1": "soon"}), "times and probabilities must be numbers"),
         (json.dumps(good | {"actions": [{"time": 1, "client": "c99", "verb": "connect"}]}), "c99"),
         (json.dumps(good | {"actions": [{"time": 1, "client": "c1", "verb": "sing"}]}), "sing"),
         (json.dumps(good | {"faults": [{"time": 1, "kind": "flood", "duration": 1}]}), "flood"),
@@ -81,7 +81,7 @@ def test_what_is_no_scenario(tmp_path):
     with pytest.raises(FileError, match="No such file"):
         load(tmp_path / "nowhere.json")
     with pytest.raises(FileError, match="cannot be written"):
-        generate(1, Wishes()).save(tmp_path / "no" / "such")
+        generate(1, ScenarioOptions()).save(tmp_path / "no" / "such")
 
 
 def test_the_small_world():

@@ -1,12 +1,12 @@
 """Failing scenarios get smaller, and never stop failing."""
 
 from tamis.routing.simulation.scenario import from_dict
-from tamis.routing.simulation.scenario_generator import Wishes, generate
+from tamis.routing.simulation.scenario_generator import ScenarioOptions, generate
 from tamis.routing.simulation.shrinker import shrink
 
 
 def crashing(seed):
-    return generate(seed, Wishes(faulty="crashing", topology="tree", brokers=7))
+    return generate(seed, ScenarioOptions(faulty="crashing", topology="tree", brokers=7))
 
 
 def test_what_does_not_matter_goes():

@@ -8,15 +8,15 @@ from flooders import Flooder
 from tamis.routing.messages import Ack, Deliver, Packet, Publish, Refused
 from tamis.routing.simulation.campaign import examine, scenarios
 from tamis.routing.simulation.scenario import FAULTS, load
-from tamis.routing.simulation.scenario_generator import Wishes, generate
+from tamis.routing.simulation.scenario_generator import ScenarioOptions, generate
 from tamis.routing.simulation.simulation import play
 from tamis.routing.simulation.trace import Trace
 
 SEEDS = 25
 
 
-def flooding(faulty="lossy", **wishes):
-    return Wishes(strategy="flooding", faulty=faulty, **wishes)
+def flooding(faulty="lossy", **options):
+    return ScenarioOptions(strategy="flooding", faulty=faulty, **options)
 
 
 @pytest.mark.parametrize("faulty", FAULTS)
@@ -37,7 +37,7 @@ def test_a_scenario_always_goes_the_same_way(faulty):
     for seed in range(3):
         traces = []
         for _ in range(2):
-            trace = Trace(wordy=True)
+            trace = Trace(verbose=True)
             outcome = play(generate(seed, flooding(faulty)), Flooder, trace)
             traces.append((trace.lines, outcome.counts, outcome.faults))
         assert traces[0] == traces[1]
@@ -103,7 +103,9 @@ class Sulking(Flooder):
     """Forwards nothing over a link that has returned."""
 
     def route(self, message, hop, now):
-        returned = {n for n, link in self.links.items() if link.mine % 1_000_000 >= len(self.links)}
+        returned = {
+            n for n, link in self.links.items() if link.our_session % 1_000_000 >= len(self.links)
+        }
         return [
             (to, sent)
             for to, sent in super().route(message, hop, now)

@@ -3,14 +3,14 @@
 import pytest
 
 from tamis.routing.simulation.simulation import play
-from tamis.routing.simulation.strategy_costs import measure, synthetic
+from tamis.routing.simulation.strategy_costs import large_scenario, measure_costs
 from tamis.routing.strategies import STRATEGIES
 
 
 @pytest.fixture(scope="module")
 def measured():
     sizes = {"brokers": 9, "subscriptions": 90, "publications": 60}
-    return {name: measure(synthetic(3, name, **sizes)) for name in STRATEGIES}
+    return {name: measure_costs(large_scenario(3, name, **sizes)) for name in STRATEGIES}
 
 
 def test_every_strategy_delivers_the_same(measured):
@@ -49,5 +49,7 @@ def test_what_is_sent_is_counted_by_kind(measured):
 
 
 def test_a_synthetic_scenario_breaks_no_promise():
-    scenario = synthetic(1, "advertisements+covering", brokers=5, subscriptions=30, publications=20)
+    scenario = large_scenario(
+        1, "advertisements+covering", brokers=5, subscriptions=30, publications=20
+    )
     assert play(scenario).violations == []

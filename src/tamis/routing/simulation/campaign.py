@@ -1,4 +1,4 @@
-"""Many simulations in a row, and what came of them."""
+"""A campaign: many simulations in a row, and a summary of them."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -7,7 +7,7 @@ from typing import Any
 
 from tamis.routing.simulation.outcome import Violation
 from tamis.routing.simulation.scenario import FAULTS, Scenario
-from tamis.routing.simulation.scenario_generator import Wishes, generate
+from tamis.routing.simulation.scenario_generator import ScenarioOptions, generate
 from tamis.routing.simulation.shrinker import shrink
 from tamis.routing.simulation.simulation import play
 from tamis.routing.simulation.trace import Trace
@@ -16,7 +16,7 @@ from tamis.semantics import NAMES as SEMANTICS
 
 ALL = "all"
 
-MakesRouter = Callable[..., Any] | None
+RouterClass = Callable[..., Any] | None
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Summary:
     seeds: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
-    longest: int = 0  # packets that waited for a receipt of one neighbour
+    longest: int = 0  # queue: packets that waited for a receipt of one neighbour
     failure: Failure | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -63,32 +63,32 @@ COUNTED = (
 )  # fmt: skip
 
 
-def wishes_of(seed: int, wishes: Wishes) -> Wishes:
-    """What "all" means for a seed: seeds take turns, so that each combination has its own."""
+def options_of(seed: int, options: ScenarioOptions) -> ScenarioOptions:
+    """What "all" means for a seed: seeds take turns, so that every combination comes up."""
     turn = seed
-    if wishes.strategy == ALL:
+    if options.strategy == ALL:
         turn, place = divmod(turn, len(STRATEGIES))
-        wishes = replace(wishes, strategy=STRATEGIES[place])
-    if wishes.faulty == ALL:
+        options = replace(options, strategy=STRATEGIES[place])
+    if options.faulty == ALL:
         turn, place = divmod(turn, len(FAULTS))
-        wishes = replace(wishes, faulty=FAULTS[place])
-    if wishes.semantics == ALL:
-        wishes = replace(wishes, semantics=SEMANTICS[turn % len(SEMANTICS)])
-    return wishes
+        options = replace(options, faulty=FAULTS[place])
+    if options.semantics == ALL:
+        options = replace(options, semantics=SEMANTICS[turn % len(SEMANTICS)])
+    return options
 
 
-def scenarios(seeds: Iterable[int], wishes: Wishes) -> Iterator[Scenario]:
-    """The scenarios of seeds, where wishes may say "all"."""
+def scenarios(seeds: Iterable[int], options: ScenarioOptions) -> Iterator[Scenario]:
+    """The scenarios of seeds; options may be "all"."""
     for seed in seeds:
-        yield generate(seed, wishes_of(seed, wishes))
+        yield generate(seed, options_of(seed, options))
 
 
 def run(
-    found: Iterable[Scenario], router: MakesRouter = None, summary: Summary | None = None
+    some: Iterable[Scenario], router: RouterClass = None, summary: Summary | None = None
 ) -> Summary:
-    """Play scenarios until one fails, which is made small. `summary` is kept up to date."""
+    """Play scenarios until one fails, and shrink that one. `summary` is kept up to date."""
     summary = Summary() if summary is None else summary
-    for scenario in found:
+    for scenario in some:
         outcome = play(scenario, router)
         summary.seeds += 1
         summary.counts.update(outcome.counts)
@@ -102,13 +102,13 @@ def run(
     return summary
 
 
-def examine(scenario: Scenario, kind: str, router: MakesRouter = None) -> Failure:
+def examine(scenario: Scenario, kind: str, router: RouterClass = None) -> Failure:
     """The smallest scenario that fails in the same way, and how it goes."""
     small = shrink(scenario, lambda one: play(one, router).has(kind))
     return narrate(small, kind, router)
 
 
-def narrate(scenario: Scenario, kind: str, router: MakesRouter = None) -> Failure:
+def narrate(scenario: Scenario, kind: str, router: RouterClass = None) -> Failure:
     """How a failing scenario goes."""
     trace = Trace()
     trace.lines += introduction(scenario)

@@ -1,4 +1,4 @@
-"""Clients: what they want, and what they have at their broker."""
+"""Simulated clients: what they want, and what they have at their broker."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,38 +20,46 @@ Request = Advertise | Subscribe | Unadvertise | Unsubscribe | Publish
 
 
 @dataclass(slots=True, eq=False)
-class Standing:
+class HeldFilter:
     """A subscription or an advertisement at the client's broker."""
 
     id: str
     text: str
     matches: Callable[[Row], bool]
     established: int | None = None  # the step of its Ack
-    ending: bool = False  # taken back, without an Ack yet
+    ending: bool = False  # withdrawn, without an Ack yet
     ended: bool = False
 
 
 @dataclass(slots=True, eq=False)
-class Member:
-    """A client. What it wants outlives its broker; what it has there does not."""
+class SimulatedClient:
+    """A client. What it wants survives a crash of its broker; what it has there does not."""
 
-    client: Client
-    present: bool = False  # it wants to be connected
+    definition: Client
+    is_connected: bool = False  # or wants to be
     wanted: dict[str, Subscribe | Advertise] = field(default_factory=dict)
-    subscriptions: dict[str, Standing] = field(default_factory=dict)
-    advertisements: dict[str, Standing] = field(default_factory=dict)
-    pending: dict[str, Request] = field(default_factory=dict)  # the last request of an id
-    got: set[str] = field(default_factory=set)  # ids of publications
+    subscriptions: dict[str, HeldFilter] = field(default_factory=dict)
+    advertisements: dict[str, HeldFilter] = field(default_factory=dict)
+    pending: dict[str, Request] = field(default_factory=dict)  # the last request by id
+    received: set[str] = field(default_factory=set)  # ids of publications
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
+
+    @property
+    def broker(self) -> str:
+        return self.definition.broker
 
     def act(self, action: Action) -> Message | None:
-        """The message of an action, or None if it makes no sense for a client that is not there."""
+        """The message of an action; None if the action makes no sense for the client now."""
         if action.verb == "connect":
-            fresh, self.present = not self.present, True
+            fresh, self.is_connected = not self.is_connected, True
             return Connect(action.client) if fresh else None
-        if not self.present:
+        if not self.is_connected:
             return None
         if action.verb == "disconnect":
-            self.present = False
+            self.is_connected = False
             self.wanted.clear()
             return Disconnect(action.client)
         return self._request(action)
@@ -67,35 +75,35 @@ class Member:
         if action.verb == "publish":
             return Publish(name, number, dict(action.event))
         self.wanted.pop(number, None)
-        taken_back = Unsubscribe if action.verb == "unsubscribe" else Unadvertise
-        return taken_back(name, number)
+        withdrawal = Unsubscribe if action.verb == "unsubscribe" else Unadvertise
+        return withdrawal(name, number)
 
-    def again(self) -> list[Message]:
-        """What a client says to a broker that has returned."""
-        return [Connect(self.client.name), *self.wanted.values()] if self.present else []
+    def reconnection(self) -> list[Message]:
+        """What a client says to a broker that has returned after a crash."""
+        return [Connect(self.name), *self.wanted.values()] if self.is_connected else []
 
     def farewell(self) -> list[Message]:
-        """What a client says at the end."""
-        if not self.present:
+        """What a client says when it leaves at the end."""
+        if not self.is_connected:
             return []
-        polite: list[Message] = []
-        if self.client.polite:
-            for asked in self.wanted.values():
-                gone = Unsubscribe if isinstance(asked, Subscribe) else Unadvertise
-                polite.append(gone(self.client.name, asked.id))
-        self.present = False
+        withdrawals: list[Message] = []
+        if self.definition.polite:
+            for wanted in self.wanted.values():
+                gone = Unsubscribe if isinstance(wanted, Subscribe) else Unadvertise
+                withdrawals.append(gone(self.name, wanted.id))
+        self.is_connected = False
         self.wanted.clear()
-        return [*polite, Disconnect(self.client.name)]
+        return [*withdrawals, Disconnect(self.name)]
 
-    def standings(self, request: Request) -> dict[str, Standing]:
-        """Those that a request is about."""
+    def filters_of_kind(self, request: Request) -> dict[str, HeldFilter]:
+        """The filters of the kind that a request is about, by their ids."""
         is_subscription = isinstance(request, Subscribe | Unsubscribe)
         return self.subscriptions if is_subscription else self.advertisements
 
     def leave(self) -> None:
-        """All that the client has at its broker goes."""
-        for standing in (*self.subscriptions.values(), *self.advertisements.values()):
-            standing.ended = True
+        """The client loses everything that it has at its broker."""
+        for one in (*self.subscriptions.values(), *self.advertisements.values()):
+            one.ended = True
         self.subscriptions.clear()
         self.advertisements.clear()
         self.pending.clear()

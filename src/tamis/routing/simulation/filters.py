@@ -1,4 +1,7 @@
-"""A small world of filters and events, rich in filters that cover, equal and complete others."""
+"""The schema, filters and events of simulations.
+
+The schema is small, so that many filters cover each other, are equal or can be merged.
+"""
 
 import functools
 import itertools
@@ -34,7 +37,7 @@ BROAD = (
 )  # fmt: skip
 NEVER = ("price > 5 AND price < 3", "symbol = 'A' AND symbol = 'B'", "FALSE")
 FAMILIES, FAMILY = 80, 7  # groups of filters, and filters of each
-WRONG = ("prise = 3", "price >", "name > 4 OR", "price LIKE 'a%'")  # no filters of the schema
+WRONG = ("prise = 3", "price >", "name > 4 OR", "price LIKE 'a%'")  # not filters of the schema
 WRONG_EVENTS: tuple[dict[str, Any], ...] = ({"price": 77}, {"symbol": "Z"}, {"price": "cheap"})
 
 
@@ -45,7 +48,7 @@ def schema() -> Schema:
 
 @functools.cache
 def meaning(semantics: str) -> Semantics:
-    """The semantics of a name over the small schema."""
+    """The semantics with a name, over the schema of simulations."""
     return Semantics(semantics, schema(), DEFAULTS if semantics == "default" else None)
 
 
@@ -64,7 +67,7 @@ def row_of(event: dict[str, Any], semantics: str) -> Row | None:
 
 @functools.lru_cache(maxsize=20_000)
 def condition(text: str, semantics: str) -> Callable[[Row], bool] | None:
-    """What a filter says of a prepared row, or None if it is no filter."""
+    """A filter as a function of a prepared row, or None if the text is not a filter."""
     try:
         return meaning(semantics).condition(parse_with(text, schema()))
     except TamisError:
@@ -73,7 +76,7 @@ def condition(text: str, semantics: str) -> Callable[[Row], bool] | None:
 
 @functools.lru_cache(maxsize=20_000)
 def some_event_matches(text: str, semantics: str) -> bool:
-    """Whether one of the events of this small world matches; all that could differ are tried."""
+    """Whether any event matches: tries one of each sort that some filter could tell apart."""
     matches = condition(text, semantics)
     return matches is not None and any(map(matches, _all_rows(semantics)))
 
@@ -88,7 +91,7 @@ def may_share_events(text: str, other: str, semantics: str) -> bool:
 
 @functools.cache
 def _all_rows(semantics: str) -> list[Row]:
-    """In no order: then a filter that matches some row matches one of the first."""
+    """Every combination of VALUES, shuffled: most filters match one of the first rows."""
     missing = () if semantics == "total" else (None,)
     rows = itertools.product(*(VALUES[name] + missing for name in SCHEMA))
     prepared = [meaning(semantics).prepare(row) for row in rows]
@@ -97,7 +100,7 @@ def _all_rows(semantics: str) -> list[Row]:
 
 
 def random_event(chance: random.Random, semantics: str) -> dict[str, Any]:
-    """An event; attributes are missing from it now and then, if they may."""
+    """An event; attributes are missing from it now and then, if the semantics allows that."""
     missing = 0.0 if semantics == "total" else 0.15
     return {
         name: chance.choice(values) for name, values in VALUES.items() if chance.random() >= missing
@@ -107,7 +110,7 @@ def random_event(chance: random.Random, semantics: str) -> dict[str, Any]:
 def matching_event(
     chance: random.Random, semantics: str, filters: Iterable[str], trials: int = 100
 ) -> dict[str, Any]:
-    """An event that matches some filters, if one is found soon; else any."""
+    """An event that matches all the filters, if one is found in time; otherwise any event."""
     conditions = [condition(text, semantics) for text in filters]
     for _ in range(trials):
         event = random_event(chance, semantics)
@@ -136,23 +139,23 @@ def random_filter(chance: random.Random) -> str:
 
 @functools.cache
 def _families() -> list[list[str]]:
-    """Groups of filters that are near each other: they cover each other, or they can be merged.
+    """Groups of related filters: they cover each other, or they can be merged.
 
-    All scenarios draw from the same ones, so that a process reads and compares each only once.
+    All scenarios draw from the same groups, so that a process parses and compares each filter once.
     """
     chance = random.Random(FAMILIES)  # noqa: S311 - reproducible, no secret
     return [(_siblings if n % 2 else _descent)(chance) for n in range(FAMILIES)]
 
 
 def _siblings(chance: random.Random) -> list[str]:
-    """They differ in one condition."""
+    """Filters that differ in one condition."""
     rest = f" AND {_condition(chance, chance.choice(('symbol', 'name')))}"
     rest = rest if chance.random() < 0.6 else ""
     return [f"{_condition(chance, 'price')}{rest}" for _ in range(FAMILY)]
 
 
 def _descent(chance: random.Random) -> list[str]:
-    """About half are another one, made narrower."""
+    """Filters of which about half are another one of them, made narrower."""
     family: list[str] = []
     while len(family) < FAMILY:
         narrower = f"({chance.choice(family)}) AND {_any(chance)}" if family else ""
@@ -164,7 +167,7 @@ def _descent(chance: random.Random) -> list[str]:
 
 
 def random_pool(chance: random.Random) -> list[str]:
-    """The filters that one scenario is about: those of a few families."""
+    """The filters of one scenario: those of one or two families."""
     return [text for family in chance.sample(_families(), chance.randint(1, 2)) for text in family]
 
 

@@ -1,8 +1,8 @@
-"""Routers and the ways between them, in virtual time.
+"""Routers and the links between them, in virtual time.
 
-What happens to a message from broker to broker is decided by random numbers of its direction alone,
-so that leaving something out of a scenario changes little elsewhere. Between client and broker
-nothing is lost and no time passes.
+The fate of a message between brokers is drawn from random numbers that belong to its direction
+alone, so that leaving something out of a scenario changes little elsewhere. Between client and
+broker nothing is lost and no time passes.
 """
 
 import heapq
@@ -18,33 +18,33 @@ from tamis.routing.simulation.scenario import Fault, Scenario
 from tamis.routing.simulation.topology import Edge, Topology, edge
 from tamis.routing.simulation.trace import Trace
 
-MakeRouter = Callable[[str, int], Any]  # name and incarnation of a router
+RouterFactory = Callable[[str, int], Any]  # name and incarnation of a router
 
-STEPS = 200_000  # of one simulation; more is a network that never rests
+STEPS = 200_000  # of one simulation; a network that takes more never comes to rest
 SLOW = 3.0  # seconds that weather holds up a message, at most
-ECHO = 12.0  # seconds after which a duplicate may still come: longer than any session lasts
+ECHO = 12.0  # seconds after which a duplicate may still come, at most: longer than t2
 
 
-class _Way:
+class _Direction:
     """One direction of an edge."""
 
-    __slots__ = ("chance", "clear", "cuts", "latest", "weather")
+    __slots__ = ("chance", "cuts", "latest", "weather")
 
     def __init__(self, seed: int, start: str, end: str) -> None:
         self.chance = random.Random(f"{seed} {start} {end}")  # noqa: S311 - reproducible, no secret
         self.latest = 0.0  # arrival of the last message, if it came in order
-        self.cuts = 0
+        self.cuts = 0  # partitions that hold now
         self.weather: list[Fault] = []
 
 
 class Network:
-    """Brokers, ways, faults and time."""
+    """Brokers, the links between them, faults and time."""
 
     def __init__(
         self,
         scenario: Scenario,
         topology: Topology,
-        make_router: MakeRouter,
+        make_router: RouterFactory,
         oracle: Oracle,
         trace: Trace | None,
     ) -> None:
@@ -63,9 +63,9 @@ class Network:
         self._ticks: dict[str, float] = {}
         self._paused: dict[str, list[Message]] = {}
         self._pauses: Counter[str] = Counter()
-        self._deaths: Counter[str] = Counter()
-        self._ways = {
-            (a, b): _Way(scenario.seed, a, b)
+        self._crashes: Counter[str] = Counter()
+        self._directions = {
+            (a, b): _Direction(scenario.seed, a, b)
             for a in topology.brokers
             for b in topology.neighbours[a]
         }
@@ -73,19 +73,19 @@ class Network:
     # --- time
 
     def at(self, time: float, call: Callable[..., None], *arguments: Any) -> None:
-        """Do something at a time to come."""
+        """Call something at a later time."""
         self._number += 1
         heapq.heappush(self._heap, (time, self._number, call, arguments))
 
     def forward(self) -> bool:
-        """Do what comes next; False if nothing does."""
+        """Do what comes next; False if there is nothing."""
         if not self._heap or self.failed:
             return False
         self.now, _, call, arguments = heapq.heappop(self._heap)
         self.oracle.now = self.now
         call(*arguments)
-        if not self.oracle.trust.complete and self.settled:
-            self.oracle.trust.settled(self.oracle.step)
+        if not self.oracle.trusted_links.complete and self.settled:
+            self.oracle.trusted_links.settled(self.oracle.step)
         return True
 
     @property
@@ -94,7 +94,7 @@ class Network:
 
     @property
     def settled(self) -> bool:
-        """Whether every broker is there and has told all that it has to tell."""
+        """Whether every broker is running and has told its neighbours everything."""
         routers = self.routers
         return len(routers) == len(self.topology.brokers) and all(
             router.settled for router in routers.values()
@@ -102,10 +102,10 @@ class Network:
 
     @property
     def quiet(self) -> bool:
-        """Whether, moreover, nothing waits for a receipt."""
+        """Whether the network is settled, and no packet waits for a receipt."""
         return (
             self.settled
-            and self.oracle.trust.complete
+            and self.oracle.trusted_links.complete
             and all(
                 not router.link(other).waiting
                 for name, router in self.routers.items()
@@ -116,93 +116,93 @@ class Network:
     # --- brokers
 
     def start(self, broker: str) -> None:
-        """A broker appears, empty."""
+        """A broker starts, empty."""
         self._incarnations[broker] += 1
         router = self._make_router(broker, self._incarnations[broker])
         self.routers[broker] = router
         self._work(broker, Tick(), lambda: router.start(self.now))
 
     def hand(self, broker: str, message: Message) -> None:
-        """A message arrives at a broker; the dead do not hear it, those that pause later."""
+        """A message arrives at a broker: ignored if it has crashed, kept while it pauses."""
         if broker in self._paused:
             self._paused[broker].append(message)
             return
         router = self.routers.get(broker)
         if router is None:
             return
-        member = self.oracle.members.get(message.sender)
-        if member is not None:
+        client = self.oracle.clients.get(message.sender)
+        if client is not None:
             if self._trace:
                 self._trace.asked(self.now, broker, message)
-            self.oracle.asked(member, message, router)
+            self.oracle.before_request(client, message, router)
         self._work(broker, message, lambda: router.handle(message, self.now))
 
     def _work(self, broker: str, message: Message, work: Callable[[], Sends]) -> None:
         oracle = self.oracle
         oracle.step += 1
         if oracle.step > STEPS:
-            oracle.complain("livelock", f"no rest after {STEPS:,} steps")
+            oracle.complain("livelock", f"the network does not come to rest within {STEPS:,} steps")
             self.failed = True
             return
         try:
             sends = work()
-        except Exception:  # noqa: BLE001 - whatever a router raises is a finding
+        except Exception:  # noqa: BLE001 - every exception of a router is a finding
             lines = traceback.format_exc(limit=-4)
             oracle.complain("error", f"{broker} failed on {message}:\n{lines}")
             self.failed = True
             return
         for to, sent in sends:
-            if (broker, to) in self._ways:
+            if (broker, to) in self._directions:
                 self._send(broker, to, sent)
             else:
                 self._tell(broker, to, sent)
         router = self.routers[broker]
-        oracle.handled(broker, message, sends, router)
-        wanted = router.next_time()
-        if wanted is not None and wanted < self._ticks.get(broker, float("inf")):
-            self._ticks[broker] = wanted
-            self.at(max(wanted, self.now), self._tick, broker, wanted)
+        oracle.after_step(broker, message, sends, router)
+        due = router.next_time()
+        if due is not None and due < self._ticks.get(broker, float("inf")):
+            self._ticks[broker] = due
+            self.at(max(due, self.now), self._tick, broker, due)
 
     def _tick(self, broker: str, planned: float) -> None:
         if self._ticks.get(broker) != planned:
-            return  # an earlier one was asked for later
+            return  # an earlier tick was planned since
         del self._ticks[broker]
         if broker in self.routers:
             self.hand(broker, Tick())
 
     def _tell(self, broker: str, to: str, message: Message) -> None:
-        member = self.oracle.members.get(to)
-        if member is None or member.client.broker != broker:
+        client = self.oracle.clients.get(to)
+        if client is None or client.broker != broker:
             self.oracle.complain("misaddressed", f"{broker} sent {message} to {to}")
             return
         if self._trace:
             self._trace.told(self.now, to, message)
-        self.oracle.told(member, message)
+        self.oracle.after_answer(client, message)
 
-    # --- ways
+    # --- links
 
     def _send(self, start: str, end: str, message: Message) -> None:
-        way = self._ways[start, end]
-        chance = way.chance
+        direction = self._directions[start, end]
+        chance = direction.chance
         low, high = self.scenario.delay
         delay = low + (high - low) * chance.random()
         self.counts["messages"] += 1
-        if way.cuts:
+        if direction.cuts:
             self._lost(start, end, message)
             return
-        if not way.weather:
-            way.latest = arrival = max(self.now + delay, way.latest)
+        if not direction.weather:
+            direction.latest = arrival = max(self.now + delay, direction.latest)
             self._travel(start, end, message, arrival)
             return
         draws = chance.random(), chance.random(), chance.random(), chance.random()
-        if any(draws[0] < fault.loss for fault in way.weather):
+        if any(draws[0] < fault.loss for fault in direction.weather):
             self._lost(start, end, message)
             return
-        if any(draws[1] < fault.slowness for fault in way.weather):
+        if any(draws[1] < fault.slowness for fault in direction.weather):
             self.counts["slowed"] += 1
             delay += SLOW * draws[3]
         self._travel(start, end, message, self.now + delay)
-        if any(draws[2] < fault.duplication for fault in way.weather):
+        if any(draws[2] < fault.duplication for fault in direction.weather):
             self.counts["duplicated"] += 1
             late = ECHO * draws[3] ** 4  # soon, most of the time
             self._travel(start, end, message, self.now + delay + late)
@@ -220,7 +220,7 @@ class Network:
     # --- faults
 
     def strike(self, fault: Fault) -> None:
-        """A fault begins; its end is planned."""
+        """Begin a fault, and plan its end."""
         if self._trace:
             self._trace.fault(self.now, fault)
         begin, end = {
@@ -233,24 +233,24 @@ class Network:
         begin(fault)
         self.at(self.now + fault.duration, end, fault)
 
-    def _directions(self, edges: tuple[Edge, ...]) -> list[_Way]:
-        return [self._ways[pair] for a, b in edges for pair in ((a, b), (b, a))]
+    def _both_directions(self, edges: tuple[Edge, ...]) -> list[_Direction]:
+        return [self._directions[pair] for a, b in edges for pair in ((a, b), (b, a))]
 
     def _cloud(self, fault: Fault) -> None:
-        for way in self._directions(fault.edges):
-            way.weather.append(fault)
+        for direction in self._both_directions(fault.edges):
+            direction.weather.append(fault)
 
     def _clear(self, fault: Fault) -> None:
-        for way in self._directions(fault.edges):
-            way.weather.remove(fault)
+        for direction in self._both_directions(fault.edges):
+            direction.weather.remove(fault)
 
     def _cut(self, fault: Fault) -> None:
-        for way in self._directions(fault.edges):
-            way.cuts += 1
+        for direction in self._both_directions(fault.edges):
+            direction.cuts += 1
 
     def _join(self, fault: Fault) -> None:
-        for way in self._directions(fault.edges):
-            way.cuts -= 1
+        for direction in self._both_directions(fault.edges):
+            direction.cuts -= 1
 
     def _pause(self, fault: Fault) -> None:
         self._pauses[fault.broker] += 1
@@ -265,7 +265,7 @@ class Network:
 
     def _crash(self, fault: Fault) -> None:
         broker = fault.broker
-        self._deaths[broker] += 1
+        self._crashes[broker] += 1
         if broker in self.routers:
             self.oracle.step += 1
             del self.routers[broker]
@@ -278,14 +278,14 @@ class Network:
 
     def _return(self, fault: Fault) -> None:
         broker = fault.broker
-        self._deaths[broker] -= 1
-        if not self._deaths[broker]:
+        self._crashes[broker] -= 1
+        if not self._crashes[broker]:
             if self._trace:
                 self._trace.note(self.now, f"{broker} returns")
             self.start(broker)
-            for member in self.oracle.members.values():
-                if member.client.broker == broker:
-                    for message in member.again():
+            for client in self.oracle.clients.values():
+                if client.broker == broker:
+                    for message in client.reconnection():
                         self.hand(broker, message)
         for other in fault.told:
             if edge(other, broker) in self.topology.edges:

@@ -1,20 +1,20 @@
-"""The oracle: knows what every client must get, and complains about everything else.
+"""The oracle: knows what every client must get, and reports everything else as a violation.
 
-It sees all that clients say and hear and what each router makes of it, and evaluates filters one by
+It sees what clients say and hear and what each router does with it, and evaluates filters one by
 one. Its rules:
 
 1. A client gets a publication at most once, and only if one of its subscriptions matches; the
    subscriptions that match are named exactly.
 2. A publication under an established advertisement (if the strategy has advertisements) reaches
-   every client with an established subscription that matches. Where it stops on its way, the edge
-   ahead, or one on the way, was not trusted (`trust`): such a loss is *excused* and counted. One
-   whose subscription ended on the way is *waived*.
-3. A request is answered: by Refused at once if it cannot be, and then nothing has changed; else by
-   one Ack.
+   every client with an established subscription that matches. It may stop on its way only if the
+   link ahead, or one that it came over, was not trusted (`trusted_links.py`): such a loss is
+   *excused* and counted. If the subscription ended before it arrived, it is *waived*.
+3. A request is answered: at once by Refused if it cannot be granted, and then nothing has changed;
+   otherwise by one Ack.
 4. When the network is settled, no request is open, neighbours agree on what one has told the
-   other, and with advertisements no subscription is held where nothing of the kind is published.
-   When everybody has left, all tables are empty.
-5. Queues stay within their limit. Where nothing is lost for t2, no link ever fails.
+   other, and with advertisements no subscription is held where no event for it is advertised.
+   When all clients have left, all tables are empty.
+5. Queues stay within their limit. Where messages are lost for less than t2, no link ever fails.
 """
 
 from collections.abc import Callable
@@ -35,27 +35,27 @@ from tamis.routing.messages import (
     Unadvertise,
     Unsubscribe,
 )
-from tamis.routing.simulation.clients import Member, Request, Standing
+from tamis.routing.simulation.clients import HeldFilter, Request, SimulatedClient
 from tamis.routing.simulation.filters import NEVER, condition, row_of, some_event_matches
-from tamis.routing.simulation.journeys import Journeys, Publication
 from tamis.routing.simulation.outcome import Outcome, Violation
+from tamis.routing.simulation.publication_tracker import Publication, PublicationTracker
 from tamis.routing.simulation.scenario import Scenario
-from tamis.routing.simulation.table_checks import differences, needless, remains
+from tamis.routing.simulation.table_checks import disagreements, leftovers, needless_filters
 from tamis.routing.simulation.topology import Topology
-from tamis.routing.simulation.trusted_links import Trust
+from tamis.routing.simulation.trusted_links import TrustedLinks
 
 ACK, REFUSE, EITHER = "an Ack", "Refused", "an answer"
 
 
 @dataclass(slots=True, eq=False)
-class Question:
-    """A request that a broker is handling, and what has to come of it."""
+class ExpectedAnswer:
+    """A request that a broker is handling, and the answer that it must get."""
 
     request: Request
-    expected: str = ACK
+    answer: str = ACK
     answered: bool = False
-    replaced: Standing | None = None  # what had the id before
-    waiting: Request | None = None  # an earlier request of the id without an answer
+    replaced: HeldFilter | None = None  # the filter that had the id before
+    waiting: Request | None = None  # an earlier request with the id and without an answer
     tables: Any = None  # of the broker, if they must not change
 
     @property
@@ -77,102 +77,110 @@ class Oracle:
         outcome: Outcome,
         established: Callable[[str], None],
     ) -> None:
-        self.members = {client.name: Member(client) for client in scenario.clients}
-        self.trust = Trust(topology)
+        self.clients = {client.name: SimulatedClient(client) for client in scenario.clients}
+        self.trusted_links = TrustedLinks(topology)
         self.now = 0.0
         self.step = 0
         self._outcome = outcome
-        self._established = established  # is told of each Ack of a subscription or advertisement
+        self._established = established  # called after each Ack of a subscription or advertisement
         self._counts = outcome.counts
         self._topology = topology
         self._semantics = scenario.semantics
-        self._most_waiting = scenario.waiting
+        self._queue_limit = scenario.waiting
         self._may_fail = scenario.faulty == "crashing"
-        self._advertised = scenario.strategy.startswith("advertisements")
-        self._journeys = Journeys(
-            topology, self.trust, outcome.counts, self.complain, may_fail=self._may_fail
+        self._has_advertisements = scenario.strategy.startswith("advertisements")
+        self._publications = PublicationTracker(
+            topology, self.trusted_links, outcome.counts, self.complain, may_fail=self._may_fail
         )
-        self._question: Question | None = None
+        self._handling: ExpectedAnswer | None = None
 
     def complain(self, kind: str, explanation: str) -> None:
         self._outcome.violations.append(Violation(self.now, kind, explanation))
 
     # --- what a client says
 
-    def asked(self, member: Member, message: Message, router: Any) -> None:
+    def before_request(self, client: SimulatedClient, message: Message, router: Any) -> None:
         """A broker is about to handle a client's message."""
-        self._question = None
+        self._handling = None
         if isinstance(message, Connect | Disconnect):
-            member.leave()
+            client.leave()
             return
         if not isinstance(message, Request):
             raise TypeError(f"a client does not send {message}")
-        question = Question(message)
+        expected = ExpectedAnswer(message)
         if isinstance(message, Publish):
-            question.expected = self._publish(member, message)
+            expected.answer = self._publish(client, message)
         elif isinstance(message, Subscribe | Advertise):
-            self._begin(member, message, question)
+            self._begin(client, message, expected)
         else:
-            self._end(member, message, question)
-        if question.expected == REFUSE:
-            question.tables = router.tables()
+            self._end(client, message, expected)
+        if expected.answer == REFUSE:
+            expected.tables = router.tables()
         else:
-            question.waiting = member.pending.get(message.id)
-            member.pending[message.id] = message
+            expected.waiting = client.pending.get(message.id)
+            client.pending[message.id] = message
         self._counts["requests"] += 1
-        self._question = question
+        self._handling = expected
 
-    def _begin(self, member: Member, message: Subscribe | Advertise, question: Question) -> None:
+    def _begin(
+        self, client: SimulatedClient, message: Subscribe | Advertise, expected: ExpectedAnswer
+    ) -> None:
         matches = condition(message.filter, self._semantics)
         if matches is None or message.filter in NEVER:
-            question.expected = REFUSE
+            expected.answer = REFUSE
             return
-        standings = member.standings(message)
-        question.replaced = standings.get(message.id)
-        standings[message.id] = Standing(message.id, message.filter, matches)
+        filters = client.filters_of_kind(message)
+        expected.replaced = filters.get(message.id)
+        filters[message.id] = HeldFilter(message.id, message.filter, matches)
         if not some_event_matches(message.filter, self._semantics):
-            question.expected = EITHER
+            expected.answer = EITHER
 
     @staticmethod
-    def _end(member: Member, message: Unsubscribe | Unadvertise, question: Question) -> None:
-        standing = member.standings(message).get(message.id)
-        if standing is None or standing.ending:
-            question.expected = REFUSE
+    def _end(
+        client: SimulatedClient, message: Unsubscribe | Unadvertise, expected: ExpectedAnswer
+    ) -> None:
+        held = client.filters_of_kind(message).get(message.id)
+        if held is None or held.ending:
+            expected.answer = REFUSE
         else:
-            standing.ending = True
+            held.ending = True
 
-    def _publish(self, member: Member, message: Publish) -> str:
+    def _publish(self, client: SimulatedClient, message: Publish) -> str:
         row = row_of(message.event, self._semantics)
         key = f"{message.sender}/{message.id}"
         publication = Publication(key, message.event, row, self.step + 1)
-        self._journeys.known[key] = publication
+        self._publications.by_key[key] = publication
         if row is None:
             return REFUSE
-        under = [one for one in member.advertisements.values() if one.matches(row)]
-        if self._advertised and not under:
+        covering = [one for one in client.advertisements.values() if one.matches(row)]
+        if self._has_advertisements and not covering:
             return REFUSE
-        established = [one for one in under if one.established is not None and not one.ending]
-        if established or not self._advertised:
-            source = member.client.broker
-            self._journeys.owe(publication, row, source, self.members.values())
-        return ACK if not self._advertised or any(not one.ending for one in under) else EITHER
+        established = [one for one in covering if one.established is not None and not one.ending]
+        if established or not self._has_advertisements:
+            source = client.broker
+            self._publications.owe(publication, row, source, self.clients.values())
+        return (
+            ACK
+            if not self._has_advertisements or any(not one.ending for one in covering)
+            else EITHER
+        )
 
     # --- what a client hears
 
-    def told(self, member: Member, message: Message) -> None:
+    def after_answer(self, client: SimulatedClient, message: Message) -> None:
         """A client gets a message from its broker."""
         if isinstance(message, Deliver):
-            self._delivered(member, message)
+            self._delivered(client, message)
         elif isinstance(message, Ack):
-            self._acknowledged(member, message)
+            self._acknowledged(client, message)
         elif isinstance(message, Refused):
-            self._refused(member, message)
+            self._refused(client, message)
         else:
-            self.complain("misaddressed", f"{member.client.name} was sent {message}")
+            self.complain("misaddressed", f"{client.name} was sent {message}")
 
-    def _delivered(self, member: Member, message: Deliver) -> None:
-        name = member.client.name
-        publication = self._journeys.known.get(message.id)
+    def _delivered(self, client: SimulatedClient, message: Deliver) -> None:
+        name = client.name
+        publication = self._publications.by_key.get(message.id)
         what = f"{name} got {message.id} {message.event}"
         if publication is None or publication.row is None or publication.refused:
             self.complain("invented", f"{what}, which was never published")
@@ -180,11 +188,11 @@ class Oracle:
         self._counts["deliveries"] += 1
         if message.event != publication.event:
             self.complain("altered", f"{what}, which was published as {publication.event}")
-        if message.id in member.got:
+        if message.id in client.received:
             self.complain("twice", f"{what} for the second time")
-        member.got.add(message.id)
+        client.received.add(message.id)
         row = publication.row
-        matching = {one.id: one for one in member.subscriptions.values() if one.matches(row)}
+        matching = {one.id: one for one in client.subscriptions.values() if one.matches(row)}
         lasting = {number for number, one in matching.items() if not one.ending}
         named = set(message.subscriptions)
         if not matching or not named:
@@ -196,112 +204,116 @@ class Oracle:
             )
         publication.due.pop(name, None)
 
-    def _acknowledged(self, member: Member, message: Ack) -> None:
-        request = member.pending.get(message.id)
-        question = self._question
-        if question is not None and question.is_answered_by(message):
-            question.answered = True
-            if question.expected == REFUSE:
-                self.complain("accepted", f"{question.request} was accepted, but it cannot be")
+    def _acknowledged(self, client: SimulatedClient, message: Ack) -> None:
+        request = client.pending.get(message.id)
+        expected = self._handling
+        if expected is not None and expected.is_answered_by(message):
+            expected.answered = True
+            if expected.answer == REFUSE:
+                self.complain("accepted", f"{expected.request} was accepted, but must be refused")
                 return
         if request is None or type(request).__name__ != message.what:
-            self.complain("unasked", f"{member.client.name} was sent {message} for nothing")
+            self.complain("unasked", f"{client.name} was sent {message} for nothing")
             return
-        del member.pending[message.id]
+        del client.pending[message.id]
         if isinstance(request, Publish):
             return
-        standings = member.standings(request)
+        filters = client.filters_of_kind(request)
         if isinstance(request, Subscribe | Advertise):
-            standings[message.id].established = self.step
+            filters[message.id].established = self.step
             self._established(f"{request.sender}/{message.id}")
         else:
-            standings.pop(message.id).ended = True
+            filters.pop(message.id).ended = True
 
-    def _refused(self, member: Member, message: Refused) -> None:
+    def _refused(self, client: SimulatedClient, message: Refused) -> None:
         self._counts["refusals"] += 1
-        question = self._question
-        if question is None or not question.is_answered_by(message):
-            self.complain("unasked", f"{member.client.name} was sent {message} for nothing")
+        expected = self._handling
+        if expected is None or not expected.is_answered_by(message):
+            self.complain("unasked", f"{client.name} was sent {message} for nothing")
             return
-        request = question.request
-        question.answered = True
-        if question.expected == ACK:
+        request = expected.request
+        expected.answered = True
+        if expected.answer == ACK:
             self.complain("refused", f"{request} was refused: {message.reason}")
-        if question.expected != REFUSE:
-            del member.pending[message.id]
-            if question.waiting is not None:
-                member.pending[message.id] = question.waiting
+        if expected.answer != REFUSE:
+            del client.pending[message.id]
+            if expected.waiting is not None:
+                client.pending[message.id] = expected.waiting
         if isinstance(request, Publish):
-            publication = self._journeys.known[f"{request.sender}/{request.id}"]
+            publication = self._publications.by_key[f"{request.sender}/{request.id}"]
             publication.refused = True
             publication.due.clear()
         elif isinstance(request, Subscribe | Advertise):
-            self._undo(member, request, question)
+            self._undo(client, request, expected)
 
     @staticmethod
-    def _undo(member: Member, request: Subscribe | Advertise, question: Question) -> None:
-        """What was there before a request that was refused is still there."""
-        standings = member.standings(request)
-        if question.expected != REFUSE:
-            standings.pop(request.id).ended = True
-            if question.replaced is not None:
-                standings[request.id] = question.replaced
-        member.wanted.pop(request.id, None)
-        if request.id in standings:  # the client keeps what it had
-            member.wanted[request.id] = replace(request, filter=standings[request.id].text)
+    def _undo(
+        client: SimulatedClient, request: Subscribe | Advertise, expected: ExpectedAnswer
+    ) -> None:
+        """After a refusal the client has what it had before."""
+        filters = client.filters_of_kind(request)
+        if expected.answer != REFUSE:
+            filters.pop(request.id).ended = True
+            if expected.replaced is not None:
+                filters[request.id] = expected.replaced
+        client.wanted.pop(request.id, None)
+        if request.id in filters:  # the client keeps what it had
+            client.wanted[request.id] = replace(request, filter=filters[request.id].text)
 
     # --- what a broker does
 
-    def handled(self, broker: str, message: Message, sends: Sends, router: Any) -> None:
-        """A broker has handled a message, and clients have heard their part of the answer."""
-        self.trust.look(broker, router, self.step)
-        member = self.members.get(message.sender)
-        if member is not None:
-            self._check_answer(member, router)
-        self._journeys.handled(broker, message, sends, self.step)
+    def after_step(self, broker: str, message: Message, sends: Sends, router: Any) -> None:
+        """A broker has handled a message, and its clients have got what it sent them."""
+        self.trusted_links.observe(broker, router, self.step)
+        client = self.clients.get(message.sender)
+        if client is not None:
+            self._check_answer(client, router)
+        self._publications.after_step(broker, message, sends, self.step)
 
-    def _check_answer(self, member: Member, router: Any) -> None:
-        question, self._question = self._question, None
-        if question is None:
+    def _check_answer(self, client: SimulatedClient, router: Any) -> None:
+        expected, self._handling = self._handling, None
+        if expected is None:
             return
-        at_once = question.expected == REFUSE or isinstance(question.request, Publish)
-        if at_once and not question.answered:
-            self.complain("unanswered", f"{question.request} got no answer at once")
-        before = question.replaced
-        if before is not None and before not in member.standings(question.request).values():
+        at_once = expected.answer == REFUSE or isinstance(expected.request, Publish)
+        if at_once and not expected.answered:
+            self.complain("unanswered", f"{expected.request} got no answer at once")
+        before = expected.replaced
+        if before is not None and before not in client.filters_of_kind(expected.request).values():
             before.ended = True
-        if question.tables is not None and router.tables() != question.tables:
-            self.complain("changed", f"{question.request} was refused, but changed the tables")
+        if expected.tables is not None and router.tables() != expected.tables:
+            self.complain("changed", f"{expected.request} was refused, but changed the tables")
 
     def crashed(self, broker: str) -> None:
-        """A broker has died, and with it what its clients had there."""
-        self.trust.died(broker, self.step)
-        for member in self.members.values():
-            if member.client.broker == broker:
-                member.leave()
+        """A broker has crashed, and its clients have lost what they had there."""
+        self.trusted_links.crashed(broker, self.step)
+        for client in self.clients.values():
+            if client.broker == broker:
+                client.leave()
 
     # --- when nothing happens any more
 
     def settled(self, routers: dict[str, Any]) -> None:
-        """Nothing is on its way."""
-        self._journeys.finish()
+        """No message is on its way; check everything that must be so then."""
+        self._publications.finish()
         tables = {broker: router.tables() for broker, router in routers.items()}
-        findings = list(differences(self._topology, tables))
-        if self._advertised:
-            findings += needless(self._topology, tables, self._semantics)
+        findings = list(disagreements(self._topology, tables))
+        if self._has_advertisements:
+            findings += needless_filters(self._topology, tables, self._semantics)
         for finding in findings:
             self.complain(*finding)
-        for member in self.members.values():
-            for request in member.pending.values():
+        for client in self.clients.values():
+            for request in client.pending.values():
                 self.complain("unanswered", f"{request} never got an answer")
-            member.pending.clear()
-        self._outcome.longest = self.trust.longest
-        if self.trust.longest > self._most_waiting:
-            self.complain("too long", f"{self.trust.longest} packets waited for one neighbour")
-        if not self._may_fail and self.trust.changes:
-            self.complain("needless failure", "a link failed although nothing was lost for t2")
+            client.pending.clear()
+        self._outcome.longest = self.trusted_links.longest
+        if self.trusted_links.longest > self._queue_limit:
+            self.complain(
+                "too long", f"{self.trusted_links.longest} packets waited for one neighbour"
+            )
+        if not self._may_fail and self.trusted_links.changes:
+            self.complain("needless failure", "a link failed although no loss lasted for t2")
 
     def left(self, routers: dict[str, Any]) -> None:
-        """Everybody has left."""
-        for finding in remains({broker: router.tables() for broker, router in routers.items()}):
+        """All clients have left; check that nothing remains of them."""
+        for finding in leftovers({broker: router.tables() for broker, router in routers.items()}):
             self.complain(*finding)

@@ -1,4 +1,4 @@
-"""What a simulation found."""
+"""The outcome of a simulation."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -23,8 +23,8 @@ class Outcome:
     violations: list[Violation] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
-    longest: int = 0  # packets that waited for a receipt of one neighbour
+    longest: int = 0  # queue: packets that waited for a receipt of one neighbour
 
     def has(self, kind: str) -> bool:
-        """Whether a promise of a kind was broken."""
+        """Whether a promise of this kind was broken."""
         return any(violation.kind == kind for violation in self.violations)

@@ -1,7 +1,7 @@
-"""Scenarios: all that happens to a network from outside, as plain data.
+"""Scenarios: everything that happens to a network from outside, as plain data.
 
 A scenario has three parts. In the *storm* clients act and faults happen. Then all faults end; the
-*calm* begins when the network has settled, and clients act again. At the end everybody leaves.
+*calm* begins when the network has settled, and clients act again. At the end all clients leave.
 """
 
 import json
@@ -25,9 +25,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client, its broker, and how it leaves at the end: after a while, politely or not.
+    """A client, its broker, and how it leaves at the end: after `leaves` seconds, politely or not.
 
-    A polite one takes back all that it had before it disconnects.
+    A polite client withdraws all its filters before it disconnects.
     """
 
     name: str
@@ -40,8 +40,8 @@ class Client:
 class Action:
     """What a client does, `time` seconds into a phase.
 
-    With `after`, ``client/id`` of a request, as many seconds after the first Ack to that: races
-    between what was just established and what is just published are where routers go wrong.
+    With `after`, the ``client/id`` of a request, it is `time` seconds after the first Ack to that
+    request: routers go wrong in races between a new subscription and a new publication.
     """
 
     time: float
@@ -61,12 +61,12 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What befalls the network, `time` seconds into the storm and for `duration` seconds.
+    """A fault of the network, `time` seconds into the storm and for `duration` seconds.
 
     ========= ======================================================================================
     weather   `edges` lose, duplicate and hold up messages with the given probabilities
     partition `edges` lose everything
-    pause     `broker` handles nothing; what comes waits
+    pause     `broker` handles nothing; messages to it wait
     crash     `broker` forgets everything and returns empty; the neighbours in `told` hear LinkDown,
               and LinkUp when it returns
     link      the brokers in `told`, which share the one edge, hear LinkDown and then LinkUp
@@ -111,19 +111,19 @@ class Scenario:
     t2: float = 8.0
     merging: str = "size 8"  # when brokers look for mergers, if the strategy has them
     threshold: float = 0.1  # of imperfect mergers
-    waiting: int = 100_000  # packets to one neighbour without a receipt, at most
-    early: int = 10_000  # packets of one neighbour that came before others, at most
+    waiting: int = 100_000  # see `Limits`
+    early: int = 10_000  # see `Limits`
 
     def topology(self) -> Topology:
         return Topology(self.brokers, self.edges)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, without what is as usual."""
+        """Plain data, without fields that have their default."""
         return {
             **asdict(self),
-            "clients": [_unusual(client) for client in self.clients],
-            "actions": [_unusual(action) for action in self.actions],
-            "faults": [_unusual(fault) for fault in self.faults],
+            "clients": [_non_defaults(client) for client in self.clients],
+            "actions": [_non_defaults(action) for action in self.actions],
+            "faults": [_non_defaults(fault) for fault in self.faults],
         }
 
     def save(self, path: str | Path) -> None:
@@ -141,17 +141,17 @@ def load(path: str | Path) -> Scenario:
     except OSError as error:
         raise FileError(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError):
-        raise FileError(f"{path} is no scenario: it is no JSON") from None
+        raise FileError(f"{path} is not a scenario: it is not JSON") from None
     try:
         return from_dict(content)
     except (TypeError, ValueError, KeyError, AttributeError) as error:
-        raise FileError(f"{path} is no scenario of tamis simulate: {error}") from None
+        raise FileError(f"{path} is not a scenario of tamis simulate: {error}") from None
     except RoutingError as error:
         raise FileError(f"{path}: {error}") from None
 
 
 def from_dict(content: Mapping[str, Any]) -> Scenario:
-    """The scenario of `to_dict`; raises TypeError or ValueError if it is none."""
+    """The scenario of a dict from `to_dict`; raises a TypeError or ValueError for other dicts."""
     plain = dict(content)
     scenario = Scenario(
         **plain
@@ -177,7 +177,7 @@ def _edges(pairs: Any) -> tuple[Edge, ...]:
 
 
 def _check(scenario: Scenario) -> None:
-    """Names that belong together do; numbers are numbers."""
+    """Raise a ValueError if a name is unknown or a number is not one."""
     topology = scenario.topology()
     clients = {client.name for client in scenario.clients}
     for client in scenario.clients:
@@ -200,7 +200,7 @@ def _check(scenario: Scenario) -> None:
     numbers += [x for one in scenario.faults for x in (one.time, one.duration, one.loss)]
     numbers += [one.time for one in scenario.actions]
     if not all(isinstance(x, int | float) and 0 <= x < 1e9 for x in numbers):
-        raise ValueError("times and probabilities are numbers from 0 on")
+        raise ValueError("times and probabilities must be numbers from 0 on")
 
 
 def _among(what: str, name: Any, known: Any) -> None:
@@ -208,8 +208,8 @@ def _among(what: str, name: Any, known: Any) -> None:
         raise ValueError(f"unknown {what} {name!r}")
 
 
-def _unusual(one: Any) -> dict[str, Any]:
+def _non_defaults(one: Any) -> dict[str, Any]:
     """The fields of a client, an action or a fault that differ from their defaults."""
     plain = asdict(one)
-    usual = {f.name: f.default for f in fields(one)}
-    return {name: value for name, value in plain.items() if value != usual[name] and value != {}}
+    defaults = {f.name: f.default for f in fields(one)}
+    return {name: value for name, value in plain.items() if value != defaults[name] and value != {}}

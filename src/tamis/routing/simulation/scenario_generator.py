@@ -1,4 +1,4 @@
-"""Scenarios from seeds."""
+"""The generator of scenarios: each follows from its seed."""
 
 import random
 from collections.abc import Iterator
@@ -17,17 +17,17 @@ from tamis.routing.simulation.topology import Topology, shaped
 
 STORMS = (6.0, 15.0, 40.0)  # seconds: the shorter, the more happens at the same time
 DELAYS = ((0.01, 0.05), (0.01, 0.3), (0.3, 0.6), (0.4, 1.3))  # seconds; the last exceeds t1
-# In the class "lossy" no neighbour may ever look failed. Trouble comes everywhere at the same time
-# and for at most TROUBLE seconds; then nothing is lost for QUIET seconds, in which what was lost is
-# sent again (within t1) and received (two delays): TROUBLE + t1 + 2 delays < t2.
+# With "lossy" faults no neighbour may ever look failed. Trouble comes everywhere at the same time
+# and for at most TROUBLE seconds; then nothing is lost for QUIET seconds, in which lost messages
+# are sent again (within t1) and received (two delays): TROUBLE + t1 + 2 delays < t2.
 TROUBLE = 4.0
 QUIET = 3.0
-SOON = 12  # trials to find an event that matches
+TRIALS = 12  # to find an event that matches
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """What a scenario has to be like; the seed decides the rest."""
+class ScenarioOptions:
+    """What is asked of a scenario; the seed decides the rest."""
 
     strategy: str = "advertisements+covering"
     semantics: str = "sql"
@@ -38,10 +38,10 @@ class Wishes:
     actions: int | None = None
 
 
-def generate(seed: int, wishes: Wishes) -> Scenario:
+def generate(seed: int, options: ScenarioOptions) -> Scenario:
     """The scenario of a seed."""
-    chance = random.Random(f"{seed} {wishes.faulty} {wishes.strategy} {wishes.semantics}")  # noqa: S311 - reproducible, no secret
-    topology = shaped(wishes.topology, wishes.brokers or chance.randint(3, 7), chance)
+    chance = random.Random(f"{seed} {options.faulty} {options.strategy} {options.semantics}")  # noqa: S311 - reproducible, no secret
+    topology = shaped(options.topology, options.brokers or chance.randint(3, 7), chance)
     clients = tuple(
         Client(
             f"c{number}",
@@ -49,16 +49,16 @@ def generate(seed: int, wishes: Wishes) -> Scenario:
             leaves=round(chance.uniform(0, 5), 3),
             polite=chance.random() < 0.5,
         )
-        for number in range(1, 1 + (wishes.clients or chance.randint(4, 8)))
+        for number in range(1, 1 + (options.clients or chance.randint(4, 8)))
     )
     length = chance.choice(STORMS)
-    writer = _Writer(chance, wishes, clients, length)
-    faults = _faults(chance, wishes.faulty, topology, length)
+    writer = _ActionWriter(chance, options, clients, length)
+    faults = _faults(chance, options.faulty, topology, length)
     return Scenario(
         seed=seed,
-        strategy=wishes.strategy,
-        semantics=wishes.semantics,
-        faulty=wishes.faulty,
+        strategy=options.strategy,
+        semantics=options.semantics,
+        faulty=options.faulty,
         brokers=topology.brokers,
         edges=topology.edges,
         clients=clients,
@@ -67,33 +67,37 @@ def generate(seed: int, wishes: Wishes) -> Scenario:
         delay=chance.choice(DELAYS),
         merging=chance.choice(("size 2", "size 3", "every 1s", "every 5s, size 6", "outputs 1.2")),
         threshold=chance.choice((0.02, 0.1, 0.5)),
-        **_narrows(chance, wishes.faulty),
+        **_small_limits(chance, options.faulty),
     )
 
 
-# --- what clients do
+# --- actions of clients
 
 
 @dataclass(slots=True)
-class _Memory:
-    """What a client has, as far as the writer of a scenario knows."""
+class _ClientMemory:
+    """The filters of a client, as far as they are known when a scenario is written."""
 
     subscriptions: dict[str, str] = field(default_factory=dict)
     advertisements: dict[str, str] = field(default_factory=dict)
-    gone: list[str] = field(default_factory=list)  # ids that were taken back
+    gone: list[str] = field(default_factory=list)  # ids that were withdrawn
     number: int = 0
 
 
-class _Writer:
-    """Writes what clients do, so that most of it makes sense."""
+class _ActionWriter:
+    """Writes the actions of clients, most of which make sense."""
 
     def __init__(
-        self, chance: random.Random, wishes: Wishes, clients: tuple[Client, ...], length: float
+        self,
+        chance: random.Random,
+        options: ScenarioOptions,
+        clients: tuple[Client, ...],
+        length: float,
     ) -> None:
         self.chance = chance
         self.length = length
-        self.wishes = wishes
-        self.memories = {client.name: _Memory() for client in clients}
+        self.options = options
+        self.memories = {client.name: _ClientMemory() for client in clients}
         self.names = list(self.memories)
         self.pool = random_pool(chance)
 
@@ -106,7 +110,7 @@ class _Writer:
                 yield from self._advertise(time, name)
             if chance.random() < 0.6:
                 yield from self._subscribe(time, name)
-        count = self.wishes.actions or chance.randint(16, 40)
+        count = self.options.actions or chance.randint(16, 40)
         for time in sorted(chance.uniform(1, self.length) for _ in range(count)):
             yield from self._some(round(time, 3), chance.choice(self.names))
         for name in self.names:
@@ -152,7 +156,7 @@ class _Writer:
             )
 
     def _unsubscribe(self, time: float, name: str) -> Iterator[Action]:
-        """What a subscription covered must not suffer when it goes."""
+        """End a subscription, and publish events for it and for others that it may have covered."""
         memory = self.memories[name]
         gone = self.chance.choice(list(memory.subscriptions))
         wanted = memory.subscriptions.pop(gone)
@@ -184,7 +188,7 @@ class _Writer:
         if memory.advertisements:
             filters.append(self.chance.choice(list(memory.advertisements.values())))
         filters = filters if self.chance.random() < 0.9 else []
-        event = matching_event(self.chance, self.wishes.semantics, filters, SOON)
+        event = matching_event(self.chance, self.options.semantics, filters, TRIALS)
         number = self._number(memory, "p")
         return Action(time, name, "publish", number, event=event, phase=phase, after=after)
 
@@ -209,16 +213,16 @@ class _Writer:
         return Action(time, name, verb, self._number(memory, letter), wrong)
 
     @staticmethod
-    def _number(memory: _Memory, letter: str) -> str:
+    def _number(memory: _ClientMemory, letter: str) -> str:
         memory.number += 1
         return f"{letter}{memory.number}"
 
 
-# --- what befalls the network
+# --- faults
 
 
-def _narrows(chance: random.Random, faulty: str) -> dict[str, int]:
-    """Limits that are reached now and then, where that is no promise broken."""
+def _small_limits(chance: random.Random, faulty: str) -> dict[str, int]:
+    """Small limits, now and then, where reaching them breaks no promise."""
     found = {}
     if faulty != "none" and chance.random() < 0.3:
         found["early"] = chance.randint(1, 4)
@@ -236,19 +240,19 @@ def _faults(
     while begin < length:
         if faulty == "lossy":
             duration = chance.uniform(0.5, TROUBLE)
-            yield from _troubles(chance, topology, begin, duration)
+            yield from _short_faults(chance, topology, begin, duration)
             begin += duration + QUIET + chance.uniform(0, 6)
         else:
             duration = chance.uniform(0.5, 14)
-            yield from _troubles(chance, topology, begin, duration)
+            yield from _short_faults(chance, topology, begin, duration)
             yield from _failures(chance, topology, begin, duration)
             begin += duration + chance.uniform(0, 18)
 
 
-def _troubles(
+def _short_faults(
     chance: random.Random, topology: Topology, begin: float, duration: float
 ) -> Iterator[Fault]:
-    """What a link or a neighbour survives, if it is short."""
+    """Faults that a link survives if they are short."""
     some = tuple(e for e in topology.edges if chance.random() < 0.6)
     if some and chance.random() < 0.8:
         yield Fault(

@@ -1,7 +1,7 @@
-"""Makes a failing scenario smaller, as long as it fails in the same way.
+"""The shrinker makes a failing scenario smaller, as long as it fails in the same way.
 
-What can be left out is left out: halves, quarters and so on of the actions and faults, then
-clients, then brokers; what remains is made simpler. The passes are repeated until none helps.
+It leaves out whatever it can: halves, quarters and so on of the actions and faults, then clients,
+then brokers; it makes simpler what remains. The passes are repeated until none of them helps.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,31 +17,31 @@ TRIALS = 2_000  # simulations that one shrinking may cost
 
 
 def shrink(scenario: Scenario, fails: Fails, trials: int = TRIALS) -> Scenario:
-    """A smaller scenario for which `fails` is still true; the same if nothing can go."""
+    """A smaller scenario for which `fails` is still true; the same one if nothing can go."""
     search = _Search(scenario, fails, trials)
     before = None
     while before != search.best and search.trials:
         before = search.best
         search.drop("actions")
         search.drop("faults")
-        search.each(_without_clients)
-        search.each(_without_brokers)
-        search.each(_with_simpler_faults)
-        search.each(_with_simpler_surroundings)
-        search.each(_with_simpler_actions)
+        search.simplify(_without_clients)
+        search.simplify(_without_brokers)
+        search.simplify(_with_simpler_faults)
+        search.simplify(_with_simpler_surroundings)
+        search.simplify(_with_simpler_actions)
     return search.best
 
 
 class _Search:
-    """The best scenario that was found, and how many more may be tried."""
+    """The smallest scenario so far, and how many more may be tried."""
 
     def __init__(self, scenario: Scenario, fails: Fails, trials: int) -> None:
         self.best = scenario
         self.trials = trials
         self._fails = fails
 
-    def takes(self, scenario: Scenario) -> bool:
-        """Try a scenario; it is the best now if it fails."""
+    def accepts(self, scenario: Scenario) -> bool:
+        """Try a scenario; if it fails too, it is the smallest so far."""
         if not self.trials or scenario == self.best:
             return False
         self.trials -= 1
@@ -57,13 +57,13 @@ class _Search:
             place = 0
             while place < len(items := getattr(self.best, name)):
                 rest = items[:place] + items[place + size :]
-                if not self.takes(replace(self.best, **{name: rest})):
+                if not self.accepts(replace(self.best, **{name: rest})):
                     place += size
             size //= 2
 
-    def each(self, candidates: Callable[[Scenario], Iterator[Scenario]]) -> None:
-        """Take candidates as long as one of them fails."""
-        while any(self.takes(candidate) for candidate in candidates(self.best)):
+    def simplify(self, candidates: Callable[[Scenario], Iterator[Scenario]]) -> None:
+        """Accept candidates as long as one of them fails."""
+        while any(self.accepts(candidate) for candidate in candidates(self.best)):
             pass
 
 
@@ -83,7 +83,7 @@ def _without_brokers(scenario: Scenario) -> Iterator[Scenario]:
         if broker in inhabited or len(scenario.brokers) == 1:
             continue
         smaller = topology.without(broker)
-        faults = (_fitting(fault, broker, smaller.edges) for fault in scenario.faults)
+        faults = (_without_broker(fault, broker, smaller.edges) for fault in scenario.faults)
         yield replace(
             scenario,
             brokers=smaller.brokers,
@@ -92,8 +92,8 @@ def _without_brokers(scenario: Scenario) -> Iterator[Scenario]:
         )
 
 
-def _fitting(fault: Fault, gone: str, edges: Sequence[Any]) -> Fault | None:
-    """A fault in a network without one of its brokers."""
+def _without_broker(fault: Fault, gone: str, edges: Sequence[Any]) -> Fault | None:
+    """A fault in the network without one of its brokers, or None if nothing is left of it."""
     kept = tuple(edge for edge in fault.edges if edge in edges)
     told = tuple(broker for broker in fault.told if broker != gone)
     if fault.broker == gone or (fault.edges and not kept) or (fault.kind == "link" and not told):
@@ -104,7 +104,7 @@ def _fitting(fault: Fault, gone: str, edges: Sequence[Any]) -> Fault | None:
 def _with_simpler_faults(scenario: Scenario) -> Iterator[Scenario]:
     for place, fault in enumerate(scenario.faults):
         for simpler in _simpler_faults(fault):
-            yield replace(scenario, faults=_exchanged(scenario.faults, place, simpler))
+            yield replace(scenario, faults=_replaced(scenario.faults, place, simpler))
 
 
 def _simpler_faults(fault: Fault) -> Iterator[Fault]:
@@ -130,16 +130,16 @@ def _with_simpler_surroundings(scenario: Scenario) -> Iterator[Scenario]:
     for place, client in enumerate(scenario.clients):
         if client.polite:
             impolite = replace(client, polite=False)
-            yield replace(scenario, clients=_exchanged(scenario.clients, place, impolite))
+            yield replace(scenario, clients=_replaced(scenario.clients, place, impolite))
         if client.leaves:
             early = replace(client, leaves=0.0)
-            yield replace(scenario, clients=_exchanged(scenario.clients, place, early))
+            yield replace(scenario, clients=_replaced(scenario.clients, place, early))
 
 
 def _with_simpler_actions(scenario: Scenario) -> Iterator[Scenario]:
     for place, action in enumerate(scenario.actions):
         for simpler in _simpler_actions(action):
-            yield replace(scenario, actions=_exchanged(scenario.actions, place, simpler))
+            yield replace(scenario, actions=_replaced(scenario.actions, place, simpler))
 
 
 def _simpler_actions(action: Action) -> Iterator[Action]:
@@ -153,5 +153,5 @@ def _simpler_actions(action: Action) -> Iterator[Action]:
         yield replace(action, event={n: v for n, v in action.event.items() if n != name})
 
 
-def _exchanged(items: tuple[T, ...], place: int, item: T) -> tuple[T, ...]:
+def _replaced(items: tuple[T, ...], place: int, item: T) -> tuple[T, ...]:
     return (*items[:place], item, *items[place + 1 :])

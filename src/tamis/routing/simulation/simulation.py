@@ -1,4 +1,4 @@
-"""Plays a scenario: start, storm, calm, farewell, with the oracle watching."""
+"""A simulation: the start, storm, calm and farewell of a scenario, watched by the oracle."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ from tamis.routing.limits import Limits
 from tamis.routing.links import Timing
 from tamis.routing.router import Router
 from tamis.routing.simulation.filters import DEFAULTS, schema
-from tamis.routing.simulation.network import MakeRouter, Network
+from tamis.routing.simulation.network import Network, RouterFactory
 from tamis.routing.simulation.oracle import Oracle
 from tamis.routing.simulation.outcome import Outcome
 from tamis.routing.simulation.scenario import CALM, STORM, Action, Scenario
@@ -20,13 +20,13 @@ def play(
 ) -> Outcome:
     """Run a scenario to its end, or to the first violation.
 
-    `router` stands in for `Router`; a `trace` is filled with lines.
+    `router` is used in place of `Router`; lines are added to `trace`.
     """
     return Simulation(scenario, router, trace).run()
 
 
 class Simulation:
-    """One run of one scenario; `network` can be looked at when it is over."""
+    """One run of one scenario; `network` can be examined when it is over."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Simulation:
         self.network = Network(scenario, topology, maker, self.oracle, trace)
 
     def run(self, *, farewell: bool = True) -> Outcome:
-        """Play all parts, or all but the last."""
+        """Play all parts, or all except the farewell."""
         parts = (self._start, self._storm, self._calm, self._farewell)
         for part in parts if farewell else parts[:-1]:
             part()
@@ -104,29 +104,29 @@ class Simulation:
                 self.network.at(self.network.now + action.time, self._act, action)
 
     def _established(self, request: str) -> None:
-        """Somebody was waiting for this."""
+        """Plan the actions that wait for the Ack of a request."""
         for action in self._after.pop(request, ()):
             self.network.at(self.network.now + action.time, self._act, action)
 
     def _act(self, action: Action) -> None:
-        member = self.oracle.members[action.client]
-        message = member.act(action)
+        client = self.oracle.clients[action.client]
+        message = client.act(action)
         if message is None:
             return
         self.outcome.counts["actions"] += 1
         if action.verb == "publish":
             self.outcome.counts["publications"] += 1
-        self.network.hand(member.client.broker, message)
+        self.network.hand(client.broker, message)
 
     def _leave(self, name: str) -> None:
-        member = self.oracle.members[name]
-        for message in member.farewell():
-            self.network.hand(member.client.broker, message)
+        client = self.oracle.clients[name]
+        for message in client.farewell():
+            self.network.hand(client.broker, message)
 
     # --- time
 
     def _until(self, end: float) -> None:
-        """Let everything happen that happens up to a time."""
+        """Do everything that happens up to a time."""
         network = self.network
         while not self.outcome.violations:
             coming = network.next_time
@@ -135,25 +135,25 @@ class Simulation:
             network.forward()
 
     def _settle(self, what: str) -> None:
-        """Wait until nothing is on its way; that must not take for ever."""
+        """Wait until no message is on its way, which must not take forever."""
         network, scenario = self.network, self.scenario
         limit = network.now + 4 * scenario.t2 + 20 * scenario.t1
         while not self.outcome.violations and not network.quiet:
             coming = network.next_time
             if coming is None or coming > limit:
-                self._complain_of_unrest(what, limit)
+                self._complain_unsettled(what, limit)
                 return
             network.forward()
         if not self.outcome.violations:
             self.oracle.settled(self.network.routers)
 
-    def _complain_of_unrest(self, what: str, limit: float) -> None:
-        restless = [name for name, one in self.network.routers.items() if not one.settled]
-        down = ["-".join(ends) for ends in self.oracle.trust.missing]
+    def _complain_unsettled(self, what: str, limit: float) -> None:
+        unsettled = [name for name, one in self.network.routers.items() if not one.settled]
+        down = ["-".join(ends) for ends in self.oracle.trusted_links.missing]
         self.oracle.complain(
             "unsettled",
-            f"after {what} the network did not settle until {limit:.1f}: "
-            f"brokers {restless} have open business, edges {down} are not up",
+            f"after {what} the network did not settle before {limit:.1f}: "
+            f"brokers {unsettled} still wait for answers, edges {down} are not up",
         )
 
     def _note(self, text: str) -> None:
@@ -163,7 +163,7 @@ class Simulation:
 
 def _maker(
     scenario: Scenario, neighbours: dict[str, list[str]], router: Callable[..., Any] | None
-) -> MakeRouter:
+) -> RouterFactory:
     router = Router if router is None else router
     timing = Timing(scenario.t1, scenario.t2)
     merging = Merging(policy=scenario.merging, threshold=scenario.threshold)

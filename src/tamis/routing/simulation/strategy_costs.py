@@ -1,4 +1,4 @@
-"""What a strategy costs: tables, messages, publications carried, false positives on the way."""
+"""The costs of a strategy: table sizes, messages, publications carried, false positives."""
 
 import random
 from collections import Counter
@@ -16,14 +16,14 @@ SPACING = 0.05  # seconds between two actions
 
 
 @dataclass(slots=True)
-class Measure:
-    """One strategy in one scenario, when all have subscribed and published."""
+class StrategyCosts:
+    """One strategy in one scenario, after all clients have subscribed and published."""
 
     strategy: str
     tables: dict[str, int] = field(default_factory=dict)  # subscriptions held, by broker
     sent: Counter[str] = field(default_factory=Counter)  # by kind of message
     carried: Counter[str] = field(default_factory=Counter)  # publications by link, A>B
-    false_positives: int = 0  # publications that a broker got for nobody
+    false_positives: int = 0  # publications that a broker got and no hop wanted
     deliveries: int = 0
 
     @property
@@ -43,11 +43,11 @@ class Measure:
         }
 
 
-def measure(scenario: Scenario) -> Measure:
-    """Play a scenario until the end of its calm, and look at the brokers."""
+def measure_costs(scenario: Scenario) -> StrategyCosts:
+    """Play a scenario until the end of its calm, and add up the costs of all brokers."""
     simulation = Simulation(scenario)
     outcome = simulation.run(farewell=False)
-    found = Measure(scenario.strategy, deliveries=outcome.counts["deliveries"])
+    found = StrategyCosts(scenario.strategy, deliveries=outcome.counts["deliveries"])
     for name, router in simulation.network.routers.items():
         found.tables[name] = sum(len(held) for held in router.tables().subscriptions.values())
         for (_, kind), count in router.counters.sent.items():
@@ -58,7 +58,7 @@ def measure(scenario: Scenario) -> Measure:
     return found
 
 
-def synthetic(
+def large_scenario(
     seed: int,
     strategy: str,
     *,
@@ -70,24 +70,24 @@ def synthetic(
 ) -> Scenario:
     """A larger scenario without faults, the same for each strategy of a seed.
 
-    One client a broker; they take turns in subscribing. Every fifth broker has a publisher.
+    There is one subscriber per broker; they take turns. Every fifth broker has a publisher.
     """
     chance = random.Random(f"{seed} measures")  # noqa: S311 - reproducible, no secret
     tree = shaped(topology, brokers, chance)
-    readers = [f"c{broker}" for broker in tree.brokers]
-    writers = [f"p{broker}" for broker in tree.brokers[::5]]
+    subscribers = [f"c{broker}" for broker in tree.brokers]
+    publishers = [f"p{broker}" for broker in tree.brokers[::5]]
     clients = [Client(f"c{broker}", broker) for broker in tree.brokers]
     clients += [Client(f"p{broker}", broker) for broker in tree.brokers[::5]]
     actions = [Action(0.0, client.name, "connect") for client in clients]
-    offers = {name: chance.choice(BROAD[1:]) for name in writers}
-    actions += [Action(0.0, name, "advertise", "a1", offer) for name, offer in offers.items()]
+    advertised = {name: chance.choice(BROAD[1:]) for name in publishers}
+    actions += [Action(0.0, name, "advertise", "a1", text) for name, text in advertised.items()]
     for number in range(subscriptions):
         time = 1 + number * SPACING
-        name = readers[number % len(readers)]
+        name = subscribers[number % len(subscribers)]
         actions.append(Action(time, name, "subscribe", f"s{number}", narrow_filter(chance)))
     for number in range(publications):
-        name = writers[number % len(writers)]
-        event = matching_event(chance, semantics, [offers[name]])
+        name = publishers[number % len(publishers)]
+        event = matching_event(chance, semantics, [advertised[name]])
         time = number * SPACING
         actions.append(Action(time, name, "publish", f"p{number}", event=event, phase=CALM))
     return Scenario(

@@ -1,4 +1,4 @@
-"""What the tables of routers must be like when nothing happens any more."""
+"""Checks of the routing tables when the network is settled."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,8 +9,8 @@ from tamis.routing.simulation.topology import Topology
 Finding = tuple[str, str]  # the kind of a violation, and its explanation
 
 
-def differences(topology: Topology, tables: Mapping[str, Any]) -> Iterator[Finding]:
-    """Neighbours agree on what one has told the other."""
+def disagreements(topology: Topology, tables: Mapping[str, Any]) -> Iterator[Finding]:
+    """Filters that a broker has told a neighbour of and that it does not hold, or the reverse."""
     for broker, mine in tables.items():
         for other in topology.neighbours[broker]:
             for what in ("subscriptions", "advertisements"):
@@ -23,19 +23,21 @@ def differences(topology: Topology, tables: Mapping[str, Any]) -> Iterator[Findi
                     )
 
 
-def needless(topology: Topology, tables: Mapping[str, Any], semantics: str) -> Iterator[Finding]:
-    """With advertisements, a subscription is held only where something may be published."""
+def needless_filters(
+    topology: Topology, tables: Mapping[str, Any], semantics: str
+) -> Iterator[Finding]:
+    """With advertisements: subscriptions sent to where no event for them is advertised."""
     for broker, mine in tables.items():
         for other in topology.neighbours[broker]:
-            offers = mine.advertisements.get(other, ())
+            advertised = mine.advertisements.get(other, ())
             for text in mine.sent_subscriptions.get(other, ()):
-                if not any(may_share_events(text, offer, semantics) for offer in offers):
+                if not any(may_share_events(text, one, semantics) for one in advertised):
                     told = f"{broker} has told {other} of {text!r}"
-                    yield "needless", f"{told}, but there is only advertised: {list(offers)}"
+                    yield "needless", f"{told}, which has only advertised {list(advertised)}"
 
 
-def remains(tables: Mapping[str, Any]) -> Iterator[Finding]:
-    """When everybody has left, all tables are empty."""
+def leftovers(tables: Mapping[str, Any]) -> Iterator[Finding]:
+    """Filters that remain after all clients have left."""
     for broker, mine in tables.items():
         for what in ("subscriptions", "advertisements", "sent_subscriptions",
                      "sent_advertisements"):  # fmt: skip
@@ -43,5 +45,5 @@ def remains(tables: Mapping[str, Any]) -> Iterator[Finding]:
                 if filters:
                     yield (
                         "left over",
-                        f"everybody has left, but {what} of {broker} and {hop}: {list(filters)}",
+                        f"all clients left, but {broker} keeps {what} of {hop}: {list(filters)}",
                     )

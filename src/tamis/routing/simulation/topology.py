@@ -1,4 +1,4 @@
-"""Which brokers there are and who is whose neighbour: always one tree."""
+"""The topology of a network: its brokers, and which are neighbours. Always one tree."""
 
 import itertools
 import random
@@ -12,7 +12,7 @@ SHAPES = ("line", "star", "tree", "random")
 
 
 def edge(a: str, b: str) -> Edge:
-    """The edge between two brokers, whichever is named first."""
+    """The edge between two brokers, in either order."""
     return (a, b) if a < b else (b, a)
 
 
@@ -40,7 +40,7 @@ class Topology:
         if cycle is not None:
             raise RoutingError(
                 f"the topology has a cycle: {' - '.join([*cycle, a])}; "
-                "events would go round in it, so take one of its edges out"
+                "events would circulate in it forever; remove one of its edges"
             )
         self.neighbours[a].append(b)
         self.neighbours[b].append(a)
@@ -111,19 +111,19 @@ def line(count: int) -> Topology:
 
 
 def star(count: int) -> Topology:
-    """B1 is everybody's only neighbour."""
+    """B1 is the only neighbour of all others."""
     names = names_of(count)
     return Topology(names, ((names[0], other) for other in names[1:]))
 
 
 def random_tree(count: int, chance: random.Random) -> Topology:
-    """Each broker hangs on one of those before it."""
+    """Each broker is a neighbour of one of those before it."""
     names = names_of(count)
     return Topology(names, ((chance.choice(names[:n]), names[n]) for n in range(1, count)))
 
 
 def shaped(shape: str, count: int, chance: random.Random) -> Topology:
-    """A topology by the name of its shape; "random" is one of the others."""
+    """A topology with a shape; "random" is one of the other shapes."""
     choose("topology", shape, SHAPES)
     if shape == "random":
         shape = chance.choice(SHAPES[:-1])

@@ -1,15 +1,15 @@
-"""A readable record of a simulation: time, who, what."""
+"""A readable record of a simulation: one line per message, with its time."""
 
 from tamis.routing.messages import Ack, Deliver, Hello, Message, Packet, Publish, Receipt, Refused
 from tamis.routing.simulation.scenario import Fault
 
 
 class Trace:
-    """Lines about all that happens; greetings and receipts only if `wordy`."""
+    """One line for everything that happens; greetings and receipts only if `verbose`."""
 
-    def __init__(self, *, wordy: bool = False) -> None:
+    def __init__(self, *, verbose: bool = False) -> None:
         self.lines: list[str] = []
-        self._wordy = wordy
+        self._verbose = verbose
 
     def note(self, time: float, text: str) -> None:
         self.lines.append(f"{time:9.3f}  {text}")
@@ -23,7 +23,7 @@ class Trace:
     def sent(
         self, time: float, start: str, end: str, message: Message, arrival: float | None
     ) -> None:
-        if isinstance(message, Hello | Receipt) and not self._wordy:
+        if isinstance(message, Hello | Receipt) and not self._verbose:
             return
         fate = "lost" if arrival is None else f"arrives at {arrival:.3f}"
         self.note(time, f"{start} to {end}: {words(message)}  ({fate})")

@@ -1,10 +1,10 @@
-"""Which edges the oracle relies on.
+"""The links that the oracle relies on.
 
-An edge is *trusted* if both ends are up in the same sessions, and have been since a moment at which
-the whole network was settled: then both sides know all that they must know of each other. It stops
-being so when a broker dies, a link goes down or a session changes, and is so again at the next
-moment at which the network is settled and the edge is up. A publication may get lost only where an
-edge was not trusted.
+An edge of the network is *trusted* if both ends are up in the same sessions, and have been since a
+moment at which the whole network was settled: then each side knows everything that it must know of
+the other. Trust ends when a broker crashes, a link goes down or a session changes, and returns when
+the network is settled again and the edge is up. A publication may get lost only where an edge was
+not trusted.
 """
 
 import itertools
@@ -16,10 +16,10 @@ from tamis.routing.simulation.topology import Edge, Topology, edge
 
 
 class LinkView(Protocol):
-    """What the oracle asks of one end of a link."""
+    """What the oracle reads of one end of a link."""
 
     @property
-    def up(self) -> bool: ...
+    def is_up(self) -> bool: ...
 
     @property
     def sessions(self) -> Any: ...
@@ -29,7 +29,7 @@ class LinkView(Protocol):
 
 
 @dataclass(slots=True)
-class _Watched:
+class _EdgeHistory:
     """An edge, the last known states of its ends, and the steps between which it was doubtful."""
 
     ends: Edge
@@ -54,12 +54,12 @@ class _Watched:
         return any(first <= end and last >= begin for first, last in self.doubts)
 
 
-class Trust:
+class TrustedLinks:
     """The edges of a topology, watched step by step."""
 
     def __init__(self, topology: Topology) -> None:
         self._topology = topology
-        self._edges = {ends: _Watched(ends) for ends in topology.edges}
+        self._edges = {ends: _EdgeHistory(ends) for ends in topology.edges}
         self._near = {
             broker: [(other, self._edges[edge(broker, other)]) for other in others]
             for broker, others in topology.neighbours.items()
@@ -78,17 +78,17 @@ class Trust:
         """The edges that are not trusted."""
         return [one.ends for one in self._edges.values() if not one.trusted]
 
-    def look(self, broker: str, router: Any, step: int) -> None:
-        """A broker has handled something."""
+    def observe(self, broker: str, router: Any, step: int) -> None:
+        """A broker has handled a message."""
         for other, watched in self._near[broker]:
             link: LinkView = router.link(other)
             self.longest = max(self.longest, link.waiting)
-            state = (link.up, link.sessions)
+            state = (link.is_up, link.sessions)
             if watched.states.get(broker) != state:
                 watched.states[broker] = state
                 self._changed(watched, step)
 
-    def died(self, broker: str, step: int) -> None:
+    def crashed(self, broker: str, step: int) -> None:
         """A broker has crashed."""
         for _, watched in self._near[broker]:
             watched.states.pop(broker, None)
@@ -101,7 +101,7 @@ class Trust:
                 watched.trust(step)
                 self._doubtful -= 1
 
-    def _changed(self, watched: _Watched, step: int) -> None:
+    def _changed(self, watched: _EdgeHistory, step: int) -> None:
         if watched.trusted:
             self.changes += 1
             self._doubtful += 1
@@ -111,7 +111,7 @@ class Trust:
             one and other and one[0] and other[0] and tuple(one[1]) == tuple(other[1])[::-1]
         )
 
-    # --- questions about the past
+    # --- the past
 
     def doubtful_path(self, path: tuple[str, ...], begin: float, end: float) -> Edge | None:
         """An edge of a path that was not trusted at some step between two."""

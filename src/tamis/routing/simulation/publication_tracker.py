@@ -1,7 +1,7 @@
-"""The ways of publications: who must get one, how far it has come, and where it stopped.
+"""The tracker of publications: who must get one, how far it has come, and where it stopped.
 
-A broker that takes a publication passes it on in the same step. So it is known at once where one
-stops, and whether an edge that is not trusted excuses it (`trust`).
+A broker that takes a publication passes it on in the same step. So it is known at once where it
+stops, and whether a link that was not trusted excuses the loss (`trusted_links.py`).
 """
 
 from collections import Counter
@@ -11,23 +11,24 @@ from typing import Any
 
 from tamis.events import Row
 from tamis.routing.messages import Message, Packet, Publish, Receipt, Sends
-from tamis.routing.simulation.clients import Member, Standing
+from tamis.routing.simulation.clients import HeldFilter, SimulatedClient
 from tamis.routing.simulation.topology import Topology
-from tamis.routing.simulation.trusted_links import Trust
+from tamis.routing.simulation.trusted_links import TrustedLinks
 
 
 @dataclass(slots=True, eq=False)
 class Obligation:
-    """A client that must get a publication, for subscriptions of which one has to last."""
+    """A client that must get a publication, unless all its matching subscriptions end before."""
 
-    standings: list[Standing]
+    subscriptions: list[HeldFilter]
     path: tuple[str, ...]  # from the publisher's broker to the client's
     place: int = -1  # how far on the path it has come
     step: int = 0  # when it came there
 
     @property
     def lasts(self) -> bool:
-        return any(not (one.ended or one.ending) for one in self.standings)
+        """Whether one of the subscriptions has not ended."""
+        return any(not (one.ended or one.ending) for one in self.subscriptions)
 
 
 @dataclass(slots=True, eq=False)
@@ -43,48 +44,48 @@ class Publication:
     reached: set[str] = field(default_factory=set)
 
 
-class Journeys:
+class PublicationTracker:
     """All publications of a simulation.
 
-    If `may_fail` is false, no link may ever fail, and nothing is excused.
+    If `may_fail` is false, no link may ever fail, and no loss is excused.
     """
 
     def __init__(
         self,
         topology: Topology,
-        trust: Trust,
+        links: TrustedLinks,
         counts: Counter[str],
         complain: Callable[[str, str], None],
         *,
         may_fail: bool,
     ) -> None:
-        self.known: dict[str, Publication] = {}
+        self.by_key: dict[str, Publication] = {}
         self._topology = topology
-        self._trust = trust
+        self._links = links
         self._counts = counts
         self._complain = complain
         self._may_fail = may_fail
-        self._open: dict[str, Publication] = {}  # those that somebody must still get
+        self._open: dict[str, Publication] = {}  # those that a client must still get
         # Packets of a stream that carry publications and may not have been taken yet.
         self._arrived: dict[tuple[str, str, int, int], dict[int, str]] = {}
 
     def owe(
-        self, publication: Publication, row: Row, source: str, members: Iterable[Member]
+        self, publication: Publication, row: Row, source: str, clients: Iterable[SimulatedClient]
     ) -> None:
-        """Note who must get a publication."""
-        for member in members:
-            standings = [
+        """Note which clients must get a publication."""
+        for client in clients:
+            matching = [
                 one
-                for one in member.subscriptions.values()
+                for one in client.subscriptions.values()
                 if one.established is not None and not one.ending and one.matches(row)
             ]
-            if standings:
-                path = self._topology.path(source, member.client.broker)
-                publication.due[member.client.name] = Obligation(standings, path)
+            if matching:
+                path = self._topology.path(source, client.broker)
+                publication.due[client.name] = Obligation(matching, path)
         if publication.due:
             self._open[publication.key] = publication
 
-    def handled(self, broker: str, message: Message, sends: Sends, step: int) -> None:
+    def after_step(self, broker: str, message: Message, sends: Sends, step: int) -> None:
         """A broker has handled a message."""
         if isinstance(message, Publish):
             self._reach(broker, f"{message.sender}/{message.id}", sends, step)
@@ -133,21 +134,20 @@ class Journeys:
     def _stopped(
         self, publication: Publication, name: str, duty: Obligation, *, on_the_way: bool
     ) -> None:
-        """A publication does not get any further to a client; complain unless it is excused."""
+        """A publication does not get to a client; complain unless that is excused."""
         del publication.due[name]
         if not duty.lasts:
             self._counts["waived"] += 1
             return
         here = duty.path[duty.place]
         ahead = duty.path[duty.place + 1] if duty.place + 1 < len(duty.path) else None
-        trust = self._trust
-        excused = trust.doubtful_path(duty.path, publication.step, duty.step) is not None
+        excused = self._links.doubtful_path(duty.path, publication.step, duty.step) is not None
         if ahead is not None and on_the_way:
-            excused = excused or trust.doubtful(here, ahead, duty.step)
+            excused = excused or self._links.doubtful(here, ahead, duty.step)
         if excused and self._may_fail:
             self._counts["excused"] += 1
             return
-        ids = ", ".join(f"{one.id} {one.text!r}" for one in duty.standings)
+        ids = ", ".join(f"{one.id} {one.text!r}" for one in duty.subscriptions)
         where = f"stopped at {here}" if ahead is None else f"stopped at {here} before {ahead}"
         if on_the_way:
             where = f"was sent by {here} to {ahead} and never got there"

@@ -1,0 +1,179 @@
+"""Forwarding of filters: what each hop has, and which neighbours are told of it.
+
+A **subscription** of a hop is forwarded to every other neighbour that it concerns: with
+advertisements, every neighbour that has advertised an event that it may match. An **advertisement**
+is forwarded to every other neighbour, which then tells us of the subscriptions that it concerns.
+"""
+
+from collections.abc import Callable
+from itertools import count
+from typing import NamedTuple
+
+from tamis.routing.announcements import Announcer
+from tamis.routing.filter_cache import FilterCache
+from tamis.routing.hop_filters import HopFilters, HopSubscriptions
+from tamis.routing.kinds import Kind, kind_of
+from tamis.routing.messages import FilterMessage
+from tamis.routing.neighbours import Neighbours
+from tamis.routing.reductions import reduction_of
+from tamis.routing.requests import OpenRequests, Request
+from tamis.routing.strategies import Merging, Strategy
+
+
+class Tables(NamedTuple):
+    """The filters that a broker holds of each hop, and that each neighbour holds of it."""
+
+    subscriptions: dict[str, tuple[str, ...]]
+    advertisements: dict[str, tuple[str, ...]]
+    sent_subscriptions: dict[str, tuple[str, ...]]
+    sent_advertisements: dict[str, tuple[str, ...]]
+
+
+class Forwarding:
+    """The two routing tables of a broker, and the announcements that follow from them.
+
+    `subscriptions` is the paper's publication routing table (PRT), `advertisements` its
+    subscription routing table (SRT). `answer` is called with each request when everything that it
+    led to is done.
+    """
+
+    def __init__(
+        self,
+        neighbours: Neighbours,
+        strategy: Strategy,
+        merging: Merging,
+        cache: FilterCache,
+        answer: Callable[[Request], None],
+    ) -> None:
+        self.subscriptions = HopSubscriptions(cache)
+        self.advertisements = HopFilters()
+        self.requests = OpenRequests(answer)
+        self._neighbours = neighbours
+        self._strategy = strategy
+        self._merging = merging
+        self._cache = cache
+        self._ids = count(1)
+
+    def table(self, kind: Kind) -> HopFilters:
+        """The filters of one kind."""
+        return self.subscriptions if kind is Kind.SUBSCRIPTION else self.advertisements
+
+    def tables(self) -> Tables:
+        """All filters that are held here, and by neighbours because of us."""
+        return Tables(
+            self.subscriptions.by_hop(),
+            self.advertisements.by_hop(),
+            self._announced(Kind.SUBSCRIPTION),
+            self._announced(Kind.ADVERTISEMENT),
+        )
+
+    def _announced(self, kind: Kind) -> dict[str, tuple[str, ...]]:
+        sides = ((one.name, one.announcers[kind].announced()) for one in self._neighbours)
+        return {name: announced for name, announced in sides if announced}
+
+    # --- what a neighbour is told
+
+    def announcers_for(self, neighbour: str) -> dict[Kind, Announcer]:
+        """The announcers of a new neighbour, which know the filters of all other hops."""
+
+        def advertised() -> list[str]:
+            return list(self.advertisements.of(neighbour).values())
+
+        announcers = {}
+        for kind in Kind:
+            is_subscription = kind is Kind.SUBSCRIPTION
+            announcers[kind] = Announcer(
+                reduction_of(
+                    self._strategy,
+                    self._merging,
+                    self._cache,
+                    advertised if is_subscription else None,
+                ),
+                self._concerns(neighbour) if is_subscription else self._is_advertised,
+                lambda: str(next(self._ids)),
+                self.requests.finish,
+            )
+            for text in self.table(kind).of_others(neighbour):
+                announcers[kind].add(text)
+        return announcers
+
+    def _concerns(self, neighbour: str) -> Callable[[str], bool]:
+        """Whether a subscription is of interest to a neighbour, as a function of its filter."""
+
+        def concerns(text: str) -> bool:
+            if self._strategy.flooding:
+                return False
+            if not self._strategy.advertisements:
+                return True
+            advertised = set(self.advertisements.of(neighbour).values())
+            return any(self._cache.may_intersect(text, other) for other in advertised)
+
+        return concerns
+
+    def _is_advertised(self, _text: str) -> bool:
+        """Whether neighbours are told of an advertisement."""
+        return self._strategy.advertisements
+
+    # --- requests
+
+    def accept(self, hop: str, message: FilterMessage, text: str | None = None) -> None:
+        """Add a filter (`text`) or remove one; the answer follows when all is done everywhere."""
+        kind = kind_of(message)
+        request = self.requests.open(hop, message)
+        before = self.table(kind).of(hop).get(message.id)
+        if text is None:
+            self._remove(kind, hop, message.id)
+        elif before != text:
+            self._add(kind, hop, message.id, text)
+            if before is not None:
+                self._withdraw(kind, hop, before)
+        self._wait(request, text)
+        if not request.pending:
+            self.requests.finish(request)
+
+    def _wait(self, request: Request, text: str | None) -> None:
+        """Let a request wait until its filter (`text`) is live, or what it removed is gone."""
+        for neighbour in self._neighbours:
+            if not neighbour.link.is_up:
+                continue
+            if neighbour.name != request.hop:
+                announcer = neighbour.announcers[request.kind]
+                texts = None if text is None else [text]
+            elif request.kind is Kind.ADVERTISEMENT:  # the subscriptions that concern it
+                announcer = neighbour.announcers[Kind.SUBSCRIPTION]
+                texts = None if text is None else list(announcer.wanted)
+            else:
+                continue
+            if texts is None:
+                announcer.wait_until_gone(request)
+            else:
+                announcer.wait_until_live(texts, request)
+
+    def forget(self, hop: str) -> None:
+        """Remove all filters of a hop that has gone, and answer none of its requests."""
+        self.requests.forget(hop)
+        for kind in (Kind.SUBSCRIPTION, Kind.ADVERTISEMENT):
+            for id_ in list(self.table(kind).of(hop)):
+                self._remove(kind, hop, id_)
+
+    # --- changes of a table
+
+    def _add(self, kind: Kind, hop: str, id_: str, text: str) -> None:
+        self.table(kind).put(hop, id_, text)
+        for neighbour in self._neighbours.others(hop):
+            neighbour.announcers[kind].add(text)
+        self._reconsider(kind, hop)
+
+    def _remove(self, kind: Kind, hop: str, id_: str) -> None:
+        self._withdraw(kind, hop, self.table(kind).take(hop, id_))
+
+    def _withdraw(self, kind: Kind, hop: str, text: str) -> None:
+        """Tell the neighbours that a hop does not have a filter any more."""
+        for neighbour in self._neighbours.others(hop):
+            neighbour.announcers[kind].drop(text)
+        self._reconsider(kind, hop)
+
+    def _reconsider(self, kind: Kind, hop: str) -> None:
+        """After a neighbour's advertisements have changed, other subscriptions concern it."""
+        if kind is Kind.ADVERTISEMENT and hop in self._neighbours:
+            self._neighbours[hop].announcers[Kind.SUBSCRIPTION].reconsider()
