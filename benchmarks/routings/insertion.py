@@ -231,7 +231,7 @@ def _contest(
             if isinstance(contestant.search, MbdSearch):
                 kept["assign"].append(contestant.assign(block) / len(block))
                 kept["variables"] = [len(contestant.search.assignments)]
-                kept["mbds"] = [len(contestant.search.groups)]
+                kept["mbds"] = [len(contestant.search.mbds)]
     for contestant in contestants:
         if contestant.held.keys() != roots.keys():
             raise AssertionError(f"{contestant.name} holds other filters than the table")

@@ -33,7 +33,7 @@ from tamis.diagrams.diagram import (
     Diagram,
     FunctionTooLarge,
 )
-from tamis.kernels.diagrams import UNDEFINED, evaluate, evaluate_three
+from tamis.kernels.bdd_evaluation import UNDEFINED, eval_bdd, mv_eval_bdd
 
 MOST = 8  # variables
 ENOUGH = 100_000  # nodes
@@ -348,10 +348,10 @@ def test_one_pass_evaluates_every_node(case, data):
     truth = data.draw(st.lists(st.integers(0, UNDEFINED), min_size=size, max_size=size))
     two = np.array([value == 1 for value in truth], np.uint8)
     value = np.zeros(diagram.nodes + 2, np.uint8)
-    evaluate(two, diagram.stretches, diagram.store, value)
+    eval_bdd(two, diagram.variable_ranges, diagram.store, value)
     for node in range(diagram.nodes + 2):
         assert value[node] == diagram.holds(node, two.__getitem__)
-    evaluate_three(np.array(truth, np.uint8), diagram.stretches, diagram.store, value)
+    mv_eval_bdd(np.array(truth, np.uint8), diagram.variable_ranges, diagram.store, value)
     undefined = {v for v, x in enumerate(truth) if x == UNDEFINED}
     for node in nodes:
         assert bool(value[node] & UNDEFINED) == bool(diagram.support(node) & undefined)

@@ -14,7 +14,7 @@ from hypothesis.stateful import (
 
 from tamis import Schema, parse
 from tamis.diagrams.diagram import DO_AND, DO_NOT, DO_OR, FALSE, TRUE, Diagram
-from tamis.diagrams.mbds import Groups
+from tamis.diagrams.mbds import MbdSet
 from tamis.engines import make_engine
 from tamis.semantics import Semantics
 
@@ -34,9 +34,9 @@ def build(diagram, *program):
     return diagram.build(np.array(program, np.int64))
 
 
-def true_slots(groups, diagram, true):
+def true_slots(mbds, diagram, true):
     truth = np.array([v in true for v in range(diagram.variables)], np.uint8)
-    return sorted(groups.true_slots(truth, diagram).tolist())
+    return sorted(mbds.true_slots(truth, diagram).tolist())
 
 
 # --- the paper's example
@@ -52,8 +52,8 @@ def travel(*texts):
 def test_two_subscriptions_in_one_mbd():
     """Fig. 5: price = 150 and price < 150 hang over the same time and destination."""
     engine = travel(f"price = 150 AND {SHARED}", f"price < 150 AND {SHARED}")
-    assert len(engine.groups) == 1
-    (outputs,) = engine.groups.outputs()
+    assert len(engine.mbds) == 1
+    (outputs,) = engine.mbds.outputs()
     assert sorted(outputs) == [0, 1]
     assert engine.statistics() == {"subscriptions": 2, "predicates": 4, "nodes": 2, "groups": 1}
     row = (150, 1_090_281_600_000_000, "Ottawa")
@@ -67,13 +67,13 @@ def test_other_subscriptions_start_mbds_of_their_own():
     engine = travel(
         f"price = 150 AND {SHARED}", "price = 150 AND destination = 'Ottawa'", "price > 10"
     )
-    assert len(engine.groups) == 3
-    assert sorted(map(len, engine.groups.outputs())) == [1, 1, 1]
+    assert len(engine.mbds) == 3
+    assert sorted(map(len, engine.mbds.outputs())) == [1, 1, 1]
 
 
 def test_the_same_subscription_twice():
     engine = travel(f"price = 150 AND {SHARED}", f"price = 150 AND {SHARED}")
-    assert len(engine.groups) == 1
+    assert len(engine.mbds) == 1
     assert engine.match((150, 1_090_281_600_000_000, "Ottawa")).tolist() == [0, 1]
     engine.remove(0)
     assert engine.match((150, 1_090_281_600_000_000, "Ottawa")).tolist() == [1]
@@ -82,93 +82,93 @@ def test_the_same_subscription_twice():
 # --- groups by themselves
 
 
-def test_hang_and_unhang():
-    diagram, groups = diagram_of(), Groups()
+def test_insert_and_remove():
+    diagram, mbds = diagram_of(), MbdSet()
     low = build(diagram, 2, 3, DO_AND)
     for slot, top in enumerate((0, 1, 1)):
-        groups.hang(slot, build(diagram, top, 2, 3, DO_AND, DO_AND), diagram)
+        mbds.insert(slot, build(diagram, top, 2, 3, DO_AND, DO_AND), diagram)
     assert diagram.children(build(diagram, 0, 2, 3, DO_AND, DO_AND)) == (FALSE, low)
-    assert [sorted(slots) for slots in groups.outputs()] == [[0, 1, 2]]
-    assert true_slots(groups, diagram, {0, 2, 3}) == [0]
-    assert true_slots(groups, diagram, {1, 2, 3}) == [1, 2]
-    groups.unhang(1)  # from the middle of the list, its head, its end
-    assert true_slots(groups, diagram, {0, 1, 2, 3}) == [0, 2]
-    groups.unhang(2)
-    assert true_slots(groups, diagram, {0, 1, 2, 3}) == [0]
-    assert len(groups) == 1
-    groups.unhang(0)
-    assert len(groups) == 0
-    assert groups.outputs() == []
-    assert true_slots(groups, diagram, {0, 1, 2, 3}) == []
+    assert [sorted(slots) for slots in mbds.outputs()] == [[0, 1, 2]]
+    assert true_slots(mbds, diagram, {0, 2, 3}) == [0]
+    assert true_slots(mbds, diagram, {1, 2, 3}) == [1, 2]
+    mbds.remove(1)  # from the middle of the list, its head, its end
+    assert true_slots(mbds, diagram, {0, 1, 2, 3}) == [0, 2]
+    mbds.remove(2)
+    assert true_slots(mbds, diagram, {0, 1, 2, 3}) == [0]
+    assert len(mbds) == 1
+    mbds.remove(0)
+    assert len(mbds) == 0
+    assert mbds.outputs() == []
+    assert true_slots(mbds, diagram, {0, 1, 2, 3}) == []
 
 
-def test_constants_hang_nowhere():
-    diagram, groups = diagram_of(), Groups()
-    groups.hang(500, TRUE, diagram)
-    groups.hang(7, FALSE, diagram)
-    assert len(groups) == 0
-    assert true_slots(groups, diagram, set()) == [500]
-    groups.hang(3, build(diagram, 0), diagram)
-    assert true_slots(groups, diagram, {0}) == [3, 500]
-    groups.unhang(500)
-    groups.unhang(7)
-    assert true_slots(groups, diagram, {0}) == [3]
+def test_constants_are_in_no_mbd():
+    diagram, mbds = diagram_of(), MbdSet()
+    mbds.insert(500, TRUE, diagram)
+    mbds.insert(7, FALSE, diagram)
+    assert len(mbds) == 0
+    assert true_slots(mbds, diagram, set()) == [500]
+    mbds.insert(3, build(diagram, 0), diagram)
+    assert true_slots(mbds, diagram, {0}) == [3, 500]
+    mbds.remove(500)
+    mbds.remove(7)
+    assert true_slots(mbds, diagram, {0}) == [3]
 
 
 def test_a_group_that_is_true_when_its_variable_is_not():
-    diagram, groups = diagram_of(), Groups()
-    groups.hang(0, build(diagram, 0, DO_NOT), diagram)
-    groups.hang(1, build(diagram, 0, DO_NOT, 1, DO_OR), diagram)
-    assert true_slots(groups, diagram, set()) == [0, 1]
-    assert true_slots(groups, diagram, {0}) == []
-    assert true_slots(groups, diagram, {0, 1}) == [1]
+    diagram, mbds = diagram_of(), MbdSet()
+    mbds.insert(0, build(diagram, 0, DO_NOT), diagram)
+    mbds.insert(1, build(diagram, 0, DO_NOT, 1, DO_OR), diagram)
+    assert true_slots(mbds, diagram, set()) == [0, 1]
+    assert true_slots(mbds, diagram, {0}) == []
+    assert true_slots(mbds, diagram, {0, 1}) == [1]
 
 
-def test_ids_of_groups_are_used_again():
-    diagram, groups = diagram_of(200), Groups()
+def test_ids_of_mbds_are_used_again():
+    diagram, mbds = diagram_of(200), MbdSet()
     for variable in range(1, 199):
-        groups.hang(variable, build(diagram, 0, variable, DO_AND), diagram)
-    assert len(groups) == 198
-    assert groups._pool.size == 198
-    room = len(groups._outputs.first)
+        mbds.insert(variable, build(diagram, 0, variable, DO_AND), diagram)
+    assert len(mbds) == 198
+    assert mbds._pool.size == 198
+    room = len(mbds._outputs.first)
     for _ in range(3):
         for variable in range(1, 199):
-            groups.unhang(variable)
-        assert len(groups) == 0
-        assert true_slots(groups, diagram, set(range(200))) == []
+            mbds.remove(variable)
+        assert len(mbds) == 0
+        assert true_slots(mbds, diagram, set(range(200))) == []
         for variable in range(1, 199):
-            groups.hang(variable, build(diagram, variable, 199, DO_AND), diagram)
-        assert len(groups) == 1  # all over variable 199
-        groups.unhang(5)
-        groups.hang(5, build(diagram, 0, 5, DO_AND), diagram)
-        assert len(groups) == 2
-        assert true_slots(groups, diagram, {0, 5, 7, 199}) == [5, 7]
-    assert groups._pool.size == 198
-    assert len(groups._outputs.first) == room
+            mbds.insert(variable, build(diagram, variable, 199, DO_AND), diagram)
+        assert len(mbds) == 1  # all over variable 199
+        mbds.remove(5)
+        mbds.insert(5, build(diagram, 0, 5, DO_AND), diagram)
+        assert len(mbds) == 2
+        assert true_slots(mbds, diagram, {0, 5, 7, 199}) == [5, 7]
+    assert mbds._pool.size == 198
+    assert len(mbds._outputs.first) == room
 
 
 def test_a_slot_far_away():
-    diagram, groups = diagram_of(), Groups()
-    groups.hang(10_000, build(diagram, 0, 1, DO_AND), diagram)
-    groups.hang(0, build(diagram, 0, 1, DO_AND), diagram)
-    assert true_slots(groups, diagram, {0, 1}) == [0, 10_000]
-    groups.unhang(10_000)
-    assert true_slots(groups, diagram, {0, 1}) == [0]
+    diagram, mbds = diagram_of(), MbdSet()
+    mbds.insert(10_000, build(diagram, 0, 1, DO_AND), diagram)
+    mbds.insert(0, build(diagram, 0, 1, DO_AND), diagram)
+    assert true_slots(mbds, diagram, {0, 1}) == [0, 10_000]
+    mbds.remove(10_000)
+    assert true_slots(mbds, diagram, {0, 1}) == [0]
 
 
 @pytest.mark.parametrize("keep", [set(), {1}, {0, 2}])
 def test_collect_drops_what_no_group_needs(keep):
-    diagram, groups = diagram_of(), Groups()
+    diagram, mbds = diagram_of(), MbdSet()
     for slot in range(3):
-        groups.hang(slot, build(diagram, slot, 3, 4, DO_OR, DO_AND), diagram)
+        mbds.insert(slot, build(diagram, slot, 3, 4, DO_OR, DO_AND), diagram)
     for slot in set(range(3)) - keep:
-        groups.unhang(slot)
-    groups.collect(diagram)
+        mbds.remove(slot)
+    mbds.collect(diagram)
     assert diagram.nodes == (2 if keep else 0)  # the children; output nodes are kept by groups
-    assert true_slots(groups, diagram, {0, 1, 2, 4}) == sorted(keep)
-    groups.hang(9, build(diagram, 0, 3, 4, DO_OR, DO_AND), diagram)
-    assert len(groups) == 1
-    assert true_slots(groups, diagram, {0, 3}) == sorted((keep & {0}) | {9})
+    assert true_slots(mbds, diagram, {0, 1, 2, 4}) == sorted(keep)
+    mbds.insert(9, build(diagram, 0, 3, 4, DO_OR, DO_AND), diagram)
+    assert len(mbds) == 1
+    assert true_slots(mbds, diagram, {0, 3}) == sorted((keep & {0}) | {9})
 
 
 # --- a long life
@@ -179,7 +179,7 @@ class Life(RuleBasedStateMachine):
 
     @initialize()
     def start(self):
-        self.diagram, self.groups, self.held = diagram_of(), Groups(), {}
+        self.diagram, self.mbds, self.held = diagram_of(), MbdSet(), {}
 
     @rule(
         slot=st.integers(0, 70),
@@ -188,44 +188,44 @@ class Life(RuleBasedStateMachine):
     def hang(self, slot, parts):
         """A disjunction of conjunctions."""
         if slot in self.held:
-            self.groups.unhang(slot)
+            self.mbds.remove(slot)
         root = FALSE
         for part in parts:
             product = TRUE
             for variable in part:
                 product = self.diagram.apply(0, product, self.diagram.variable(variable))
             root = self.diagram.apply(1, root, product)
-        self.groups.hang(slot, root, self.diagram)
+        self.mbds.insert(slot, root, self.diagram)
         self.held[slot] = parts
 
     @rule(data=st.data())
     def unhang(self, data):
         if self.held:
             slot = data.draw(st.sampled_from(sorted(self.held)))
-            self.groups.unhang(slot)
+            self.mbds.remove(slot)
             del self.held[slot]
 
     @rule()
     def collect(self):
-        self.groups.collect(self.diagram)
+        self.mbds.collect(self.diagram)
         if not self.held:
             assert self.diagram.nodes == 0
 
     @rule(true=st.sets(st.integers(0, VARIABLES - 1)))
     def ask(self, true):
         wanted = [slot for slot, parts in self.held.items() if any(p <= true for p in parts)]
-        assert true_slots(self.groups, self.diagram, true) == sorted(wanted)
+        assert true_slots(self.mbds, self.diagram, true) == sorted(wanted)
 
     @invariant()
-    def groups_hold_each_slot_once(self):
-        if not hasattr(self, "groups"):
+    def mbds_hold_each_slot_once(self):
+        if not hasattr(self, "mbds"):
             return
-        hung = [slot for slots in self.groups.outputs() for slot in slots]
+        hung = [slot for slots in self.mbds.outputs() for slot in slots]
         assert len(hung) == len(set(hung))
         constant = {s for s, parts in self.held.items() if not parts or set() in parts}
         assert set(hung) == set(self.held) - constant
-        assert len(self.groups) == len(self.groups.outputs())
-        assert all(self.groups.outputs())
+        assert len(self.mbds) == len(self.mbds.outputs())
+        assert all(self.mbds.outputs())
 
 
 def test_a_long_life():

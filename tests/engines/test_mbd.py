@@ -189,10 +189,10 @@ def test_the_order_follows_the_filters_at_every_doubling(monkeypatch):
 
 def test_an_order_in_which_the_filters_do_not_fit_is_not_taken(monkeypatch):
     engine = shared_below("statistics")
-    before = engine.diagram, engine.groups, engine.rank, engine.variable_of
+    before = engine.diagram, engine.mbds, engine.rank, engine.variable_of
     monkeypatch.setattr(engine, "new_diagram", lambda: Diagram(12))
     engine.reorder(engine.forms)
-    assert (engine.diagram, engine.groups, engine.rank, engine.variable_of) == before
+    assert (engine.diagram, engine.mbds, engine.rank, engine.variable_of) == before
     assert engine.match((1, 1, None, "7")).tolist() == [7]
     monkeypatch.undo()
     engine.reorder(engine.forms)
@@ -289,5 +289,5 @@ def test_memory_stays_bounded_as_filters_come_and_go():
     assert max(sizes) == max(sizes[:500])
     assert engine.diagram.variables < 1000
     assert engine.slots.size == 31
-    assert engine.groups._pool.size <= 31
+    assert engine.mbds._pool.size <= 31
     assert engine.statistics()["nodes"] < 200

@@ -17,7 +17,7 @@ from tamis.engines.sliced.leaves import (
     AT_MOST,
     BELOW,
     EQUAL,
-    KINDS,
+    LEAF_KINDS,
     NONE_OF,
     ONE_OF,
     PRESENT,
@@ -37,8 +37,8 @@ STOCK = Schema(
     {"n": "int", "level": "int(1, 5)", "x": "double", "s": "string",
      "side": "enum('sell', 'buy', 'hold')", "b": "bool", "at": "timestamp"}
 )  # fmt: skip
-N, LEVEL, X, S, SIDE, B, AT = (KINDS * place for place in range(7))
-NOWHERE = KINDS * 7 + TEST
+N, LEVEL, X, S, SIDE, B, AT = (LEAF_KINDS * place for place in range(7))
+NOWHERE = LEAF_KINDS * 7 + TEST
 SQL = Semantics("sql", STOCK)
 
 
@@ -57,7 +57,7 @@ def test_codes():
     kinds = [EQUAL, UNEQUAL, BELOW, AT_MOST, ABOVE, AT_LEAST, ONE_OF, NONE_OF, PRESENT, ABSENT]
     assert [*kinds, TEST] == list(range(11))
     assert comparisons.OPERATORS == ("=", "<>", "<", "<=", ">", ">=")
-    assert KINDS == 16 > TEST
+    assert LEAF_KINDS == 16 > TEST
     assert all(hasattr(leaves, name) for name in leaves.__all__)
 
 
@@ -159,7 +159,7 @@ def test_constants_of_another_type_are_tests():
 
 def predicate_home(predicate):
     (path,) = ast.attributes(predicate)
-    return STOCK.positions[path] * KINDS
+    return STOCK.positions[path] * LEAF_KINDS
 
 
 def test_shapes_and_order():
@@ -188,7 +188,7 @@ def test_what_holds_of_all_leaves(text, name):
     found = leaves_of(parsed(text), Semantics(name, SCHEMA))
     assert len(found.codes) == len(found.constants) == found.shape.count("a")
     for code, constant in zip(found.codes, found.constants, strict=True):
-        position, kind = divmod(code, KINDS)
+        position, kind = divmod(code, LEAF_KINDS)
         assert 0 <= position <= len(SCHEMA)
         assert 0 <= kind <= TEST
         assert position < len(SCHEMA) or kind == TEST

@@ -12,7 +12,7 @@ from tamis.engines.sliced.filter_reader import Reader
 from tamis.engines.sliced.interning import material_of
 from tamis.engines.sliced.layout import Seen
 from tamis.engines.sliced.value_classes import classes_of
-from tamis.kernels.cuts import KINDS, holds_class
+from tamis.kernels.value_classes import REF_KINDS, holds_class
 from tamis.language.expression import parse
 from tamis.predicates.keys import Keys
 from tamis.semantics import Semantics
@@ -56,7 +56,8 @@ def test_shares_are_those_of_the_events():
         for ref in filters.refs.reshape(-1).tolist():
             attribute = int(predicates.attributes_of(np.array([ref]))[0])
             true = sum(
-                bool(holds_class(ref % KINDS, int(c), ref // KINDS)) for c in classes[attribute]
+                bool(holds_class(ref % REF_KINDS, int(c), ref // REF_KINDS))
+                for c in classes[attribute]
             )
             found = shares.of(np.array([ref]))[0]
             assert found == pytest.approx(min((true + 0.5) / 500, 1.0))
@@ -66,8 +67,8 @@ def test_sets_add_their_members_up():
     made = material(["kind IN ('b', 'c')", "kind IN ('a', 'b')", "kind = 'a'"])
     events = profile_of(Resources(profile=table(1000)), SQL)
     shares = Seen(made, events)
-    base = made.predicates.base * KINDS
-    both = [shares.of(np.array([base + KINDS * n]))[0] for n in range(2)]
+    base = made.predicates.base * REF_KINDS
+    both = [shares.of(np.array([base + REF_KINDS * n]))[0] for n in range(2)]
     assert min(both) < 0.05
     assert max(both) > 0.9
 

@@ -25,9 +25,9 @@ from tamis.engines.sliced.segment import Segment
 from tamis.engines.sliced.segment_merges import due
 from tamis.engines.sliced.segment_predicates import Texts
 from tamis.engines.sliced.shape_programs import shape_of
-from tamis.kernels.cuts import KINDS
 from tamis.kernels.programs import ALIVE, MIXED
 from tamis.kernels.simd_rows import LANES
+from tamis.kernels.value_classes import REF_KINDS
 from tamis.predicates.keys import Keys
 from tamis.semantics import Semantics
 
@@ -62,7 +62,7 @@ def cut_of(number, of):
 
 def said(ref, of):
     """What a reference stands for, whatever its number."""
-    number, kind = divmod(int(ref), KINDS)
+    number, kind = divmod(int(ref), REF_KINDS)
     if number < of.base:
         return kind, *cut_of(number, of)
     place = number - of.base
@@ -127,7 +127,7 @@ def check(made, source):
             by_access.setdefault((first, number, group), []).append(chunk)
         for ref in refs[:, 0].tolist() if leads else ():
             groups.setdefault((ref, number), []).append(group)
-        codes = predicates.attributes_of(refs).astype(np.int64) * KINDS + refs % KINDS
+        codes = predicates.attributes_of(refs).astype(np.int64) * REF_KINDS + refs % REF_KINDS
         alike = (codes == codes[0]).all() and (codes[0] >= 0).all()
         assert (programs.signatures[chunk] != MIXED) == alike
         if alike:

@@ -21,21 +21,21 @@ from tamis.engines.sliced.leaves import leaves_of
 from tamis.engines.sliced.segment import Segment
 from tamis.engines.sliced.segment_predicates import Predicates
 from tamis.kernels.comparisons import EQUAL, UNEQUAL
-from tamis.kernels.cuts import KINDS, MISSING, holds_class
 from tamis.kernels.one_event import (
-    Event,
-    _alike,
-    _asked,
+    EventTruth,
+    _all_within,
     _interval,
-    fill_table,
-    in_order,
-    run_one,
-    swept,
-    touched_by,
+    _tested,
+    fill_truth_table,
+    living_handles,
+    living_marked_handles,
+    run_one_event,
+    touched_references,
 )
 from tamis.kernels.predicate_rows import NO_ROW, SETS
 from tamis.kernels.programs import ALIVE, MIXED
 from tamis.kernels.simd_rows import LANES
+from tamis.kernels.value_classes import MISSING, REF_KINDS, holds_class
 from tamis.language.evaluation import compile_tree
 from tamis.predicates.event_batches import batch_of_rows
 from tamis.predicates.keys import Keys
@@ -51,7 +51,7 @@ STOCK = Schema({"n": "int", "m": "int", "x": "double", "s": "string", "b": "bool
 # --- intervals
 
 
-@pytest.mark.parametrize("kind", range(KINDS))
+@pytest.mark.parametrize("kind", range(REF_KINDS))
 def test_the_interval_of_a_class(kind):
     """Exactly the true references of a kind, of an attribute with the numbers from 20 to 29."""
     start, end = 20, 30
@@ -76,7 +76,7 @@ def test_columns_of_a_chunk(count):
     for first in range(4):
         for leads in range(5):
             expected = truth[first:leads].all(axis=0)
-            found = int(_alike(refs, 3, count, first, leads, intervals))
+            found = int(_all_within(refs, 3, count, first, leads, intervals))
             assert found == sum(1 << k for k in np.flatnonzero(expected).tolist())
 
 
@@ -85,14 +85,16 @@ def test_references_one_by_one():
     start, end = 8, 16
     home = np.array([0, 1], np.int32)
     starts, nothing = np.array([0, start, end], np.int64), np.zeros(3, np.int64)
-    for kind in range(KINDS):
+    for kind in range(REF_KINDS):
         numbers = np.arange(start + 1, end)
-        refs = np.concatenate([[0, 0], numbers * KINDS + kind, np.zeros(LANES)]).astype(np.int32)
+        refs = np.concatenate([[0, 0], numbers * REF_KINDS + kind, np.zeros(LANES)]).astype(
+            np.int32
+        )
         for value in [MISSING, *range(2 * start + 2, 2 * end + 1)]:
             classes = np.array([MISSING, value], np.int32)
             truth = [bool(holds_class(kind, value, number)) for number in numbers.tolist()]
             for left in (0b1111111, 0b0101010, 0):
-                found = _asked(
+                found = _tested(
                     np.uint64(left), refs, 2, 0, classes, starts, nothing, TRUE_ROWS,
                     np.empty(0, np.int32), home, 3,
                 )  # fmt: skip
@@ -108,20 +110,20 @@ def test_what_one_event_touches():
         sets_of([(0, [0, 2]), (0, [1, 3]), (1, [0])]), ["test"],
         sets_of([(0, [2]), (1, [1]), (1, [0, 2])]), [0],
     )  # fmt: skip
-    frame = predicates.frame(np.array([1 << EQUAL, 1 << UNEQUAL, 1 << EQUAL], np.int64))
-    assert frame.masks.tolist() == [1 << EQUAL | SETS, 1 << UNEQUAL | SETS, 1 << EQUAL]
+    numbering = predicates.numbering(np.array([1 << EQUAL, 1 << UNEQUAL, 1 << EQUAL], np.int64))
+    assert numbering.masks.tolist() == [1 << EQUAL | SETS, 1 << UNEQUAL | SETS, 1 << EQUAL]
     base = predicates.base
     for values, refs, marked in [
-        ((5 + 2, 2 * 6, MISSING), [3 * KINDS, (base + 0) * KINDS], {0: 1, 4: 0}),
-        ((5 + 4, 2 * 6 + 1, 2 * 10), [4 * KINDS, (base + 1) * KINDS, (base + 2) * KINDS],
-         {1: 1, 2: 1, 6: 0}),
-        ((MISSING, 2 * 7 + 1, 2 * 11 + 1), [11 * KINDS], {5: 0}),
+        ((5 + 2, 2 * 6, MISSING), [3 * REF_KINDS, (base + 0) * REF_KINDS], {0: 1, 4: 0}),
+        ((5 + 4, 2 * 6 + 1, 2 * 10),
+         [4 * REF_KINDS, (base + 1) * REF_KINDS, (base + 2) * REF_KINDS], {1: 1, 2: 1, 6: 0}),
+        ((MISSING, 2 * 7 + 1, 2 * 11 + 1), [11 * REF_KINDS], {5: 0}),
         ((2 * 5, 2 * 9, 2 * 12), [], {}),
         ((MISSING, MISSING, MISSING), [], {}),
     ]:  # fmt: skip
         listed = np.full(predicates.listed, NO_ROW, np.int32)
         touched = np.full(3 + predicates.listed, -1, np.int32)
-        count = touched_by(np.array(values, np.int32), frame, listed, touched)
+        count = touched_references(np.array(values, np.int32), numbering, listed, touched)
         assert sorted(touched[:count].tolist()) == sorted(refs)
         assert {k: row for k, row in enumerate(listed.tolist()) if row != NO_ROW} == marked
 
@@ -163,28 +165,29 @@ class Bench:
     def slots(self, row):
         """The slots of an event, as the kernels find them and as they mark them."""
         segment = self.segment
-        predicates, programs, frame = segment.predicates, segment.programs, segment.frame
+        predicates, programs, numbering = segment.predicates, segment.programs, segment.numbering
         classes = self._rows.of(row)
         self._is_as_in_a_batch(row, classes)
         listed = np.full(predicates.listed, NO_ROW, np.int32)
         touched = np.empty(len(segment.used) + predicates.listed, np.int32)
-        count = touched_by(classes[0], frame, listed, touched)
+        count = touched_references(classes[0], numbering, listed, touched)
         passed = self._tests.of_row(row)
         listed[passed] = 1
-        touched[count : count + len(passed)] = (predicates.base + passed) * KINDS
+        touched[count : count + len(passed)] = (predicates.base + passed) * REF_KINDS
         count += len(passed)
         table = np.full(len(programs.named), 7, np.uint8)
-        event = Event(classes, table, TRUE_ROWS, listed)
+        event = EventTruth(classes, table, TRUE_ROWS, listed)
         if len(table):
-            fill_table(programs.named, frame, predicates.home, event)
+            fill_truth_table(programs.named, numbering, predicates.number_owners, event)
             assert table.max() <= 1
         size = len(segment.handles)
         found, marks = np.full(size + 3, -1, np.int32), np.zeros(-(-size // 64), np.uint64)
         counts = []
         for some_marks in (marks[:0], marks):
             stack = np.full(segment.depth + 1, 0xBAD, np.uint64)
-            counts.append(run_one(
-                programs, frame, predicates.home, event, touched[:count], stack, some_marks, found
+            counts.append(run_one_event(
+                programs, numbering, predicates.number_owners, event, touched[:count], stack,
+                some_marks, found,
             ))  # fmt: skip
         assert (found[size + 1 :] == -1).all()
         return found[: counts[0]], marks
@@ -199,8 +202,11 @@ class Bench:
         assert sorted(slots.tolist()) == true
         for now in times:
             expected = [3 * s + 1 for s in true if not len(died) or died[s] > now]
-            assert in_order(slots.copy(), died, now, handles).tolist() == expected
-            assert swept(marks.copy(), len(handles), died, now, handles).tolist() == expected
+            assert living_handles(slots.copy(), died, now, handles).tolist() == expected
+            assert (
+                living_marked_handles(marks.copy(), len(handles), died, now, handles).tolist()
+                == expected
+            )
 
     def _is_as_in_a_batch(self, row, classes):
         of = self.segment
@@ -329,8 +335,8 @@ def test_handles_in_order(size, data, kind, some_died):
         marks[slot // 64] |= np.uint64(1) << np.uint64(slot % 64)
     expected = [3 * slot + 5 for slot in sorted(slots) if not some_died or slot % 3 > 1]
     for found in (
-        in_order(np.array(slots, np.int32), died, 1, handles),
-        swept(marks, size, died, 1, handles),
+        living_handles(np.array(slots, np.int32), died, 1, handles),
+        living_marked_handles(marks, size, died, 1, handles),
     ):
         assert found.dtype == np.int64
         assert found.tolist() == expected
@@ -342,7 +348,7 @@ def test_all_slots():
     for size in (1, 64, 65, 640):
         handles = np.arange(size, dtype=np.int32) + 9
         slots = np.arange(size, dtype=np.int32)[::-1].copy()
-        assert in_order(slots, died, 0, handles).tolist() == handles.tolist()
+        assert living_handles(slots, died, 0, handles).tolist() == handles.tolist()
         marks = np.full(-(-size // 64), 2**64 - 1, np.uint64)
         marks[-1] >>= np.uint64(-size % 64)
-        assert swept(marks, size, died, 0, handles).tolist() == handles.tolist()
+        assert living_marked_handles(marks, size, died, 0, handles).tolist() == handles.tolist()

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from tamis.engines.sliced.interning import sets_of
 from tamis.engines.sliced.segment_predicates import Predicates
 from tamis.kernels.comparisons import ABOVE, AT_LEAST, AT_MOST, BELOW, EQUAL, UNEQUAL
-from tamis.kernels.cuts import ABSENT, KINDS, MISSING, PRESENT, holds_class
 from tamis.kernels.predicate_rows import (
     EMPTY,
     END,
@@ -21,18 +20,19 @@ from tamis.kernels.predicate_rows import (
     RUNS,
     SETS,
     TOUCHED,
-    Truth,
-    finish,
+    BlockRows,
+    finish_block,
     make_rows,
+    rows_of_tests,
 )
-from tamis.kernels.predicate_rows import test_rows as rows_of_tests  # no test of ours
 from tamis.kernels.simd_rows import WORDS
+from tamis.kernels.value_classes import ABSENT, MISSING, PRESENT, REF_KINDS, holds_class
 
 RUBBISH = 0xDEADBEEFDEADBEEF
 SIZES = [0, 1, 2, 63, 64, 65, 300, 511, 512]
 NOTHING = sets_of([])
 ORDERED = 1 << BELOW | 1 << AT_MOST | 1 << ABOVE | 1 << AT_LEAST
-EVERY_KIND = (1 << KINDS) - 1
+EVERY_KIND = (1 << REF_KINDS) - 1
 
 
 class Passed(NamedTuple):
@@ -55,16 +55,16 @@ class Bench:
 
     def __init__(self, predicates, masks, shift=0, events=EVENTS):
         self.predicates = predicates
-        self.frame = predicates.frame(np.array(masks, np.int64))
-        self.used = np.flatnonzero(self.frame.masks).astype(np.int64)
+        self.numbering = predicates.numbering(np.array(masks, np.int64))
+        self.used = np.flatnonzero(self.numbering.masks).astype(np.int64)
         most = [min(events, 2 * len(predicates.cuts[a]) + 1) for a in self.used.tolist()]
         self.most_rows = 1 + sum(4 * m + 5 for m in most) + predicates.listed
         self.most_runs = sum(2 * m + 1 for m in most) + 2 * predicates.listed + len(masks) + 1
         coarse = 0 if shift is None else (predicates.size >> shift) + 1
-        self.truth = Truth(
+        self.block_rows = BlockRows(
             rows=np.full((self.most_rows + 3, WORDS), RUBBISH, np.uint64),
             run_starts=np.full(self.most_runs + 4, -5, np.int32),
-            run_rows=np.full((self.most_runs + 4, KINDS), -7, np.int32),
+            run_rows=np.full((self.most_runs + 4, REF_KINDS), -7, np.int32),
             coarse=np.full(coarse, -9, np.int32),
             shift=shift or 0,
             there=np.full(len(masks), -11, np.int32),
@@ -77,42 +77,42 @@ class Bench:
     def block(self, classes, start, end, passed=()):
         """Make the truth of some events."""
         order, spare = np.full((2, EVENTS), -3, np.int64)
-        make_rows(classes, start, end, self.used, self.frame, self.truth, order, spare)
+        make_rows(classes, start, end, self.used, self.numbering, self.block_rows, order, spare)
         for codes, lists in passed:
             starts = np.cumsum([0, *map(len, lists)]).astype(np.int64)
             numbers = np.array([number for one in lists for number in one], np.int32)
-            rows_of_tests(np.array(codes[start:end], np.int64), starts, numbers, self.truth)
-        finish(self.frame, self.truth)
+            rows_of_tests(np.array(codes[start:end], np.int64), starts, numbers, self.block_rows)
+        finish_block(self.numbering, self.block_rows)
         self._is_within_bounds()
 
     def row_of(self, number, kind):
         """The row of a reference, by the runs from the first on, and by the coarse table."""
-        truth = self.truth
-        starts = truth.run_starts[: truth.sizes[RUNS] + 1]
+        block = self.block_rows
+        starts = block.run_starts[: block.sizes[RUNS] + 1]
         run = int(np.searchsorted(starts, number, "right")) - 1
-        if len(truth.coarse):
-            near = truth.coarse[number >> truth.shift]
+        if len(block.coarse):
+            near = block.coarse[number >> block.shift]
             assert near <= run
             while starts[near + 1] <= number:
                 near += 1
             assert near == run
-        return int(truth.run_rows[run, kind])
+        return int(block.run_rows[run, kind])
 
     def events_of(self, number, kind):
-        return events_in(self.truth.rows[self.row_of(number, kind)])
+        return events_in(self.block_rows.rows[self.row_of(number, kind)])
 
     def _is_within_bounds(self):
-        truth, sizes = self.truth, self.truth.sizes
+        block, sizes = self.block_rows, self.block_rows.sizes
         assert sizes[ROWS] <= self.most_rows
-        assert (truth.rows[self.most_rows :] == RUBBISH).all()
+        assert (block.rows[self.most_rows :] == RUBBISH).all()
         assert sizes[RUNS] <= self.most_runs
-        starts = truth.run_starts[: sizes[RUNS] + 1].tolist()
+        starts = block.run_starts[: sizes[RUNS] + 1].tolist()
         assert starts[-1] == END
         assert sorted(set(starts)) == starts  # no run is empty
-        assert (truth.run_starts[self.most_runs + 1 :] == -5).all()
-        assert (truth.run_rows[self.most_runs + 1 :] == -7).all()
-        assert (truth.touched[-3:] == -13).all()
-        assert not truth.rows[EMPTY].any()
+        assert (block.run_starts[self.most_runs + 1 :] == -5).all()
+        assert (block.run_rows[self.most_runs + 1 :] == -7).all()
+        assert (block.touched[-3:] == -13).all()
+        assert not block.rows[EMPTY].any()
 
 
 def events_in(row):
@@ -122,38 +122,38 @@ def events_in(row):
 def check(bench, classes, start, end, passed=()):
     """Make a block, and look at everything that may be asked of it."""
     bench.block(classes, start, end, passed)
-    predicates, frame, truth = bench.predicates, bench.frame, bench.truth
+    predicates, numbering, block = bench.predicates, bench.numbering, bench.block_rows
     touched, named = {}, []
     for a in bench.used.tolist():
         mine = classes[a, start:end].tolist()
         first = int(predicates.starts[a])
         there = [e for e, value in enumerate(mine) if value != MISSING]
         gone = [e for e, value in enumerate(mine) if value == MISSING]
-        assert events_in(truth.rows[truth.there[a]]) == there
+        assert events_in(block.rows[block.there[a]]) == there
         for number in range(first, first + len(predicates.cuts[a]) + 1):
             assert bench.events_of(number, PRESENT) == there
             assert bench.events_of(number, ABSENT) == gone
         for number in range(first + 1, first + len(predicates.cuts[a]) + 1):
             for kind in range(PRESENT):
-                if frame.masks[a] >> kind & 1:
+                if numbering.masks[a] >> kind & 1:
                     expected = [e for e, v in enumerate(mine) if holds_class(kind, v, number)]
                     assert bench.events_of(number, kind) == expected
                     if kind == EQUAL and expected:
-                        touched[number * KINDS + EQUAL] = expected
+                        touched[number * REF_KINDS + EQUAL] = expected
     for number in range(predicates.listed):
         expected, is_asked = listed_events(predicates, number, classes[:, start:end], passed, start)
-        for kind in range(KINDS):
+        for kind in range(REF_KINDS):
             assert bench.events_of(predicates.base + number, kind) == expected
         if is_asked:
             named.append(number)
-            touched[(predicates.base + number) * KINDS] = expected
-            assert events_in(truth.rows[truth.listed[number]]) == expected
+            touched[(predicates.base + number) * REF_KINDS] = expected
+            assert events_in(block.rows[block.listed[number]]) == expected
         else:
-            assert truth.listed[number] == NO_ROW
-    assert truth.names[: truth.sizes[NAMED]].tolist() == named
-    found = truth.touched[: truth.sizes[TOUCHED]].tolist()
+            assert block.listed[number] == NO_ROW
+    assert block.names[: block.sizes[NAMED]].tolist() == named
+    found = block.touched[: block.sizes[TOUCHED]].tolist()
     assert len({ref for ref, _ in found}) == len(found)
-    assert {ref: events_in(truth.rows[row]) for ref, row in found} == touched
+    assert {ref: events_in(block.rows[row]) for ref, row in found} == touched
 
 
 def listed_events(predicates, number, classes, passed, start):
@@ -222,14 +222,14 @@ def test_kinds_that_are_used(mask):
         + m * bool(mask & (1 << EQUAL | 1 << UNEQUAL)) + m * bool(mask & 1 << UNEQUAL)
         for m in distinct
     )  # fmt: skip
-    assert bench.truth.sizes[ROWS] == 1 + rows
+    assert bench.block_rows.sizes[ROWS] == 1 + rows
 
 
 def test_cuts_that_the_block_cannot_tell_apart_share_a_run():
     predicates = predicates_of([100])
     bench = Bench(predicates, [EVERY_KIND])
     check(bench, np.array([[2 * 11, 2 * 31 + 1, 2 * 11, 2 * 101]], np.int32), 0, 4)
-    starts = bench.truth.run_starts[: bench.truth.sizes[RUNS]].tolist()
+    starts = bench.block_rows.run_starts[: bench.block_rows.sizes[RUNS]].tolist()
     assert starts == [0, 11, 31, 32, 101]
 
 
@@ -245,8 +245,8 @@ def test_a_million_cuts(shift):
     classes = np.minimum(classes, 2 * (size + 1)).astype(np.int32)[None]
     bench.block(classes, 0, 500)
     distinct = len(set(classes[0].tolist()))
-    assert bench.truth.sizes[ROWS] <= 4 * distinct + 6
-    assert bench.truth.sizes[RUNS] <= 2 * distinct + 1
+    assert bench.block_rows.sizes[ROWS] <= 4 * distinct + 6
+    assert bench.block_rows.sizes[RUNS] <= 2 * distinct + 1
     ends = [1, 2, size // 2, size - 1, size]
     near = [int(n) + d for n in numbers[::29] for d in (-1, 0, 1) if 1 <= n + d <= size]
     for number in {*ends, *near, *chance.integers(1, size, 30).tolist()}:
@@ -261,7 +261,7 @@ def test_classes_far_apart():
     size = 2**24 + 5
     values = [2 * size, 1 << 24, 3, 1 << 16, 257, (1 << 24) + 3, 255, 2, MISSING, (1 << 16) + 9]
     bench = Bench(predicates_of([20]), [ORDERED], shift=None)
-    bench.frame = bench.frame._replace(starts=np.array([0, size + 1], np.int64))
+    bench.numbering = bench.numbering._replace(starts=np.array([0, size + 1], np.int64))
     bench.block(np.array([values], np.int32), 0, len(values))
     for value in values:
         number = max(value >> 1, 1)
@@ -277,7 +277,7 @@ def test_sets_and_missing_values():
     """Neither IN nor NOT IN is true of a missing value."""
     predicates = predicates_of([3, 2], [(0, [0, 2])], 0, [(0, [1]), (1, [0, 1])])
     bench = Bench(predicates, [0, 0])
-    assert (bench.frame.masks == SETS).all()
+    assert (bench.numbering.masks == SETS).all()
     #          = cut 1, = cut 2, missing, between, = cut 3
     first = [3, 5, MISSING, 4, 7]
     other = [MISSING, 11, 13, 10, MISSING]
@@ -286,7 +286,7 @@ def test_sets_and_missing_values():
     assert [bench.events_of(base + k, 0) for k in range(3)] == [[0, 4], [0, 3, 4], [3]]
     check(bench, np.array([[MISSING] * 5] * 2, np.int32), 0, 5)
     assert [bench.events_of(base + k, 0) for k in range(3)] == [[], [], []]
-    assert bench.truth.sizes[TOUCHED] == 0
+    assert bench.block_rows.sizes[TOUCHED] == 0
 
 
 def test_a_member_of_many_sets():
@@ -294,7 +294,7 @@ def test_a_member_of_many_sets():
     predicates = predicates_of([12], sets, 0, sets)
     bench = Bench(predicates, [1 << EQUAL])
     check(bench, np.array([[2 * 10 + 1, 2 * 10 + 1, 3, 2]], np.int32), 0, 4)
-    assert bench.truth.sizes[NAMED] == 18
+    assert bench.block_rows.sizes[NAMED] == 18
 
 
 @pytest.mark.parametrize("attribute", [0, 1, 2])
@@ -319,7 +319,7 @@ def test_tests_by_value():
         [1, 3], [1, 2, 3], [3], [0, 3],
     ]  # fmt: skip
     check(bench, classes, 0, 4, [Passed([0] * 4, [[]])])
-    assert bench.truth.sizes[NAMED] == 2  # the sets
+    assert bench.block_rows.sizes[NAMED] == 2  # the sets
 
 
 def test_tests_of_full_blocks():

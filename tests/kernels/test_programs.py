@@ -20,6 +20,7 @@ from tamis.engines.sliced.interning import material_of
 from tamis.engines.sliced.leaves import (
     ABSENT,
     EQUAL,
+    LEAF_KINDS,
     NONE_OF,
     ONE_OF,
     PRESENT,
@@ -27,14 +28,10 @@ from tamis.engines.sliced.leaves import (
     UNEQUAL,
     Leaves,
 )  # fmt: skip
-from tamis.engines.sliced.leaves import (
-    KINDS as CODES,
-)
 from tamis.engines.sliced.segment import Segment
 from tamis.kernels.comparisons import ABOVE, AT_LEAST, AT_MOST, BELOW
-from tamis.kernels.one_event import Event, run_clusters
-from tamis.kernels.predicate_rows import EVENTS, TOUCHED, finish, make_rows
-from tamis.kernels.predicate_rows import test_rows as rows_of_tests  # no test of ours
+from tamis.kernels.one_event import EventTruth, run_clusters
+from tamis.kernels.predicate_rows import EVENTS, TOUCHED, finish_block, make_rows, rows_of_tests
 from tamis.kernels.programs import (
     ALIVE,
     FEW,
@@ -43,10 +40,10 @@ from tamis.kernels.programs import (
     Output,
     _consume,
     _count,
+    add_planes,
     cluster_end,
-    plan,
-    pour,
-    run,
+    plan_visits,
+    run_programs,
 )
 from tamis.kernels.simd_rows import LANES, WORDS
 from tamis.language.evaluation import compile_tree
@@ -57,7 +54,7 @@ COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 MANY = 60 if COMPILED else 12
 
 SCHEMA = Schema({"n": "int", "m": "int", "s": "string"})
-N, M, S, NOWHERE = (CODES * place for place in range(4))
+N, M, S, NOWHERE = (LEAF_KINDS * place for place in range(4))
 COMPARE = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge]
 STRINGS = ["", "a", "ab", "b", "é"]
 _TESTS = {
@@ -81,7 +78,7 @@ def digits(words):
 def holds(leaf, row):
     """Whether a leaf, a code and a constant, is true of a row."""
     code, constant = leaf
-    attribute, kind = divmod(code, CODES)
+    attribute, kind = divmod(code, LEAF_KINDS)
     if kind == TEST:
         return ANSWERS[constant](row) is True
     value = row[attribute]
@@ -153,45 +150,45 @@ class Bench:
         self.segment = segment
         self.room = Room(segment)
         self._tests = of_events.Tests(segment.predicates, SCHEMA)
-        if shift is not None and len(self.room.truth.coarse):
+        if shift is not None and len(self.room.block_rows.coarse):
             coarse = np.empty((segment.predicates.size >> shift) + 1, np.int32)
-            self.room.truth = self.room.truth._replace(coarse=coarse, shift=shift)
+            self.room.block_rows = self.room.block_rows._replace(coarse=coarse, shift=shift)
 
     def prepare(self, rows):
         """Classes, truth and plan of a block."""
-        segment, truth = self.segment, self.room.truth
+        segment, block = self.segment, self.room.block_rows
         batch = batch_of_rows(rows, SCHEMA)
         classes = of_events.classes_of(batch, segment.predicates, segment.used)
         make_rows(
-            classes, 0, len(rows), segment.used, segment.frame, truth, self.room.order,
+            classes, 0, len(rows), segment.used, segment.numbering, block, self.room.order,
             self.room.spare,
         )  # fmt: skip
         for part in self._tests.of_batch(batch, rows):
-            rows_of_tests(part.codes, part.starts, part.numbers, truth)
-        finish(segment.frame, truth)
-        plan(segment.programs, truth, self.room.scratch)
+            rows_of_tests(part.codes, part.starts, part.numbers, block)
+        finish_block(segment.numbering, block)
+        plan_visits(segment.programs, block, self.room.program_buffers)
         return classes
 
     def evaluate(self, classes, now, out, by_rows):
         """Evaluate what is planned; by_rows, even where few events come to a cluster."""
-        segment, truth, scratch = self.segment, self.room.truth, self.room.scratch
-        before = scratch.planned.copy()
+        segment, block, buffers = self.segment, self.room.block_rows, self.room.program_buffers
+        before = buffers.planned.copy()
         if by_rows:
             visits, single = before
-            scratch.visits[visits : visits + single] = scratch.single[:single, :3]
-            scratch.planned[:] = visits + single, 0
-        run(segment.programs, truth, scratch, segment.died, now, out)
-        if scratch.planned[1]:
-            event = Event(
-                np.ascontiguousarray(classes.T), np.empty(0, np.uint8), truth.rows, truth.listed
+            buffers.visits[visits : visits + single] = buffers.single[:single, :3]
+            buffers.planned[:] = visits + single, 0
+        run_programs(segment.programs, block, buffers, segment.died, now, out)
+        if buffers.planned[1]:
+            event = EventTruth(
+                np.ascontiguousarray(classes.T), np.empty(0, np.uint8), block.rows, block.listed
             )
             run_clusters(
-                segment.programs, segment.frame, segment.predicates.home, event, truth, scratch,
-                segment.died, now, out,
+                segment.programs, segment.numbering, segment.predicates.number_owners, event,
+                block, buffers, segment.died, now, out,
             )  # fmt: skip
         if len(out.counts):
-            pour(out)
-        scratch.planned[:] = before
+            add_planes(out)
+        buffers.planned[:] = before
 
     def listing(self):
         """Lists that are long enough for every bit of every subscription."""
@@ -221,7 +218,7 @@ def check(bench, order, filters, rows, times=(0,)):
     classes = bench.prepare(rows)
     for now in times:
         expected = by_slot & (segment.died > now)[:, None] if len(segment.died) else by_slot
-        for by_rows in (False, True) if bench.room.scratch.planned[1] else (False,):
+        for by_rows in (False, True) if bench.room.program_buffers.planned[1] else (False,):
             counts = np.zeros(EVENTS, np.int64)
             bench.evaluate(classes, now, bench.room.counting(counts), by_rows)
             assert counts.tolist() == expected.sum(axis=0).tolist()
@@ -251,7 +248,9 @@ def random_leaf(chance):
         return TRIED[chance.integers(0, len(TRIED))]
     attribute = int(chance.integers(0, 3))
     pool = STRINGS if attribute == 2 else range(-3, 10)
-    code = attribute * CODES + [*range(6), EQUAL, EQUAL, ONE_OF, NONE_OF, PRESENT, ABSENT][kind]
+    code = (
+        attribute * LEAF_KINDS + [*range(6), EQUAL, EQUAL, ONE_OF, NONE_OF, PRESENT, ABSENT][kind]
+    )
     if kind >= 10:
         return code, None
     if kind >= 8:
@@ -383,9 +382,9 @@ def test_events_one_by_one_or_by_rows(alike, named, events, is_single):
     bench = Bench(segment)
     rows = [(1, 1, "é"), (1, 1, None), *((k % 30, 0, "a") for k in range(events))]
     bench.prepare(rows)
-    scratch = bench.room.scratch
-    assert scratch.planned.tolist() == ([0, 1] if is_single else [1, 0])
-    planned = (scratch.single if is_single else scratch.visits)[0].tolist()
+    buffers = bench.room.program_buffers
+    assert buffers.planned.tolist() == ([0, 1] if is_single else [1, 0])
+    planned = (buffers.single if is_single else buffers.visits)[0].tolist()
     assert planned[1] - planned[0] == 2  # the chunks of 's = a' alone
     check(bench, order, filters, rows)
 
@@ -396,7 +395,7 @@ def test_formulas_are_evaluated_by_rows():
     segment, order = compiled(filters, How(named=False, selective=2))
     bench = Bench(segment)
     bench.prepare([(3, 4, "a")])
-    assert bench.room.scratch.planned.tolist() == [1, 0]
+    assert bench.room.program_buffers.planned.tolist() == [1, 0]
     check(bench, order, filters, [(3, 4, "a")])
 
 
@@ -408,8 +407,8 @@ def test_chunks_that_are_planned(seed, how, size):
     segment, _ = compiled(random_filters(chance, 80), how)
     bench, programs = Bench(segment), segment.programs
     bench.prepare(random_rows(chance, size))
-    truth, scratch = bench.room.truth, bench.room.scratch
-    touched = set(truth.touched[: truth.sizes[TOUCHED], 0].tolist())
+    block, buffers = bench.room.block_rows, bench.room.program_buffers
+    touched = set(block.touched[: block.sizes[TOUCHED], 0].tolist())
     expected = []
     for common, _, end in programs.chunk_bounds[:, 1:].tolist():
         expected += range(common, end)
@@ -417,8 +416,8 @@ def test_chunks_that_are_planned(seed, how, size):
         if ref in touched:
             first, shape = programs.access_chunks[place], programs.access_shapes[place]
             expected += range(first, cluster_end(first, shape, programs))
-    visits, single = scratch.planned.tolist()
-    planned = [*scratch.visits[:visits].tolist(), *scratch.single[:single, :3].tolist()]
+    visits, single = buffers.planned.tolist()
+    planned = [*buffers.visits[:visits].tolist(), *buffers.single[:single, :3].tolist()]
     assert sorted(chunk for one in planned for chunk in range(*one[:2])) == sorted(expected)
     for first, behind, shape in planned:
         low, high = programs.chunk_bounds[shape, [0, 3]]
@@ -500,7 +499,7 @@ def test_counting_by_planes(sizes, density, seed):
         expected += digits(rows).sum(axis=0)
     sums = (digits(out.planes) * (1 << np.arange(PLANES))[:, None]).sum(axis=0)
     assert sums.tolist() == expected.tolist()
-    pour(out)
+    add_planes(out)
     assert out.counts.tolist() == expected.tolist()
     assert not out.planes.any()
 
@@ -534,7 +533,7 @@ def test_planes_are_poured_before_they_are_full(size, before):
     for _ in range(3):
         _consume(waiting(rows), live, size, slots, CARRIES, np.empty(0, np.int64), 0, out)
         assert int(out.size[1]) + 2 * LANES < 2**PLANES
-    pour(out)
+    add_planes(out)
     assert set(out.counts.tolist()) == {before + 3 * size}
     assert not out.planes.any()
     assert out.size.tolist() == [0, 0]
@@ -556,7 +555,15 @@ def test_counts_of_many(size):
 def test_all_kernels_without_the_compiler():
     """The same tests on the plain functions, in a process that never compiles."""
     here = Path(__file__).parent
-    names = ["bits", "lanes", "cuts", "truth", "emission", "programs", "single"]
+    names = [
+        "bits",
+        "simd_rows",
+        "value_classes",
+        "predicate_rows",
+        "match_bits",
+        "programs",
+        "one_event",
+    ]
     answer = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-k", "not compiler",
          *(str(here / f"test_{name}.py") for name in names)],

@@ -6,19 +6,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.kernels.emission import DIGITS
+from tamis.kernels.match_bits import DIGITS
 from tamis.kernels.simd_rows import (
     LANES,
     WORDS,
-    both,
-    differ,
-    either,
-    load,
-    nothing,
-    put_bits,
-    some,
-    store,
-    within,
+    and_rows,
+    any_bit,
+    empty_row,
+    load_row,
+    or_rows,
+    store_row,
+    within_interval,
+    write_bit_places,
+    xor_rows,
 )
 
 RUBBISH = 0xDEADBEEFDEADBEEF
@@ -27,29 +27,29 @@ EVERY_BIT = 2**64 - 1
 
 def use_rows(rows, one, other, out, flags):
     """Everything that can be done with two rows."""
-    a, b = load(rows, one), load(rows, other)
-    store(out, 0, a)
-    store(out, 1, nothing())
-    store(out, 2, both(a, b))
-    store(out, 3, either(a, b))
-    store(out, 4, differ(a, b))
-    flags[0], flags[1], flags[2] = some(a), some(nothing()), some(both(a, b))
+    a, b = load_row(rows, one), load_row(rows, other)
+    store_row(out, 0, a)
+    store_row(out, 1, empty_row())
+    store_row(out, 2, and_rows(a, b))
+    store_row(out, 3, or_rows(a, b))
+    store_row(out, 4, xor_rows(a, b))
+    flags[0], flags[1], flags[2] = any_bit(a), any_bit(empty_row()), any_bit(and_rows(a, b))
 
 
 def use_chain(rows, out):
     """A row that is carried through a loop, as counters and conjunctions are."""
-    found = nothing()
+    found = empty_row()
     for k in range(rows.shape[0]):
-        found = differ(found, load(rows, k))
-    store(out, 0, found)
+        found = xor_rows(found, load_row(rows, k))
+    store_row(out, 0, found)
 
 
 def use_within(numbers, start, low, span, found):
-    found[0] = within(numbers, start, low, span)
+    found[0] = within_interval(numbers, start, low, span)
 
 
 def use_put_bits(numbers, start, byte, digits, base):
-    put_bits(numbers, start, byte, digits, base)
+    write_bit_places(numbers, start, byte, digits, base)
 
 
 def both_ways(function):
@@ -129,8 +129,8 @@ def test_rows_in_a_loop(call):
 def test_a_plain_row_is_no_view():
     """What is stored later does not change it."""
     rows = random_rows(1, 2)
-    row, before = load(rows, 0), rows[0].copy()
-    store(rows, 0, nothing())
+    row, before = load_row(rows, 0), rows[0].copy()
+    store_row(rows, 0, empty_row())
     assert (row == before).all()
 
 

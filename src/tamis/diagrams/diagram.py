@@ -10,24 +10,19 @@ from typing import Any
 import numpy as np
 
 from tamis.errors import CapacityError
-from tamis.kernels import diagrams as kernel
-from tamis.kernels.diagrams import (
+from tamis.kernels import bdd_nodes as nodes
+from tamis.kernels import bdd_operations as operations
+from tamis.kernels.bdd_evaluation import VariableRanges
+from tamis.kernels.bdd_nodes import FALSE, FULL, LIMIT, NODES, OVER, TRUE, NodeStore
+from tamis.kernels.bdd_operations import (
     AND,
     DO_AND,
     DO_FALSE,
     DO_NOT,
     DO_OR,
     DO_TRUE,
-    FALSE,
-    FULL,
-    LIMIT,
-    NODES,
     OR,
-    OVER,
-    TRUE,
     XOR,
-    Store,
-    Stretches,
 )  # fmt: skip
 from tamis.predicates.id_pool import IdPool
 
@@ -57,7 +52,7 @@ class Diagram:
         self._store = _store(1024, 16)
         self._store.sizes[LIMIT] = max_nodes
         self.live = 0  # nodes after the last collection
-        self.stretches = Stretches(np.empty(0, np.int64), np.array([2], np.int64))
+        self.variable_ranges = VariableRanges(np.empty(0, np.int64), np.array([2], np.int64))
 
     @property
     def nodes(self) -> int:
@@ -70,7 +65,7 @@ class Diagram:
         return self._variables.size
 
     @property
-    def store(self) -> Store:
+    def store(self) -> NodeStore:
         """The arrays, for kernels that read them."""
         return self._store
 
@@ -105,11 +100,11 @@ class Diagram:
 
     def variable(self, variable: int) -> int:
         """The function that is a variable."""
-        return self._run(lambda: kernel.make_node(variable, FALSE, TRUE, self._store))
+        return self._run(lambda: nodes.make_node(variable, FALSE, TRUE, self._store))
 
     def apply(self, op: int, f: int, g: int) -> int:
         """F op g, for AND, OR or XOR."""
-        return self._run(lambda: kernel.apply(op, f, g, self._store, 0))
+        return self._run(lambda: operations.apply(op, f, g, self._store, 0))
 
     def negate(self, f: int) -> int:
         """Not f."""
@@ -119,7 +114,7 @@ class Diagram:
         """A function that equals f wherever `care` is true, and is small if that is easy."""
         if care == FALSE:
             raise ValueError("nothing is left to care about")
-        return self._run(lambda: kernel.restrict(f, care, self._store))
+        return self._run(lambda: operations.restrict(f, care, self._store))
 
     def build(self, program: Array, limit: int | None = None, care: int = TRUE) -> int:
         """The function of a program in postfix order; at most `limit` nodes are made for it.
@@ -127,7 +122,9 @@ class Diagram:
         With `care`, a function that equals it wherever that is true.
         """
         values = self._values_for(program)
-        return self._run(lambda: kernel.build(program, care, values, self._store), limit)
+        return self._run(
+            lambda: operations.build_function(program, care, values, self._store), limit
+        )
 
     def restrict_by(self, f: int, facts: Array, limit: int | None = None) -> int:
         """A function that equals f wherever those that the program `facts` leaves are true.
@@ -136,7 +133,7 @@ class Diagram:
         """
         values = self._values_for(facts)
         return self._run(
-            lambda: kernel.restrict_by(f, facts, values, self._scratch, self._store), limit
+            lambda: operations.restrict_by(f, facts, values, self._scratch, self._store), limit
         )
 
     def _values_for(self, program: Array) -> Array:
@@ -176,7 +173,7 @@ class Diagram:
             grown = grown._replace(
                 keys=np.full((cache, 2), -1, np.int64), results=np.zeros(cache, np.int32)
             )
-        kernel.rehash(grown)
+        nodes.rehash_nodes(grown)
         self._store = grown
 
     # --- looking at functions
@@ -219,26 +216,26 @@ class Diagram:
         ranks = np.empty(len(variables), np.int64)
         ranks[variables] = np.arange(len(variables))
         places = np.zeros(int(store.sizes[NODES]), np.int32)
-        live = kernel.mark(roots, places, store)
+        live = nodes.mark_nodes(roots, places, store)
         size = len(store.label)
         while size > 8 * (live + 256):
             size //= 2
         new = _store(size, len(store.level))
         new.level[:] = store.level
         starts = np.empty(len(variables) + 1, np.int64)
-        kernel.compact(roots, places, ranks, starts, store, new)
+        nodes.compact_nodes(roots, places, ranks, starts, store, new)
         self._store = new
-        self.stretches = Stretches(variables, starts)
+        self.variable_ranges = VariableRanges(variables, starts)
         self.live = self.nodes
         for variable in self._retired:
             self._variables.give_back(variable)
         self._retired.clear()
 
 
-def _store(size: int, variables: int) -> Store:
+def _store(size: int, variables: int) -> NodeStore:
     label = np.zeros(size, np.int32)
     label[:2] = -1
-    return Store(
+    return NodeStore(
         label=label,
         low=np.zeros(size, np.int32),
         high=np.zeros(size, np.int32),

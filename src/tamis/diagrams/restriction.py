@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.kernels.diagrams import DO_AND, DO_NOT, DO_OR, DO_TRUE
+from tamis.kernels.bdd_operations import DO_AND, DO_NOT, DO_OR, DO_TRUE
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.names import Path

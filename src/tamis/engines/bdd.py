@@ -21,7 +21,7 @@ from tamis.diagrams.restriction import (
 from tamis.engines.diagram_engine import FILTER_NODES, DiagramEngine, DiagramOptions, Form
 from tamis.errors import CapacityError, choose
 from tamis.events import Row
-from tamis.kernels.diagrams import evaluate, evaluate_three, true_slots, undefined_variables
+from tamis.kernels.bdd_evaluation import eval_bdd, mv_eval_bdd, true_slots, undefined_variables
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.predicates.comparison_index import Ids
@@ -110,9 +110,9 @@ class BddEngine(DiagramEngine):
             variables, starts, attributes = self._attributes()
             missing = np.array([value is None for value in row], np.uint8)
             undefined_variables(variables, starts, attributes, missing, truth)
-            evaluate_three(truth, diagram.stretches, diagram.store, self._value)
+            mv_eval_bdd(truth, diagram.variable_ranges, diagram.store, self._value)
         else:
-            evaluate(truth, diagram.stretches, diagram.store, self._value)
+            eval_bdd(truth, diagram.variable_ranges, diagram.store, self._value)
         found = np.empty(self.slots.size + 1, np.int32)
         return found[: true_slots(self._value, self._roots[: self.slots.size], found)]
 

@@ -28,7 +28,7 @@ from tamis.engines.resources import as_profile
 from tamis.engines.slots import Slots
 from tamis.errors import CapacityError, OptionError
 from tamis.events import Row
-from tamis.kernels.diagrams import missing_nothing
+from tamis.kernels.bdd_evaluation import without_missing
 from tamis.kernels.handles import Handles
 from tamis.language import ast
 from tamis.language.ast import Node
@@ -171,7 +171,7 @@ class DiagramEngine(ABC):
                 if value is None:
                     missing[position // 64] |= np.uint64(1 << position % 64)
             if missing.any():
-                slots = missing_nothing(slots, self._needed, missing)
+                slots = without_missing(slots, self._needed, missing)
         return self.slots.handles_of(slots)
 
     def match_many(self, rows: Sequence[Row]) -> Iterator[Handles]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from tamis.diagrams.attribute_orders import attribute_order, ranks_of
 from tamis.diagrams.diagram import Array
-from tamis.diagrams.mbds import Groups
+from tamis.diagrams.mbds import MbdSet
 from tamis.engines.diagram_engine import FILTER_NODES, DiagramEngine, DiagramOptions, Form
 from tamis.errors import CapacityError, choose
 from tamis.events import Row
@@ -53,7 +53,7 @@ class MbdEngine(DiagramEngine):
 
     def __init__(self, semantics: Semantics, options: MbdOptions) -> None:
         super().__init__(semantics, options)
-        self.groups = Groups()
+        self.mbds = MbdSet()
         if options.order == "random":
             random.Random(options.seed).shuffle(self.rank)  # noqa: S311 - an order, not a secret
         self._variables_made = 0
@@ -70,13 +70,13 @@ class MbdEngine(DiagramEngine):
         return (group << 40) + self._variables_made
 
     def insert(self, slot: int, form: Form) -> None:
-        self.groups.hang(slot, self.with_room(lambda: self._root(form)), self.diagram)
+        self.mbds.insert(slot, self.with_room(lambda: self._root(form)), self.diagram)
         if self.options.order == "statistics" and len(self.forms) >= self._reorder_at:
             self._reorder_at *= 2
             self.reorder({**self.forms, slot: form})
 
     def delete(self, slot: int) -> None:
-        self.groups.unhang(slot)
+        self.mbds.remove(slot)
         self._removed += 1
         if len(self.forms) == 1 or self._removed > len(self.forms) + 100:  # the last, or most
             self.collect()
@@ -85,12 +85,12 @@ class MbdEngine(DiagramEngine):
         if len(self._truth) < self.diagram.variables:
             self._truth = np.zeros(2 * self.diagram.variables, np.uint8)
         self._truth[satisfied] = 1
-        found = self.groups.true_slots(self._truth, self.diagram)
+        found = self.mbds.true_slots(self._truth, self.diagram)
         self._truth[satisfied] = 0
         return found
 
     def collect(self) -> None:
-        self.groups.collect(self.diagram)
+        self.mbds.collect(self.diagram)
         self._removed = 0
 
     # --- functions
@@ -108,17 +108,17 @@ class MbdEngine(DiagramEngine):
         rank = ranks_of(order)
         if rank == self.rank:
             return
-        before = self.diagram, self.groups, self.rank, self.variable_of
-        self.diagram, self.groups, self.rank = self.new_diagram(), Groups(), rank
+        before = self.diagram, self.mbds, self.rank, self.variable_of
+        self.diagram, self.mbds, self.rank = self.new_diagram(), MbdSet(), rank
         self.variable_of = self.variable_of.copy()
         try:
             for node, predicate in self.predicates.ids.items():
                 self.variable_of[predicate] = self.diagram.new_variable(self.level(node))
             for slot, form in forms.items():
-                self.groups.hang(slot, self._root(form), self.diagram)
+                self.mbds.insert(slot, self._root(form), self.diagram)
         except CapacityError:
-            self.diagram, self.groups, self.rank, self.variable_of = before
+            self.diagram, self.mbds, self.rank, self.variable_of = before
 
     def statistics(self) -> dict[str, int]:
         self.collect()
-        return super().statistics() | {"groups": len(self.groups)}
+        return super().statistics() | {"groups": len(self.mbds)}

@@ -6,7 +6,7 @@ as small as what is held.
 
 import numpy as np
 
-from tamis.kernels.handles import Handles, ascending
+from tamis.kernels.handles import Handles, sorted_handles
 from tamis.predicates.comparison_index import Ids
 from tamis.predicates.id_pool import IdPool
 
@@ -20,7 +20,7 @@ class Slots:
     def __init__(self) -> None:
         self._pool = IdPool()
         self._handles: Handles = np.full(64, -1, np.int64)
-        self._marks = np.zeros(64, np.uint8)  # by handle, scratch of `ascending`
+        self._marks = np.zeros(64, np.uint8)  # by handle, scratch of `sorted_handles`
         self._top = 0  # one more than the largest handle
 
     @property
@@ -48,4 +48,4 @@ class Slots:
         if len(self._marks) < self._top <= SPREAD * len(self._handles):
             self._marks = np.zeros(2 * self._top, np.uint8)
         marks = self._marks if self._top <= len(self._marks) else self._marks[:0]
-        return ascending(slots, self._handles, marks)
+        return sorted_handles(slots, self._handles, marks)

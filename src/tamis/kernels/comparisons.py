@@ -16,7 +16,7 @@ OPERATORS = ("=", "<>", "<", "<=", ">", ">=")
 EQUAL, UNEQUAL, BELOW, AT_MOST, ABOVE, AT_LEAST = range(6)
 
 
-class Lists(NamedTuple):
+class ListArrays(NamedTuple):
     """Ordered lists of constants, one a segment, and a few that are not in order yet."""
 
     starts: Array  # int64[segment + 1]: where its list starts
@@ -28,7 +28,7 @@ class Lists(NamedTuple):
     young: int
 
 
-class Tables(NamedTuple):
+class TableArrays(NamedTuple):
     """Tables [operator][value] of attributes with a finite domain."""
 
     starts: Array  # int64[attribute]: where its table starts, -1 for none
@@ -54,7 +54,9 @@ def holds(op: int, value: int, constant: int) -> bool:
 
 
 @jit
-def satisfied(keys: Array, present: Array, lists: Lists, tables: Tables, found: Array) -> int:
+def satisfied_predicates(
+    keys: Array, present: Array, lists: ListArrays, tables: TableArrays, found: Array
+) -> int:
     """Write the true predicates to found[*], which may be written one beyond; how many.
 
     keys[attribute] where present[attribute] is 1.
@@ -77,7 +79,7 @@ def satisfied(keys: Array, present: Array, lists: Lists, tables: Tables, found: 
 
 
 @jit
-def _in_list(op: int, segment: int, key: int, lists: Lists, found: Array, count: int) -> int:
+def _in_list(op: int, segment: int, key: int, lists: ListArrays, found: Array, count: int) -> int:
     start, end = lists.starts[segment], lists.starts[segment + 1]
     left = first_at_least(lists.keys, start, end, key)
     right = left + (left < end and lists.keys[left] == key)
@@ -108,7 +110,7 @@ def first_at_least(keys: Array, start: int, end: int, key: int) -> int:
 
 
 @jit
-def _in_table(a: int, key: int, tables: Tables, found: Array, count: int) -> int:
+def _in_table(a: int, key: int, tables: TableArrays, found: Array, count: int) -> int:
     size = tables.sizes[a]
     row = tables.starts[a]
     here = key - tables.lows[a]
@@ -136,7 +138,7 @@ def _copy(ids: Array, start: int, end: int, found: Array, count: int) -> int:
 
 
 @jit
-def merge(lists: Lists, order: Array, starts: Array, keys: Array, ids: Array) -> None:
+def merge_lists(lists: ListArrays, order: Array, starts: Array, keys: Array, ids: Array) -> None:
     """Lists in order and young ones, in the `order` of segment and key, into new ordered lists.
 
     starts[segment + 1] is written as well; keys and ids are as long as what is left.

@@ -2,7 +2,7 @@
 
 ``hits[c]`` counts the satisfied predicates of a conjunction, ``needed[c]`` is how many it has; it
 matches when the two are equal. The association of predicates with conjunctions has three forms:
-lists, a matrix of bits, a matrix of bytes. A kernel leaves ``hits`` all zero.
+lists, a matrix of bits, a matrix of bytes. A kernel leaves ``hit_vector`` all zero.
 """
 
 from typing import Any
@@ -18,8 +18,8 @@ DENSE = 16  # sweeping a conjunction costs about as much as a sixteenth of count
 
 @jit
 def count_lists(
-    satisfied: Array, start: Array, length: Array, pool: Array, hits: Array, needed: Array,
-    touched: Array,
+    satisfied: Array, start: Array, length: Array, pool: Array, hit_vector: Array,
+    count_vector: Array, touched: Array,
 ) -> Array:  # fmt: skip
     """satisfied[s], start[p], length[p], pool[*] of slots, hits[c], needed[c], touched[c].
 
@@ -29,34 +29,39 @@ def count_lists(
     total = 0
     for s in range(satisfied.size):
         total += length[satisfied[s]]
-    if total * DENSE > hits.size:
+    if total * DENSE > hit_vector.size:
         for s in range(satisfied.size):
             p = satisfied[s]
             for k in range(start[p], start[p] + length[p]):
-                hits[pool[k]] += 1
-        return _equal(hits.size, hits, needed, touched)
+                hit_vector[pool[k]] += 1
+        return _equal(hit_vector.size, hit_vector, count_vector, touched)
     count = 0
     for s in range(satisfied.size):
         p = satisfied[s]
         for k in range(start[p], start[p] + length[p]):
             c = pool[k]
-            if hits[c] == 0:
+            if hit_vector[c] == 0:
                 touched[count] = c
                 count += 1
-            hits[c] += 1
+            hit_vector[c] += 1
     found = 0
     for k in range(count):
         c = touched[k]
-        if hits[c] == needed[c]:
+        if hit_vector[c] == count_vector[c]:
             touched[found] = c
             found += 1
-        hits[c] = 0
+        hit_vector[c] = 0
     return touched[:found].copy()
 
 
 @jit
 def count_bits(
-    satisfied: Array, matrix: Array, words: int, hits: Array, needed: Array, found: Array
+    satisfied: Array,
+    matrix: Array,
+    words: int,
+    hit_vector: Array,
+    count_vector: Array,
+    found: Array,
 ) -> Array:
     """satisfied[s], matrix[p, word] of 64 conjunctions each, hits[c], needed[c], found[c]."""
     for s in range(satisfied.size):
@@ -70,32 +75,32 @@ def count_bits(
                     word >>= np.uint64(8)
                     c += 8
                 for bit in range(8):
-                    hits[c + bit] += (word >> np.uint64(bit)) & np.uint64(1)
+                    hit_vector[c + bit] += (word >> np.uint64(bit)) & np.uint64(1)
                 word >>= np.uint64(8)
                 c += 8
-    return _equal(words * 64, hits, needed, found)
+    return _equal(words * 64, hit_vector, count_vector, found)
 
 
 @jit
 def count_bytes(
-    satisfied: Array, matrix: Array, size: int, hits: Array, needed: Array, found: Array
+    satisfied: Array, matrix: Array, size: int, hit_vector: Array, count_vector: Array, found: Array
 ) -> Array:
     """satisfied[s], matrix[p, c], hits[c], needed[c], found[c]."""
     for s in range(satisfied.size):
         p = satisfied[s]
         for c in range(size):
-            hits[c] += matrix[p, c]
-    return _equal(size, hits, needed, found)
+            hit_vector[c] += matrix[p, c]
+    return _equal(size, hit_vector, count_vector, found)
 
 
 @jit
-def _equal(size: int, hits: Array, needed: Array, found: Array) -> Array:
+def _equal(size: int, hit_vector: Array, count_vector: Array, found: Array) -> Array:
     count = 0
     for c in range(size):
         # Written always and kept only if it counts: nothing for the processor to guess.
         found[count] = c
-        count += (hits[c] == needed[c]) & (needed[c] > 0)
-        hits[c] = 0
+        count += (hit_vector[c] == count_vector[c]) & (count_vector[c] > 0)
+        hit_vector[c] = 0
     return found[:count].copy()
 
 

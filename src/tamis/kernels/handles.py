@@ -13,7 +13,7 @@ Handles = np.ndarray[Any, np.dtype[np.int64]]
 SPARSE = 64
 
 
-def ascending(slots: Array, handles: Array, marks: Array) -> Array:
+def sorted_handles(slots: Array, handles: Array, marks: Array) -> Array:
     """slots[*], handles[slot], marks[handle], which must be zero and is left so.
 
     An empty `marks` says that there are too many handles to mark them.

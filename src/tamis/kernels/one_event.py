@@ -19,9 +19,8 @@ from tamis.kernels.comparisons import (
     UNEQUAL,
     first_at_least,
 )
-from tamis.kernels.cuts import ABSENT, KINDS, MISSING, PRESENT, holds_class, string_class
 from tamis.kernels.jit import Number, jit
-from tamis.kernels.predicate_rows import EVENTS, NO_ROW, SETS, Frame, Truth
+from tamis.kernels.predicate_rows import EVENTS, NO_ROW, SETS, BlockRows, PredicateNumbering
 from tamis.kernels.programs import (
     AND_LEAF,
     AND_TOP,
@@ -29,11 +28,19 @@ from tamis.kernels.programs import (
     OR_LEAF,
     PUSH,
     Output,
+    ProgramBuffers,
     Programs,
-    Scratch,
     cluster_end,
 )  # fmt: skip
-from tamis.kernels.simd_rows import LANES, WORDS, within
+from tamis.kernels.simd_rows import LANES, WORDS, within_interval
+from tamis.kernels.value_classes import (
+    ABSENT,
+    MISSING,
+    PRESENT,
+    REF_KINDS,
+    holds_class,
+    string_class,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -45,14 +52,14 @@ TRUTHS = (
 )  # fmt: skip
 
 
-class Home(NamedTuple):
+class NumberOwners(NamedTuple):
     """Whose a number is; numbers of attributes start at multiples of 2**shift."""
 
     attributes: Array  # int32[number >> shift]
     shift: Number
 
 
-class Event(NamedTuple):
+class EventTruth(NamedTuple):
     """The truth of single events; with a table, of one."""
 
     classes: Array  # int32[event, attribute]
@@ -62,21 +69,23 @@ class Event(NamedTuple):
 
 
 @jit
-def fill_table(named: Array, frame: Frame, home: Home, event: Event) -> None:
+def fill_truth_table(
+    named: Array, numbering: PredicateNumbering, owners: NumberOwners, event: EventTruth
+) -> None:
     """event.table[place] = the truth of named[place], of event 0; these are ascending."""
-    classes, table, starts = event.classes[0], event.table, frame.starts
-    a, base = 0, frame.starts[frame.masks.size]
+    classes, table, starts = event.classes[0], event.table, numbering.starts
+    a, base = 0, numbering.starts[numbering.masks.size]
     for place in range(named.size):
-        number = named[place] // KINDS
+        number = named[place] // REF_KINDS
         if number >= base:
             table[place] = _is_true(
-                named[place], 0, classes, starts, frame.absent_from, event.rows, event.listed,
-                home.attributes, home.shift,
+                named[place], 0, classes, starts, numbering.absent_from, event.rows, event.listed,
+                owners.attributes, owners.shift,
             )  # fmt: skip
             continue
         while starts[a + 1] <= number:
             a += 1
-        table[place] = holds_class(named[place] % KINDS, classes[a], number)
+        table[place] = holds_class(named[place] % REF_KINDS, classes[a], number)
 
 
 @jit
@@ -106,29 +115,31 @@ def row_classes(
 
 
 @jit
-def touched_by(classes: Array, frame: Frame, listed: Array, touched: Array) -> Number:
+def touched_references(
+    classes: Array, numbering: PredicateNumbering, listed: Array, touched: Array
+) -> Number:
     """The equalities and sets that one event makes true; how many references.
 
     `listed` is set for the sets with its values: to row 1, or to 0 where it must not be in one.
     """
-    base = frame.starts[frame.masks.size]
+    base = numbering.starts[numbering.masks.size]
     count = 0
-    for a in range(frame.masks.size):
+    for a in range(numbering.masks.size):
         if classes[a] == MISSING or not classes[a] & 1:
             continue
         cut = classes[a] >> 1
-        if frame.masks[a] & (1 << EQUAL):
-            touched[count] = cut * KINDS + EQUAL
+        if numbering.masks[a] & (1 << EQUAL):
+            touched[count] = cut * REF_KINDS + EQUAL
             count += 1
-        if frame.masks[a] & SETS:
-            size = frame.set_cuts.size
-            place = first_at_least(frame.set_cuts, 0, size, cut)
-            if place < size and frame.set_cuts[place] == cut:
-                for k in range(frame.set_at[place], frame.set_at[place + 1]):
-                    number = frame.set_numbers[k]
-                    positive = number < frame.absent_from[0]
+        if numbering.masks[a] & SETS:
+            size = numbering.set_cuts.size
+            place = first_at_least(numbering.set_cuts, 0, size, cut)
+            if place < size and numbering.set_cuts[place] == cut:
+                for k in range(numbering.set_at[place], numbering.set_at[place + 1]):
+                    number = numbering.set_numbers[k]
+                    positive = number < numbering.absent_from[0]
                     listed[number] = int(positive)
-                    touched[count] = (base + number) * KINDS
+                    touched[count] = (base + number) * REF_KINDS
                     count += positive
     return count
 
@@ -156,12 +167,12 @@ def _interval(
 @jit
 def _is_true(
     ref: Number, e: Number, classes: Array, starts: Array, absent_from: Array, rows: Array,
-    listed: Array, homes: Array, shift: Number,
+    listed: Array, attribute_of: Array, shift: Number,
 ) -> bool:  # fmt: skip
-    number = ref // KINDS
+    number = ref // REF_KINDS
     base = starts[starts.size - 1]
     if number < base:
-        return holds_class(ref % KINDS, classes[homes[number >> shift]], number)
+        return holds_class(ref % REF_KINDS, classes[attribute_of[number >> shift]], number)
     row = listed[number - base]
     if row != NO_ROW:
         return bool((rows[row, e >> 6] >> np.uint64(e & 63)) & np.uint64(1))
@@ -175,25 +186,30 @@ def _is_true(
 def _intervals(
     refs: Array, at: Number, count: Number, first: Number,
     width: Number, classes: Array, starts: Array,
-    homes: Array, shift: Number, intervals: Array,
+    attribute_of: Array, shift: Number, intervals: Array,
 ) -> None:  # fmt: skip
     """intervals[k] = where the references of column k are true, and whether outside of it."""
     for k in range(first, width):
         ref = refs[at + k * count]
-        a = homes[(ref // KINDS) >> shift]
-        low, high, negative = _interval(ref % KINDS, np.int64(classes[a]), starts[a], starts[a + 1])
-        intervals[k, 0], intervals[k, 1] = low * KINDS, max(high - low, 0) * KINDS
+        a = attribute_of[(ref // REF_KINDS) >> shift]
+        low, high, negative = _interval(
+            ref % REF_KINDS, np.int64(classes[a]), starts[a], starts[a + 1]
+        )
+        intervals[k, 0], intervals[k, 1] = (
+            low * REF_KINDS,
+            max(high - low, 0) * REF_KINDS,
+        )
         intervals[k, 2] = negative
 
 
 @jit
-def _alike(
+def _all_within(
     refs: Array, at: Number, count: Number, first: Number, leads: Number, intervals: Array
 ) -> Number:
     """Bit i: the leads of member i of a chunk, from `first` on, are all true."""
     found = ~np.uint64(0) >> np.uint64(LANES - count)
     for k in range(first, leads):
-        inside = within(refs, at + k * count, intervals[k, 0], intervals[k, 1])
+        inside = within_interval(refs, at + k * count, intervals[k, 0], intervals[k, 1])
         found &= ~inside if intervals[k, 2] else inside
         if found == 0:
             break
@@ -210,9 +226,9 @@ def _looked_up(refs: Array, at: Number, count: Number, table: Array) -> Number:
 
 
 @jit
-def _asked(
+def _tested(
     left: Number, refs: Array, at: Number, e: Number, classes: Array, starts: Array,
-    absent_from: Array, rows: Array, listed: Array, homes: Array, shift: Number,
+    absent_from: Array, rows: Array, listed: Array, attribute_of: Array, shift: Number,
 ) -> Number:  # fmt: skip
     """The bits i of `left` for which refs[at + i] is true of the event."""
     found, base = np.uint64(0), starts[starts.size - 1]
@@ -220,16 +236,16 @@ def _asked(
     while left != 0:
         i = first_one(left)
         left &= left - np.uint64(1)
-        number, kind = part[i] // KINDS, part[i] % KINDS
+        number, kind = part[i] // REF_KINDS, part[i] % REF_KINDS
         if number < base:
-            value, here = classes[homes[number >> shift]], 2 * number + 1
+            value, here = classes[attribute_of[number >> shift]], 2 * number + 1
             if value == MISSING:
                 true = int(kind == ABSENT)
             else:
                 true = (TRUTHS >> (4 * kind + (value >= here) + (value > here))) & 1
         else:
             true = int(_is_true(
-                part[i], e, classes, starts, absent_from, rows, listed, homes, shift
+                part[i], e, classes, starts, absent_from, rows, listed, attribute_of, shift
             ))  # fmt: skip
         found |= np.uint64(true) << np.uint64(i)
     return found
@@ -266,9 +282,9 @@ def _operate(
 
 
 @jit
-def run_one(
-    programs: Programs, frame: Frame, home: Home, event: Event, touched: Array, stack: Array,
-    marks: Array, found: Array,
+def run_one_event(
+    programs: Programs, numbering: PredicateNumbering, owners: NumberOwners, event: EventTruth,
+    touched: Array, stack: Array, marks: Array, found: Array,
 ) -> Number:  # fmt: skip
     """Write the slots that are true of event 0 to found[*]; how many.
 
@@ -278,7 +294,7 @@ def run_one(
     for shape in range(programs.widths.size):
         start, end = programs.chunk_bounds[shape, 1], programs.chunk_bounds[shape, 3]
         if start < end:
-            count = _chunks(programs, frame, home, event, shape, start, end, 0, stack, marks,
+            count = _chunks(programs, numbering, owners, event, shape, start, end, 0, stack, marks,
                             found, count)  # fmt: skip
     size = programs.access.size
     for ref in touched[: touched.size if size else 0]:
@@ -286,16 +302,17 @@ def run_one(
         while place < size and programs.access[place] == ref:
             first, shape = programs.access_chunks[place], programs.access_shapes[place]
             behind = cluster_end(first, shape, programs)
-            count = _chunks(programs, frame, home, event, shape, first, behind, 1, stack, marks,
-                            found, count)  # fmt: skip
+            count = _chunks(programs, numbering, owners, event, shape, first, behind, 1, stack,
+                            marks, found, count)  # fmt: skip
             place += 1
     return count
 
 
 @jit
 def _chunks(
-    programs: Programs, frame: Frame, home: Home, event: Event, shape: Number, first: Number,
-    end: Number, skip: Number, stack: Array, marks: Array, found: Array, count: Number,
+    programs: Programs, numbering: PredicateNumbering, owners: NumberOwners, event: EventTruth,
+    shape: Number, first: Number, end: Number, skip: Number, stack: Array, marks: Array,
+    found: Array, count: Number,
 ) -> Number:  # fmt: skip
     """The true members of some chunks of a shape, whose first `skip` leads are known to be true."""
     refs, chunk_subs, slots, ops = programs.refs, programs.chunk_subs, programs.slots, programs.ops
@@ -304,7 +321,12 @@ def _chunks(
     base = programs.refs_at[shape] - programs.subs[shape] * width
     begin, behind = programs.ops_at[shape], programs.ops_at[shape + 1]
     classes, table, rows, listed = event.classes[0], event.table, event.rows, event.listed
-    starts, absent_from, homes, shift = frame.starts, frame.absent_from, home.attributes, home.shift
+    starts, absent_from, attribute_of, shift = (
+        numbering.starts,
+        numbering.absent_from,
+        owners.attributes,
+        owners.shift,
+    )
     intervals, columns = np.empty((width, 3), np.int64), np.empty(width, np.uint64)
     signature = MIXED
     for chunk in range(first, end):
@@ -318,7 +340,7 @@ def _chunks(
                 are_true = table[ref] != 0
             else:
                 are_true = _is_true(
-                    ref, 0, classes, starts, absent_from, rows, listed, homes, shift
+                    ref, 0, classes, starts, absent_from, rows, listed, attribute_of, shift
                 )  # fmt: skip
             skipped += 1
         if not are_true:
@@ -327,16 +349,18 @@ def _chunks(
         if signatures[chunk] != MIXED and table.size == 0:
             if signatures[chunk] != signature:
                 signature = signatures[chunk]
-                _intervals(refs, at, size, 0, width, classes, starts, homes, shift, intervals)
-            left = _alike(refs, at, size, skipped, leads, intervals)
+                _intervals(
+                    refs, at, size, 0, width, classes, starts, attribute_of, shift, intervals
+                )
+            left = _all_within(refs, at, size, skipped, leads, intervals)
         else:
             for k in range(skipped, leads):
                 if table.size:
                     left &= _looked_up(refs, at + k * size, size, table)
                 else:
-                    left = _asked(
+                    left = _tested(
                         left, refs, at + k * size, 0, classes, starts, absent_from, rows, listed,
-                        homes, shift,
+                        attribute_of, shift,
                     )  # fmt: skip
                 if left == 0:
                     break
@@ -346,9 +370,9 @@ def _chunks(
                 if table.size:
                     columns[k] = _looked_up(refs, at + k * size, size, table)
                 else:
-                    columns[k] = _asked(
+                    columns[k] = _tested(
                         everyone, refs, at + k * size, 0, classes, starts, absent_from, rows,
-                        listed, homes, shift,
+                        listed, attribute_of, shift,
                     )  # fmt: skip
             left = _operate(left, columns, leads, ops, begin, behind, stack)
         own = slots[sub:]
@@ -366,7 +390,7 @@ def _chunks(
 
 
 @jit
-def in_order(slots: Array, died: Array, now: Number, handles: Array) -> Array:
+def living_handles(slots: Array, died: Array, now: Number, handles: Array) -> Array:
     """handles[slot] of those that are not gone, ascending; the slots are sorted."""
     slots.sort()
     found = np.empty(slots.size, np.int64)
@@ -378,8 +402,10 @@ def in_order(slots: Array, died: Array, now: Number, handles: Array) -> Array:
 
 
 @jit
-def swept(marks: Array, size: Number, died: Array, now: Number, handles: Array) -> Array:
-    """As `in_order`, for at most `size` slots in marks[slot // 64], which are zero afterwards."""
+def living_marked_handles(
+    marks: Array, size: Number, died: Array, now: Number, handles: Array
+) -> Array:
+    """As `living_handles`, for at most `size` slots in marks[slot // 64], which become zero."""
     found = np.empty(size, np.int64)
     count = 0
     for w in range(marks.size):
@@ -395,21 +421,26 @@ def swept(marks: Array, size: Number, died: Array, now: Number, handles: Array) 
 
 @jit
 def run_clusters(
-    programs: Programs, frame: Frame, home: Home, event: Event, truth: Truth, scratch: Scratch,
-    died: Array, now: Number, out: Output,
+    programs: Programs, numbering: PredicateNumbering, owners: NumberOwners, event: EventTruth,
+    block: BlockRows, buffers: ProgramBuffers, died: Array, now: Number, out: Output,
 ) -> None:  # fmt: skip
     """The clusters to which few events of a block come, event by event."""
     refs, chunk_subs, slots = programs.refs, programs.chunk_subs, programs.slots
     signatures, rows, listed = programs.signatures, event.rows, event.listed
-    starts, absent_from, homes, shift = frame.starts, frame.absent_from, home.attributes, home.shift
+    starts, absent_from, attribute_of, shift = (
+        numbering.starts,
+        numbering.absent_from,
+        owners.attributes,
+        owners.shift,
+    )
     events, bits = np.empty(EVENTS, np.int64), np.zeros(LANES, np.uint64)
-    for s in range(scratch.planned[1]):
-        shape = scratch.single[s, 2]
-        count = _events_of(truth.rows[scratch.single[s, 3]], events)
+    for s in range(buffers.planned[1]):
+        shape = buffers.single[s, 2]
+        count = _events_of(block.rows[buffers.single[s, 3]], events)
         width = np.int64(programs.widths[shape])
         base = programs.refs_at[shape] - programs.subs[shape] * width
         intervals, signature = np.empty((count, width, 3), np.int64), MIXED
-        for chunk in range(scratch.single[s, 0], scratch.single[s, 1]):
+        for chunk in range(buffers.single[s, 0], buffers.single[s, 1]):
             sub = np.int64(chunk_subs[chunk])
             size = chunk_subs[chunk + 1] - sub
             at = base + sub * width
@@ -418,29 +449,29 @@ def run_clusters(
                 signature = signatures[chunk]
                 for k in range(count):
                     _intervals(
-                        refs, at, size, 1, width, event.classes[events[k]], starts, homes, shift,
-                        intervals[k],
+                        refs, at, size, 1, width, event.classes[events[k]], starts, attribute_of,
+                        shift, intervals[k],
                     )  # fmt: skip
             for k in range(count):
                 e = events[k]
                 if alike:
-                    left = _alike(refs, at, size, 1, width, intervals[k])
+                    left = _all_within(refs, at, size, 1, width, intervals[k])
                 else:
                     left = ~np.uint64(0) >> np.uint64(LANES - size)
                     for column in range(1, width):
-                        left = _asked(
+                        left = _tested(
                             left, refs, at + column * size, e, event.classes[e], starts,
-                            absent_from, rows, listed, homes, shift,
+                            absent_from, rows, listed, attribute_of, shift,
                         )  # fmt: skip
                 if died.size and left != 0:
-                    left = _living(left, slots[sub:], died, now)
+                    left = _living_members(left, slots[sub:], died, now)
                 if out.counts.size:
                     out.counts[e] += count_ones(left)
                 while left != 0:
                     bits[first_one(left)] |= np.uint64(1) << np.uint64(e & 63)
                     left &= left - np.uint64(1)
                 if k + 1 == count or events[k + 1] >> 6 != e >> 6:
-                    _put(bits, size, slots[sub:], e >> 6, out)
+                    _put_words(bits, size, slots[sub:], e >> 6, out)
 
 
 @jit
@@ -457,7 +488,7 @@ def _events_of(row: Array, events: Array) -> Number:
 
 
 @jit
-def _living(members: Number, slots: Array, died: Array, now: Number) -> Number:
+def _living_members(members: Number, slots: Array, died: Array, now: Number) -> Number:
     """The members of a chunk that are not gone."""
     left = members
     while left != 0:
@@ -469,7 +500,7 @@ def _living(members: Number, slots: Array, died: Array, now: Number) -> Number:
 
 
 @jit
-def _put(bits: Array, size: Number, slots: Array, word: Number, out: Output) -> None:
+def _put_words(bits: Array, size: Number, slots: Array, word: Number, out: Output) -> None:
     """Hand over what is true of 64 events, member by member; the bits are zero afterwards."""
     if out.matrix.size:
         for i in range(size):

@@ -26,9 +26,9 @@ from tamis.kernels.comparisons import (
     UNEQUAL,
     first_at_least,
 )
-from tamis.kernels.cuts import ABSENT, KINDS, MISSING, PRESENT
 from tamis.kernels.jit import jit
-from tamis.kernels.simd_rows import WORDS, differ, either, load, nothing, store
+from tamis.kernels.simd_rows import WORDS, empty_row, load_row, or_rows, store_row, xor_rows
+from tamis.kernels.value_classes import ABSENT, MISSING, PRESENT, REF_KINDS
 
 Array = np.ndarray[Any, Any]
 
@@ -36,13 +36,13 @@ EVENTS = 64 * WORDS
 EMPTY = 0  # the row without any event
 NO_ROW = -1
 END = 2**31 - 1
-SETS = 1 << KINDS  # in a mask of kinds: the attribute has sets
+SETS = 1 << REF_KINDS  # in a mask of kinds: the attribute has sets
 _BELOW, _ABOVE = 1 << BELOW | 1 << AT_MOST, 1 << ABOVE | 1 << AT_LEAST
 _EQUAL = 1 << EQUAL | 1 << UNEQUAL | SETS
 DIGIT = 8  # bits of a class that are sorted at once
 
 
-class Frame(NamedTuple):
+class PredicateNumbering(NamedTuple):
     """What the predicates of a segment are; it does not depend on events."""
 
     starts: Array  # int64[attribute + 1]: its first number; the last: where sets and tests start
@@ -53,7 +53,7 @@ class Frame(NamedTuple):
     absent_from: Array  # int64[attribute + 1]: the first NOT IN of it; the last: one behind
 
 
-class Truth(NamedTuple):
+class BlockRows(NamedTuple):
     """The truth of one block."""
 
     rows: Array  # uint64[row, word]
@@ -75,71 +75,76 @@ ROWS, RUNS, TOUCHED, NAMED = 0, 1, 2, 3
 
 @jit
 def make_rows(
-    classes: Array, start: int, end: int, used: Array, frame: Frame, truth: Truth, order: Array,
-    spare: Array,
+    classes: Array, start: int, end: int, used: Array, numbering: PredicateNumbering,
+    block: BlockRows, order: Array, spare: Array,
 ) -> None:  # fmt: skip
     """The rows of the events from start to end of classes[attribute, event].
 
     used[*] are the attributes of predicates, ascending; order[event], spare[event] are scratch.
     """
-    begin(truth)
+    start_block(block)
     for a in used:
-        attribute_rows(a, classes[a, start:end], frame, truth, order, spare)
+        attribute_rows(a, classes[a, start:end], numbering, block, order, spare)
 
 
 @jit
-def begin(truth: Truth) -> None:
+def start_block(block: BlockRows) -> None:
     """Forget the block before."""
-    for k in range(truth.sizes[NAMED]):
-        truth.listed[truth.names[k]] = NO_ROW
-    store(truth.rows, EMPTY, nothing())
-    truth.sizes[:] = 0
-    truth.sizes[ROWS] = EMPTY + 1
+    for k in range(block.sizes[NAMED]):
+        block.listed[block.names[k]] = NO_ROW
+    store_row(block.rows, EMPTY, empty_row())
+    block.sizes[:] = 0
+    block.sizes[ROWS] = EMPTY + 1
 
 
 @jit
 def attribute_rows(
-    a: int, classes: Array, frame: Frame, truth: Truth, order: Array, spare: Array
+    a: int,
+    classes: Array,
+    numbering: PredicateNumbering,
+    block: BlockRows,
+    order: Array,
+    spare: Array,
 ) -> None:
     """The rows and runs of attribute a: classes[event] of this block."""
-    rows, first = truth.rows, truth.sizes[ROWS]
-    mask = frame.masks[a]
+    rows, first = block.rows, block.sizes[ROWS]
+    mask = numbering.masks[a]
     there, gone, own = first, first + 1, first + 2
     _presence(classes, rows, there, gone)
-    truth.there[a] = there
+    block.there[a] = there
     count, distinct = _sort(classes, order, spare)
     low = own + 1
     high = low + (distinct + 1 if mask & _BELOW else 0)
     equal = high + (distinct + 1 if mask & _ABOVE else 0)
     unequal = equal + (distinct if mask & _EQUAL else 0)
     free = unequal + (distinct if mask & (1 << UNEQUAL) else 0)
-    below, above, present = nothing(), load(rows, there), load(rows, there)
+    below, above, present = empty_row(), load_row(rows, there), load_row(rows, there)
     if mask & _BELOW:
-        store(rows, low, below)
+        store_row(rows, low, below)
     if mask & _ABOVE:
-        store(rows, high, above)
-    starts, run_rows = truth.run_starts, truth.run_rows
-    run = truth.sizes[RUNS]
-    run = _run(starts, run_rows, run, frame.starts[a], low, high, EMPTY, there, there, gone)
+        store_row(rows, high, above)
+    starts, run_rows = block.run_starts, block.run_rows
+    run = block.sizes[RUNS]
+    run = _run(starts, run_rows, run, numbering.starts[a], low, high, EMPTY, there, there, gone)
     k = rank = 0
     while k < count:
         value = classes[order[k]]
         row = equal + rank if mask & _EQUAL else own
-        store(rows, row, nothing())
+        store_row(rows, row, empty_row())
         while k < count and classes[order[k]] == value:
             e = order[k]
             rows[row, e >> 6] |= np.uint64(1) << np.uint64(e & 63)
             k += 1
-        mine = load(rows, row)
-        below, above = either(below, mine), differ(above, mine)
+        mine = load_row(rows, row)
+        below, above = or_rows(below, mine), xor_rows(above, mine)
         if mask & _BELOW:
-            store(rows, low + rank + 1, below)
+            store_row(rows, low + rank + 1, below)
         if mask & _ABOVE:
-            store(rows, high + rank + 1, above)
+            store_row(rows, high + rank + 1, above)
         other = there
         if mask & (1 << UNEQUAL):
             other = unequal + rank
-            store(rows, other, differ(present, mine))
+            store_row(rows, other, xor_rows(present, mine))
         cut = value >> 1
         if value & 1:
             here = row if mask & _EQUAL else EMPTY
@@ -149,12 +154,12 @@ def attribute_rows(
             run_rows[run - 1, ABOVE] = high + rank + 1
             cut += 1
             if mask & (1 << EQUAL):
-                _touch((cut - 1) * KINDS + EQUAL, row, truth)
+                _touch((cut - 1) * REF_KINDS + EQUAL, row, block)
             if mask & SETS:
-                free = _member(cut - 1, row, there, frame, truth, free)
+                free = _member(cut - 1, row, there, numbering, block, free)
         rank += 1
         run = _run(starts, run_rows, run, cut, low + rank, high + rank, EMPTY, there, there, gone)
-    truth.sizes[ROWS], truth.sizes[RUNS] = free, run
+    block.sizes[ROWS], block.sizes[RUNS] = free, run
 
 
 @jit
@@ -187,84 +192,86 @@ def _run(
 
 
 @jit
-def _member(cut: int, row: int, there: int, frame: Frame, truth: Truth, free: int) -> int:
+def _member(
+    cut: int, row: int, there: int, numbering: PredicateNumbering, block: BlockRows, free: int
+) -> int:
     """The sets that hold a cut are true, or not, of the events of a row; the next free row."""
-    rows, listed = truth.rows, truth.listed
-    place = first_at_least(frame.set_cuts, 0, frame.set_cuts.size, cut)
-    if place == frame.set_cuts.size or frame.set_cuts[place] != cut:
+    rows, listed = block.rows, block.listed
+    place = first_at_least(numbering.set_cuts, 0, numbering.set_cuts.size, cut)
+    if place == numbering.set_cuts.size or numbering.set_cuts[place] != cut:
         return free
-    for k in range(frame.set_at[place], frame.set_at[place + 1]):
-        number = frame.set_numbers[k]
-        negative = number >= frame.absent_from[0]
+    for k in range(numbering.set_at[place], numbering.set_at[place + 1]):
+        number = numbering.set_numbers[k]
+        negative = number >= numbering.absent_from[0]
         if listed[number] == NO_ROW:
-            store(rows, free, load(rows, there) if negative else nothing())
-            _name(number, free, truth)
+            store_row(rows, free, load_row(rows, there) if negative else empty_row())
+            _name(number, free, block)
             free += 1
         mine = listed[number]
-        store(rows, mine, differ(load(rows, mine), load(rows, row)))
+        store_row(rows, mine, xor_rows(load_row(rows, mine), load_row(rows, row)))
     return free
 
 
 @jit
-def _touch(ref: int, row: int, truth: Truth) -> None:
-    place = truth.sizes[TOUCHED]
-    truth.touched[place, 0], truth.touched[place, 1] = ref, row
-    truth.sizes[TOUCHED] += 1
+def _touch(ref: int, row: int, block: BlockRows) -> None:
+    place = block.sizes[TOUCHED]
+    block.touched[place, 0], block.touched[place, 1] = ref, row
+    block.sizes[TOUCHED] += 1
 
 
 @jit
-def _name(number: int, row: int, truth: Truth) -> None:
-    truth.listed[number] = row
-    truth.names[truth.sizes[NAMED]] = number
-    truth.sizes[NAMED] += 1
+def _name(number: int, row: int, block: BlockRows) -> None:
+    block.listed[number] = row
+    block.names[block.sizes[NAMED]] = number
+    block.sizes[NAMED] += 1
 
 
 @jit
-def test_rows(codes: Array, starts: Array, numbers: Array, truth: Truth) -> None:
+def rows_of_tests(codes: Array, starts: Array, numbers: Array, block: BlockRows) -> None:
     """The rows of tests that are listed by value.
 
     codes[event] is what the event's value is called; numbers[starts[code]:starts[code + 1]] are the
     tests that are true of it.
     """
-    rows, listed = truth.rows, truth.listed
-    free = truth.sizes[ROWS]
+    rows, listed = block.rows, block.listed
+    free = block.sizes[ROWS]
     for e in range(codes.size):
         for k in range(starts[codes[e]], starts[codes[e] + 1]):
             number = numbers[k]
             if listed[number] == NO_ROW:
-                store(rows, free, nothing())
-                _name(number, free, truth)
+                store_row(rows, free, empty_row())
+                _name(number, free, block)
                 free += 1
             rows[listed[number], e >> 6] |= np.uint64(1) << np.uint64(e & 63)
-    truth.sizes[ROWS] = free
+    block.sizes[ROWS] = free
 
 
 @jit
-def finish(frame: Frame, truth: Truth) -> None:
+def finish_block(numbering: PredicateNumbering, block: BlockRows) -> None:
     """The runs of sets and tests, and the way from numbers to runs."""
-    starts, run_rows = truth.run_starts, truth.run_rows
-    attributes = frame.masks.size
-    base = frame.starts[attributes]
-    names = truth.names[: truth.sizes[NAMED]]
+    starts, run_rows = block.run_starts, block.run_rows
+    attributes = numbering.masks.size
+    base = numbering.starts[attributes]
+    names = block.names[: block.sizes[NAMED]]
     names.sort()
     for number in names:
-        _touch((base + number) * KINDS, truth.listed[number], truth)
-    run, k = truth.sizes[RUNS], 0
+        _touch((base + number) * REF_KINDS, block.listed[number], block)
+    run, k = block.sizes[RUNS], 0
     for a in range(-1, attributes):
-        first = np.int64(0) if a < 0 else frame.absent_from[a]
-        behind = frame.absent_from[a + 1]
-        usual = EMPTY if a < 0 else truth.there[a]
+        first = np.int64(0) if a < 0 else numbering.absent_from[a]
+        behind = numbering.absent_from[a + 1]
+        usual = EMPTY if a < 0 else block.there[a]
         if first < behind:
             run = _listed_run(starts, run_rows, run, base + first, usual)
         while k < names.size and names[k] < behind:
-            run = _listed_run(starts, run_rows, run, base + names[k], truth.listed[names[k]])
+            run = _listed_run(starts, run_rows, run, base + names[k], block.listed[names[k]])
             if names[k] + 1 < behind:
                 run = _listed_run(starts, run_rows, run, base + names[k] + 1, usual)
             k += 1
-    truth.sizes[RUNS] = run
+    block.sizes[RUNS] = run
     starts[run] = END
-    if truth.coarse.size:
-        _fill_coarse(starts, run, truth.shift, truth.coarse)
+    if block.coarse.size:
+        _fill_coarse(starts, run, block.shift, block.coarse)
 
 
 @jit
@@ -272,7 +279,7 @@ def _listed_run(starts: Array, run_rows: Array, run: int, start: int, row: int) 
     if run > 0 and starts[run - 1] == start:
         run -= 1
     starts[run] = start
-    for kind in range(KINDS):
+    for kind in range(REF_KINDS):
         run_rows[run, kind] = row
     return run + 1
 

@@ -16,21 +16,21 @@ import numpy as np
 
 from tamis.kernels.bits import count_ones
 from tamis.kernels.comparisons import first_at_least
-from tamis.kernels.cuts import KINDS
 from tamis.kernels.jit import Number, jit
-from tamis.kernels.predicate_rows import TOUCHED, Truth
+from tamis.kernels.predicate_rows import TOUCHED, BlockRows
 from tamis.kernels.simd_rows import (
     LANES,
     WORDS,
     Row,
-    both,
-    differ,
-    either,
-    load,
-    nothing,
-    some,
-    store,
+    and_rows,
+    any_bit,
+    empty_row,
+    load_row,
+    or_rows,
+    store_row,
+    xor_rows,
 )  # fmt: skip
+from tamis.kernels.value_classes import REF_KINDS
 
 Array = np.ndarray[Any, Any]
 
@@ -74,7 +74,7 @@ class Output(NamedTuple):
     planes: Array  # uint64[PLANES, word]: sums of bits
 
 
-class Scratch(NamedTuple):
+class ProgramBuffers(NamedTuple):
     """Room to compute."""
 
     local: Array  # uint64[3 * LANES, word]: results that wait
@@ -89,39 +89,39 @@ class Scratch(NamedTuple):
 
 
 @jit
-def plan(programs: Programs, truth: Truth, scratch: Scratch) -> None:
+def plan_visits(programs: Programs, block: BlockRows, buffers: ProgramBuffers) -> None:
     """What to evaluate: by rows, or event by event where few events come to a cluster."""
     visits, single = 0, 0
     for shape in range(programs.widths.size):
         start, end = programs.chunk_bounds[shape, 1], programs.chunk_bounds[shape, 3]
         if start < end:
-            scratch.visits[visits, 0], scratch.visits[visits, 1] = start, end
-            scratch.visits[visits, 2] = shape
+            buffers.visits[visits, 0], buffers.visits[visits, 1] = start, end
+            buffers.visits[visits, 2] = shape
             visits += 1
     size = programs.access.size
-    for t in range(truth.sizes[TOUCHED] if size else 0):
-        ref = truth.touched[t, 0]
+    for t in range(block.sizes[TOUCHED] if size else 0):
+        ref = block.touched[t, 0]
         place = first_at_least(programs.access, 0, size, ref)
         if place == size or programs.access[place] != ref:
             continue
-        row = truth.touched[t, 1]
+        row = block.touched[t, 1]
         events = 0
         for w in range(WORDS):
-            events += count_ones(truth.rows[row, w])
+            events += count_ones(block.rows[row, w])
         while place < size and programs.access[place] == ref:
             first, shape = programs.access_chunks[place], programs.access_shapes[place]
             behind = cluster_end(first, shape, programs)
             few = 0 if programs.named.size else FEW if programs.signatures[first] != MIXED else 1
             if events > few or programs.leads[shape] < programs.widths[shape]:
-                scratch.visits[visits, 0], scratch.visits[visits, 1] = first, behind
-                scratch.visits[visits, 2] = shape
+                buffers.visits[visits, 0], buffers.visits[visits, 1] = first, behind
+                buffers.visits[visits, 2] = shape
                 visits += 1
             elif events:
-                scratch.single[single, 0], scratch.single[single, 1] = first, behind
-                scratch.single[single, 2], scratch.single[single, 3] = shape, row
+                buffers.single[single, 0], buffers.single[single, 1] = first, behind
+                buffers.single[single, 2], buffers.single[single, 3] = shape, row
                 single += 1
             place += 1
-    scratch.planned[0], scratch.planned[1] = visits, single
+    buffers.planned[0], buffers.planned[1] = visits, single
 
 
 @jit
@@ -140,14 +140,17 @@ def cluster_end(first: Number, shape: Number, programs: Programs) -> Number:
 
 
 @jit
-def name_rows(programs: Programs, truth: Truth, rows: Array) -> None:
+def copy_named_rows(programs: Programs, block: BlockRows, rows: Array) -> None:
     """rows[place] for every named reference; they are ascending, as the runs are."""
     run = 0
     for place in range(programs.named.size):
-        number, kind = programs.named[place] // KINDS, programs.named[place] % KINDS
-        while truth.run_starts[run + 1] <= number:
+        number, kind = (
+            programs.named[place] // REF_KINDS,
+            programs.named[place] % REF_KINDS,
+        )
+        while block.run_starts[run + 1] <= number:
             run += 1
-        store(rows, place, load(truth.rows, truth.run_rows[run, kind]))
+        store_row(rows, place, load_row(block.rows, block.run_rows[run, kind]))
 
 
 @jit
@@ -158,31 +161,36 @@ def _resolve(
     """found[k] = the row of refs[start + k], for k < count."""
     for k in range(count):
         ref = np.uint32(refs[start + k])
-        number = ref // np.uint32(KINDS)
+        number = ref // np.uint32(REF_KINDS)
         run = coarse[number >> np.uint32(shift)]
         while starts[run + 1] <= number:
             run += 1
-        found[k] = run_rows[run, ref % np.uint32(KINDS)]
+        found[k] = run_rows[run, ref % np.uint32(REF_KINDS)]
 
 
 @jit
-def run(
-    programs: Programs, truth: Truth, scratch: Scratch, died: Array, now: Number, out: Output
+def run_programs(
+    programs: Programs,
+    block: BlockRows,
+    buffers: ProgramBuffers,
+    died: Array,
+    now: Number,
+    out: Output,
 ) -> None:
     """Evaluate the visits; died[slot] is when a subscription went, empty if none did."""
     refs, chunk_subs, slots = programs.refs, programs.chunk_subs, programs.slots
     ops, ops_at = programs.ops, programs.ops_at
-    coarse, shift, starts, run_rows = truth.coarse, truth.shift, truth.run_starts, truth.run_rows
-    local, live, stack = scratch.local, scratch.live, scratch.stack
+    coarse, shift, starts, run_rows = block.coarse, block.shift, block.run_starts, block.run_rows
+    local, live, stack = buffers.local, buffers.live, buffers.stack
     is_named = programs.named.size > 0
-    rows = scratch.named if is_named else truth.rows
-    numbers = refs if is_named else scratch.numbers
+    rows = buffers.named if is_named else block.rows
+    numbers = refs if is_named else buffers.numbers
     if is_named:
-        name_rows(programs, truth, scratch.named)
+        copy_named_rows(programs, block, buffers.named)
     sparse = out.slots.size > 0
     filled = 0
-    for v in range(scratch.planned[0]):
-        first, behind, shape = scratch.visits[v, 0], scratch.visits[v, 1], scratch.visits[v, 2]
+    for v in range(buffers.planned[0]):
+        first, behind, shape = buffers.visits[v, 0], buffers.visits[v, 1], buffers.visits[v, 2]
         width, leads = np.int64(programs.widths[shape]), np.int64(programs.leads[shape])
         base = programs.refs_at[shape] - programs.subs[shape] * width
         for chunk in range(first, behind):
@@ -210,9 +218,9 @@ def run(
                 )  # fmt: skip
                 filled = _gather(stack, count, sub, local, live, filled)
             if filled >= LANES:
-                _consume(local, live, filled, slots, scratch.carries, died, now, out)
+                _consume(local, live, filled, slots, buffers.carries, died, now, out)
                 filled = 0
-    _consume(local, live, filled, slots, scratch.carries, died, now, out)
+    _consume(local, live, filled, slots, buffers.carries, died, now, out)
 
 
 @jit
@@ -225,22 +233,22 @@ def _conjunctions(
     if sparse:
         for i in range(count):
             row = _conjunction(rows, numbers, at + i, count, width)
-            store(local, filled, row)
+            store_row(local, filled, row)
             live[filled] = sub + i
-            filled += some(row)
+            filled += any_bit(row)
         return filled
     for i in range(count):
-        store(local, filled + i, _conjunction(rows, numbers, at + i, count, width))
+        store_row(local, filled + i, _conjunction(rows, numbers, at + i, count, width))
         live[filled + i] = sub + i
     return filled + count
 
 
 @jit
 def _conjunction(rows: Array, numbers: Array, i: Number, count: Number, width: Number) -> Row:
-    row = load(rows, numbers[i])
+    row = load_row(rows, numbers[i])
     for _ in range(1, width):
         i += count
-        row = both(row, load(rows, numbers[i]))
+        row = and_rows(row, load_row(rows, numbers[i]))
     return row
 
 
@@ -250,7 +258,7 @@ def _leads(
 ) -> None:
     """Put what the leads say in the lowest places of the stack."""
     for i in range(count if leads else 0):
-        store(stack, i, _conjunction(rows, numbers, at + i, count, leads))
+        store_row(stack, i, _conjunction(rows, numbers, at + i, count, leads))
 
 
 @jit
@@ -267,20 +275,22 @@ def _formulas(
         if op == PUSH:
             top += LANES
             for i in range(count):
-                store(stack, top + i, load(rows, numbers[at + i]))
+                store_row(stack, top + i, load_row(rows, numbers[at + i]))
         elif op == AND_LEAF:
             for i in range(count):
-                row = both(load(stack, top + i), load(rows, numbers[at + i]))
-                store(stack, top + i, row)
+                row = and_rows(load_row(stack, top + i), load_row(rows, numbers[at + i]))
+                store_row(stack, top + i, row)
         elif op == OR_LEAF:
             for i in range(count):
-                row = either(load(stack, top + i), load(rows, numbers[at + i]))
-                store(stack, top + i, row)
+                row = or_rows(load_row(stack, top + i), load_row(rows, numbers[at + i]))
+                store_row(stack, top + i, row)
         else:
             top -= LANES
             for i in range(count):
-                one, other = load(stack, top + i), load(stack, top + LANES + i)
-                store(stack, top + i, both(one, other) if op == AND_TOP else either(one, other))
+                one, other = load_row(stack, top + i), load_row(stack, top + LANES + i)
+                store_row(
+                    stack, top + i, and_rows(one, other) if op == AND_TOP else or_rows(one, other)
+                )
         if op <= OR_LEAF:
             at += count
 
@@ -290,10 +300,10 @@ def _gather(
     stack: Array, count: Number, sub: Number, local: Array, live: Array, filled: Number
 ) -> Number:
     for i in range(count):
-        row = load(stack, i)
-        store(local, filled, row)
+        row = load_row(stack, i)
+        store_row(local, filled, row)
         live[filled] = sub + i
-        filled += some(row)
+        filled += any_bit(row)
     return filled
 
 
@@ -308,17 +318,17 @@ def _consume(
         kept = 0
         for k in range(filled):
             live[kept] = live[k]
-            store(local, kept, load(local, k))
+            store_row(local, kept, load_row(local, k))
             kept += died[slots[live[k]]] > now
         filled = kept
     if out.counts.size:
         _count(local, filled, carries, out.planes)
         out.size[1] += filled
         if out.size[1] > 2**PLANES - 4 * LANES:
-            pour(out)
+            add_planes(out)
     if out.matrix.size:
         for k in range(filled):
-            store(out.matrix, slots[live[k]], load(local, k))
+            store_row(out.matrix, slots[live[k]], load_row(local, k))
     elif out.slots.size:
         listed, words, bits = out.slots, out.words, out.bits
         size = out.size[0]
@@ -337,45 +347,45 @@ def _count(local: Array, filled: Number, carries: Array, planes: Array) -> None:
     Eight rows become one carry to plane 3, eight carries one to plane 6.
     """
     while filled % LANES:
-        store(local, filled, nothing())
+        store_row(local, filled, empty_row())
         filled += 1
     for start in range(0, filled, LANES):
         for k in range(LANES // 8):
-            store(carries, k, _sum_of_eight(local, start + 8 * k, planes, 0))
+            store_row(carries, k, _sum_of_eight(local, start + 8 * k, planes, 0))
         carry = _sum_of_eight(carries, 0, planes, 3)
         p = 6
-        while some(carry):
-            plane = load(planes, p)
-            store(planes, p, differ(plane, carry))
-            carry = both(plane, carry)
+        while any_bit(carry):
+            plane = load_row(planes, p)
+            store_row(planes, p, xor_rows(plane, carry))
+            carry = and_rows(plane, carry)
             p += 1
 
 
 @jit
 def _sum_of_eight(rows: Array, start: Number, planes: Array, p: Number) -> Row:
     """Add eight rows to the planes from p on; the carry to plane p + 3."""
-    ones, carry_a = _add(load(planes, p), load(rows, start), load(rows, start + 1))
-    ones, carry_b = _add(ones, load(rows, start + 2), load(rows, start + 3))
-    twos, fours_a = _add(load(planes, p + 1), carry_a, carry_b)
-    ones, carry_a = _add(ones, load(rows, start + 4), load(rows, start + 5))
-    ones, carry_b = _add(ones, load(rows, start + 6), load(rows, start + 7))
+    ones, carry_a = _add(load_row(planes, p), load_row(rows, start), load_row(rows, start + 1))
+    ones, carry_b = _add(ones, load_row(rows, start + 2), load_row(rows, start + 3))
+    twos, fours_a = _add(load_row(planes, p + 1), carry_a, carry_b)
+    ones, carry_a = _add(ones, load_row(rows, start + 4), load_row(rows, start + 5))
+    ones, carry_b = _add(ones, load_row(rows, start + 6), load_row(rows, start + 7))
     twos, fours_b = _add(twos, carry_a, carry_b)
-    fours, carry = _add(load(planes, p + 2), fours_a, fours_b)
-    store(planes, p, ones)
-    store(planes, p + 1, twos)
-    store(planes, p + 2, fours)
+    fours, carry = _add(load_row(planes, p + 2), fours_a, fours_b)
+    store_row(planes, p, ones)
+    store_row(planes, p + 1, twos)
+    store_row(planes, p + 2, fours)
     return carry
 
 
 @jit
 def _add(a: Row, b: Row, c: Row) -> tuple[Row, Row]:
     """The sum and the carry of three rows, bit by bit."""
-    one = differ(a, b)
-    return differ(one, c), either(both(a, b), both(one, c))
+    one = xor_rows(a, b)
+    return xor_rows(one, c), or_rows(and_rows(a, b), and_rows(one, c))
 
 
 @jit
-def pour(out: Output) -> None:
+def add_planes(out: Output) -> None:
     """Pour the planes into the counts."""
     counts, planes = out.counts, out.planes
     for p in range(PLANES):

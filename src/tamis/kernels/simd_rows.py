@@ -3,8 +3,8 @@
 numba has no such type, and what LLVM makes of loops over eight words is up to ten times slower
 (a runtime check for overlap, words one by one). Without the compiler a row is an array of 8 words.
 
-``within`` compares 64 numbers with an interval at once; the answer is a word of bits. ``put_bits``
-goes the other way: it writes the numbers of the bits of a byte.
+`within_interval` compares 64 numbers with an interval at once and returns a word of bits.
+`write_bit_places` goes the other way: it writes the numbers of the bits of a byte.
 """
 
 from typing import Any
@@ -48,42 +48,42 @@ class _RowModel(models.PrimitiveModel):
 # --- without the compiler
 
 
-def load(rows: Array, number: Number) -> Row:
+def load_row(rows: Array, number: Number) -> Row:
     """Row `number` of rows[row, word]."""
     return rows[number].copy()
 
 
-def store(rows: Array, number: Number, row: Row) -> None:
+def store_row(rows: Array, number: Number, row: Row) -> None:
     """Write row `number` of rows[row, word]."""
     rows[number] = row
 
 
-def nothing() -> Row:
+def empty_row() -> Row:
     """No bit."""
     return np.zeros(WORDS, np.uint64)
 
 
-def both(one: Row, other: Row) -> Row:
+def and_rows(one: Row, other: Row) -> Row:
     """The bits of both."""
     return one & other
 
 
-def either(one: Row, other: Row) -> Row:
+def or_rows(one: Row, other: Row) -> Row:
     """The bits of either."""
     return one | other
 
 
-def differ(one: Row, other: Row) -> Row:
+def xor_rows(one: Row, other: Row) -> Row:
     """The bits of one alone."""
     return one ^ other
 
 
-def some(row: Row) -> bool:
+def any_bit(row: Row) -> bool:
     """Whether any bit is set."""
     return bool(row.any())
 
 
-def within(numbers: Array, start: Number, low: Number, span: Number) -> Number:
+def within_interval(numbers: Array, start: Number, low: Number, span: Number) -> Number:
     """Bit k: 0 <= numbers[start + k] - low < span, for 64 numbers of 32 bits without a sign."""
     part = numbers[start : start + LANES].astype(np.int64)
     held = (part - int(low)) & 0xFFFFFFFF
@@ -91,7 +91,9 @@ def within(numbers: Array, start: Number, low: Number, span: Number) -> Number:
     return np.packbits(held, bitorder="little").view(np.uint64)[0]
 
 
-def put_bits(numbers: Array, start: Number, byte: Number, digits: Array, base: Number) -> None:
+def write_bit_places(
+    numbers: Array, start: Number, byte: Number, digits: Array, base: Number
+) -> None:
     """Write base + digits[byte, k] to numbers[start + k], for all eight k.
 
     digits[byte] are the places of its bits that are set, and then anything: what is written for
@@ -138,7 +140,7 @@ def _store(_typing: Any, rows: Any, number: Any, row: Any) -> Any:
 
 
 @intrinsic
-def _nothing(_typing: Any) -> Any:
+def _empty_row(_typing: Any) -> Any:
     def generate(_context: Any, _builder: Any, _signature: Any, _arguments: Any) -> Any:
         return ir.Constant(_VECTOR, [0] * WORDS)
 
@@ -156,11 +158,11 @@ def _operation(name: str) -> Any:
     return call
 
 
-_both, _either, _differ = _operation("and_"), _operation("or_"), _operation("xor")
+_and_rows, _or_rows, _xor_rows = _operation("and_"), _operation("or_"), _operation("xor")
 
 
 @intrinsic
-def _some(_typing: Any, row: Any) -> Any:
+def _any_bit(_typing: Any, row: Any) -> Any:
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         words = builder.icmp_unsigned("!=", arguments[0], ir.Constant(_VECTOR, [0] * WORDS))
         byte = builder.bitcast(words, ir.IntType(8))
@@ -170,7 +172,7 @@ def _some(_typing: Any, row: Any) -> Any:
 
 
 @intrinsic
-def _within(_typing: Any, numbers: Any, start: Any, low: Any, span: Any) -> Any:
+def _within_interval(_typing: Any, numbers: Any, start: Any, low: Any, span: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kinds = signature.args
         place = _place(context, builder, arguments[1], kinds[1], 1)
@@ -187,7 +189,9 @@ def _within(_typing: Any, numbers: Any, start: Any, low: Any, span: Any) -> Any:
 
 
 @intrinsic
-def _put_bits(_typing: Any, numbers: Any, start: Any, byte: Any, digits: Any, base: Any) -> Any:
+def _write_bit_places(
+    _typing: Any, numbers: Any, start: Any, byte: Any, digits: Any, base: Any
+) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kinds = signature.args
         row = _place(context, builder, arguments[2], kinds[2], 8)
@@ -214,46 +218,48 @@ def _spread(builder: Any, number: Any, kind: Any) -> Any:
 # numba gives the intrinsics another signature than they are written with.
 
 
-@overload(load, strict=False)
-def _compiled_load(rows: Any, number: Any) -> Any:  # noqa: ARG001 - numba looks at the types
+@overload(load_row, strict=False)
+def _compiled_load_row(rows: Any, number: Any) -> Any:  # noqa: ARG001 - numba looks at the types
     return lambda rows, number: _load(rows, number)  # type: ignore[call-arg]  # numba adds one
 
 
-@overload(store, strict=False)
-def _compiled_store(rows: Any, number: Any, row: Any) -> Any:  # noqa: ARG001 - as above
+@overload(store_row, strict=False)
+def _compiled_store_row(rows: Any, number: Any, row: Any) -> Any:  # noqa: ARG001 - as above
     return lambda rows, number, row: _store(rows, number, row)  # type: ignore[call-arg]  # numba adds one
 
 
-@overload(nothing, strict=False)
-def _compiled_nothing() -> Any:
-    return lambda: _nothing()  # type: ignore[call-arg]  # numba adds one
+@overload(empty_row, strict=False)
+def _compiled_empty_row() -> Any:
+    return lambda: _empty_row()  # type: ignore[call-arg]  # numba adds one
 
 
-@overload(both, strict=False)
-def _compiled_both(one: Any, other: Any) -> Any:  # noqa: ARG001 - as above
-    return lambda one, other: _both(one, other)
+@overload(and_rows, strict=False)
+def _compiled_and_rows(one: Any, other: Any) -> Any:  # noqa: ARG001 - as above
+    return lambda one, other: _and_rows(one, other)
 
 
-@overload(either, strict=False)
-def _compiled_either(one: Any, other: Any) -> Any:  # noqa: ARG001 - as above
-    return lambda one, other: _either(one, other)
+@overload(or_rows, strict=False)
+def _compiled_or_rows(one: Any, other: Any) -> Any:  # noqa: ARG001 - as above
+    return lambda one, other: _or_rows(one, other)
 
 
-@overload(differ, strict=False)
-def _compiled_differ(one: Any, other: Any) -> Any:  # noqa: ARG001 - as above
-    return lambda one, other: _differ(one, other)
+@overload(xor_rows, strict=False)
+def _compiled_xor_rows(one: Any, other: Any) -> Any:  # noqa: ARG001 - as above
+    return lambda one, other: _xor_rows(one, other)
 
 
-@overload(some, strict=False)
-def _compiled_some(row: Any) -> Any:  # noqa: ARG001 - as above
-    return lambda row: _some(row)  # type: ignore[call-arg]  # numba adds one
+@overload(any_bit, strict=False)
+def _compiled_any_bit(row: Any) -> Any:  # noqa: ARG001 - as above
+    return lambda row: _any_bit(row)  # type: ignore[call-arg]  # numba adds one
 
 
-@overload(within, strict=False)
-def _compiled_within(numbers: Any, start: Any, low: Any, span: Any) -> Any:  # noqa: ARG001 - as above
-    return lambda numbers, start, low, span: _within(numbers, start, low, span)  # type: ignore[call-arg]  # numba adds one
+@overload(within_interval, strict=False)
+def _compiled_within_interval(numbers: Any, start: Any, low: Any, span: Any) -> Any:  # noqa: ARG001 - as above
+    return lambda numbers, start, low, span: _within_interval(numbers, start, low, span)  # type: ignore[call-arg]  # numba adds one
 
 
-@overload(put_bits, strict=False)
-def _compiled_put_bits(numbers: Any, start: Any, byte: Any, digits: Any, base: Any) -> Any:  # noqa: ARG001 - as above
-    return lambda numbers, start, byte, digits, base: _put_bits(numbers, start, byte, digits, base)  # type: ignore[call-arg]  # numba adds one
+@overload(write_bit_places, strict=False)
+def _compiled_write_bit_places(numbers: Any, start: Any, byte: Any, digits: Any, base: Any) -> Any:  # noqa: ARG001 - as above
+    return lambda numbers, start, byte, digits, base: _write_bit_places(
+        numbers, start, byte, digits, base
+    )  # type: ignore[call-arg]  # numba adds one

@@ -8,22 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from tamis.kernels.jit import jit
-from tamis.kernels.tree import (
+from tamis.kernels.growing_tree import (
     ATTRIBUTE,
     CHILD,
     Elements,
     Tree,
     lacks_room,
-    plant,
-    plant_levels,
+    process_sub,
+    process_sub_levels,
 )
-from tamis.kernels.tree_groups import G_USED, HOME, LENGTH, OLD, START, YOUNG, Groups
+from tamis.kernels.jit import jit
+from tamis.kernels.tree_conjunctions import G_USED, HOME, LENGTH, OLD, START, YOUNG, Groups
 
 Array = np.ndarray[Any, Any]
 Factors = tuple[Array, Array]  # index[*, 3], classes[e]
 
-Plan = tuple[Array, Array, Array, Array]
+FactoringPlan = tuple[Array, Array, Array, Array]
 
 # Without their tests of index attributes, different conjunctions may be the same, and share a leaf.
 # CHILD of such a leaf is a row of links[*, 2]: a group and the next row, or 0. The row 0 says how
@@ -60,7 +60,7 @@ def empty_groups(groups: Groups) -> Array:
 
 
 @jit
-def classify(
+def number_values(
     groups: Groups, elements: Array, members: Array, classes: Array, counts: Array
 ) -> None:
     """classes[e] the class of a value, counts[a, 2] how often an attribute is tested, its classes.
@@ -80,7 +80,9 @@ def classify(
 
 
 @jit
-def copies(groups: Groups, elements: Array, members: Array, radix: Array) -> tuple[float, float]:
+def count_copies(
+    groups: Groups, elements: Array, members: Array, radix: Array
+) -> tuple[float, float]:
     """How often members are planted, and the most nodes that they need.
 
     radix[a] is how many classes an index attribute has, 0 for other attributes. A member that does
@@ -105,8 +107,8 @@ def copies(groups: Groups, elements: Array, members: Array, radix: Array) -> tup
 
 
 @jit
-def plant_all(
-    tree: Tree, elements: Elements, groups: Groups, members: Array, plan: Plan, start: int
+def place_in_subtrees(
+    tree: Tree, elements: Elements, groups: Groups, members: Array, plan: FactoringPlan, start: int
 ) -> int:  # fmt: skip
     """Plant members from `start` on, each below all roots that it is consistent with.
 
@@ -138,9 +140,9 @@ def plant_all(
             return i
         while True:
             if levels.size:
-                leaf = plant_levels(tree, elements, rest[:size], root, levels)
+                leaf = process_sub_levels(tree, elements, rest[:size], root, levels)
             else:
-                leaf = plant(tree, elements, rest[:size], root, False)
+                leaf = process_sub(tree, elements, rest[:size], root, False)
             links[0, L_GROUP] += 1
             new = links[0, L_GROUP]
             links[new, L_GROUP] = g

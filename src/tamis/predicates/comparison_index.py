@@ -15,11 +15,11 @@ import numpy as np
 
 from tamis.kernels.comparisons import (
     OPERATORS,
-    Lists,
-    Tables,
+    ListArrays,
+    TableArrays,
     first_at_least,
-    merge,
-    satisfied,
+    merge_lists,
+    satisfied_predicates,
 )
 from tamis.predicates.keys import Keys
 from tamis.schema import Domain, Enumeration, IntRange, Schema
@@ -60,7 +60,7 @@ class Comparisons:
         """The predicates that are true of an event, given by `Keys.row`."""
         found = np.empty(self.size + 1, np.int32)
         lists = self._lists.ready()
-        return found[: satisfied(keys, present, lists, self._tables.arrays, found)]
+        return found[: satisfied_predicates(keys, present, lists, self._tables.arrays, found)]
 
     def _key(self, position: int, constant: Any) -> int:
         key = self._keys.key(position, constant)
@@ -73,7 +73,7 @@ class OrderedLists:
     """A list of keys a segment, in order, each with the id of its predicate."""
 
     def __init__(self, segments: int) -> None:
-        self._lists = Lists(
+        self._lists = ListArrays(
             starts=np.zeros(segments + 1, np.int64),
             keys=np.empty(0, np.int64),
             ids=np.empty(0, np.int32),
@@ -111,7 +111,7 @@ class OrderedLists:
         lists.ids[first_at_least(lists.keys, start, end, key)] = -1
         self._removed += 1
 
-    def ready(self) -> Lists:
+    def ready(self) -> ListArrays:
         """The lists; merged first if too much of them is young or gone."""
         lists = self._lists
         size = len(lists.ids)
@@ -126,7 +126,7 @@ class OrderedLists:
         left = len(lists.ids) - self._removed + len(order)
         starts = np.empty_like(lists.starts)
         keys, ids = np.empty(left, np.int64), np.empty(left, np.int32)
-        merge(lists, order, starts, keys, ids)
+        merge_lists(lists, order, starts, keys, ids)
         self._lists = lists._replace(starts=starts, keys=keys, ids=ids, young=0)
         self._places.clear()
         self._removed = 0
@@ -137,7 +137,7 @@ class FiniteTables:
 
     def __init__(self, domains: list[Domain | None]) -> None:
         count = len(domains)
-        self.arrays = Tables(
+        self.arrays = TableArrays(
             starts=np.full(count, -1, np.int64),
             lows=np.zeros(count, np.int64),
             sizes=np.zeros(count, np.int64),

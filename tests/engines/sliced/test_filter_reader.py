@@ -13,7 +13,15 @@ from tamis.engines import make_engine
 from tamis.engines.sliced import filter_reader
 from tamis.engines.sliced.filter_reader import Reader, parsed, template_of
 from tamis.engines.sliced.forms import ALWAYS, NEVER
-from tamis.engines.sliced.leaves import ABSENT, KINDS, NONE_OF, ONE_OF, PRESENT, TEST, leaves_of
+from tamis.engines.sliced.leaves import (
+    ABSENT,
+    LEAF_KINDS,
+    NONE_OF,
+    ONE_OF,
+    PRESENT,
+    TEST,
+    leaves_of,
+)
 from tamis.language import ast, shape_cache
 from tamis.language.arithmetic import order_key
 from tamis.language.evaluation import compile_tree
@@ -50,7 +58,7 @@ def ordered(value):
 
 
 def leaf_holds(code, constant, row, schema):
-    position, kind = divmod(code, KINDS)
+    position, kind = divmod(code, LEAF_KINDS)
     value = row[position] if position < len(schema) else "of no attribute"
     if value is None or kind in {PRESENT, ABSENT}:
         return (value is None) is (kind == ABSENT)
@@ -97,7 +105,7 @@ def assert_same_meaning(expression, reader, meaning, some_rows):
     fast_leaves, slow_leaves = as_set(fast), as_set(slow)
     more = fast_leaves - slow_leaves
     assert slow_leaves <= fast_leaves
-    assert all(meaning.name == "strict" and code % KINDS == PRESENT for code, _ in more)
+    assert all(meaning.name == "strict" and code % LEAF_KINDS == PRESENT for code, _ in more)
     if "|" not in fast.shape and fast.shape not in {ALWAYS, NEVER}:
         assert fast.shape == "a" + "a&" * (len(fast.codes) - 1)
 
@@ -527,7 +535,7 @@ def test_strict_asks_for_what_is_not_asked_for_anyway(text, asked):
     expression = ShapeCache(STOCK).parse(text)
     assert isinstance(expression, ShapedExpression)
     found = Reader(meaning).leaves(expression)
-    presence = [code // KINDS for code in found.codes if code % KINDS == PRESENT]
+    presence = [code // LEAF_KINDS for code in found.codes if code % LEAF_KINDS == PRESENT]
     assert presence == [list(STOCK).index(name) for name in asked]
     assert_same_meaning(expression, Reader(meaning), meaning, [STOCK_ROW, (None,) * len(STOCK)])
 

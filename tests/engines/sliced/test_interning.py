@@ -11,11 +11,18 @@ from strategies import SCHEMA, filters
 from tamis import CapacityError, ExpressionError, Schema, parse
 from tamis.engines.sliced import segment_predicates as predicates_module
 from tamis.engines.sliced.interning import combine, material_of, sets_of
-from tamis.engines.sliced.leaves import ABSENT, NONE_OF, ONE_OF, PRESENT, TEST, leaves_of
-from tamis.engines.sliced.leaves import KINDS as CODES
+from tamis.engines.sliced.leaves import (
+    ABSENT,
+    LEAF_KINDS,
+    NONE_OF,
+    ONE_OF,
+    PRESENT,
+    TEST,
+    leaves_of,
+)
 from tamis.engines.sliced.segment_predicates import Predicates, Texts
-from tamis.kernels import cuts as references
-from tamis.kernels.cuts import KINDS
+from tamis.kernels import value_classes as references
+from tamis.kernels.value_classes import REF_KINDS
 from tamis.predicates.keys import Keys
 from tamis.semantics import Semantics
 
@@ -63,7 +70,7 @@ def members(predicates, sets, place):
 
 def read_reference(ref, predicates):
     """What a reference stands for."""
-    number, kind = divmod(int(ref), KINDS)
+    number, kind = divmod(int(ref), REF_KINDS)
     if number >= predicates.base:
         place = number - predicates.base
         if place < predicates.first_test:
@@ -99,7 +106,7 @@ def expected(some, schema=SMALL):
         return keys.many(attribute, values).tolist() if keys.has(attribute) else list(values)
 
     def leaf(code, constant):
-        attribute, kind = divmod(code, CODES)
+        attribute, kind = divmod(code, LEAF_KINDS)
         if kind == TEST:
             return "test", constant
         if kind in {PRESENT, ABSENT}:
@@ -126,7 +133,7 @@ def check(material):
                   for v in leaf[2]}  # fmt: skip
         assert set(values) == asked
         assert of.starts[attribute + 1] > of.starts[attribute] + len(values)
-        numbers = np.arange(of.starts[attribute], of.starts[attribute + 1]) * KINDS
+        numbers = np.arange(of.starts[attribute], of.starts[attribute + 1]) * REF_KINDS
         assert set(of.attributes_of(numbers).tolist()) == {attribute}
     for name, sets in (("in", of.in_sets), ("not in", of.out_sets)):
         found = [(name, *members(of, sets, place)) for place in range(len(sets.attributes))]
@@ -138,7 +145,7 @@ def check(material):
     assert set(of.tests) == {leaf[1] for leaf in used if leaf[0] == "test"}
     assert of.listed == len(of.in_sets.attributes) + len(of.tests) + len(of.out_sets.attributes)
     assert of.size == of.base + of.listed
-    assert (of.attributes_of(np.arange(of.base, of.size) * KINDS) == -1).all()
+    assert (of.attributes_of(np.arange(of.base, of.size) * REF_KINDS) == -1).all()
 
 
 def sizes(material):
@@ -208,13 +215,13 @@ def test_sets_that_exclude_come_by_attribute():
     assert attributes == sorted(attributes)
     assert read(material) == expected(some)
     check(material)
-    frame = material.predicates.frame(np.zeros(len(SMALL), np.int64))
+    numbering = material.predicates.numbering(np.zeros(len(SMALL), np.int64))
     of = material.predicates
     for attribute in range(len(SMALL)):
-        first, end = frame.absent_from[attribute : attribute + 2] - of.first_out
+        first, end = numbering.absent_from[attribute : attribute + 2] - of.first_out
         assert set(attributes[first:end]) <= {attribute}
-    assert frame.absent_from[0] == of.first_out
-    assert frame.absent_from[-1] == of.listed
+    assert numbering.absent_from[0] == of.first_out
+    assert numbering.absent_from[-1] == of.listed
 
 
 def test_presence_needs_no_cut():
@@ -226,15 +233,17 @@ def test_presence_needs_no_cut():
 def test_members_of_sets_lead_to_their_sets():
     material = made(["i IN (1, 2)", "i IN (2, 3)", "i NOT IN (2, 9)", "s IN ('a', 'b')"])
     of = material.predicates
-    frame = of.frame(np.zeros(len(SMALL), np.int64))
+    numbering = of.numbering(np.zeros(len(SMALL), np.int64))
     found = {}
-    for place, cut in enumerate(frame.set_cuts.tolist()):
-        found[cut] = frame.set_numbers[frame.set_at[place] : frame.set_at[place + 1]].tolist()
+    for place, cut in enumerate(numbering.set_cuts.tolist()):
+        found[cut] = numbering.set_numbers[
+            numbering.set_at[place] : numbering.set_at[place + 1]
+        ].tolist()
     first = int(of.starts[0]) + 1
     assert {cut - first: len(sets) for cut, sets in found.items() if cut < of.starts[1]} == {
         0: 1, 1: 3, 2: 1, 3: 1,
     }  # fmt: skip
-    assert (np.diff(frame.set_cuts) > 0).all()
+    assert (np.diff(numbering.set_cuts) > 0).all()
 
 
 # --- from segments
@@ -332,7 +341,7 @@ def test_numbers_find_their_attribute(monkeypatch, homes):
     for material in (one, other, combine([one, other])):
         check(material)
         assert (material.predicates.starts % (1 << material.predicates.shift) == 0).all()
-        assert len(material.predicates.home.attributes) <= 2 * homes + 5
+        assert len(material.predicates.number_owners.attributes) <= 2 * homes + 5
     assert read(combine([one, other])) == read(one) | read(other)
 
 

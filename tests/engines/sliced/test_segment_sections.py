@@ -14,7 +14,7 @@ from tamis.engines import make_engine
 from tamis.engines.sliced import segment_sections
 from tamis.engines.sliced.leaves import TEST, leaves_of
 from tamis.engines.sliced.segment_sections import from_sections, to_sections
-from tamis.kernels.cuts import KINDS
+from tamis.kernels.value_classes import REF_KINDS
 from tamis.predicates.event_batches import batch_of_rows
 from tamis.semantics import NAMES, Semantics
 
@@ -249,4 +249,4 @@ def test_references_have_room_behind_them():
     """A chunk is read as if it were full."""
     segment = loaded(Held(["i > 5"])).segments[0]
     assert len(segment.programs.refs) > 64
-    assert segment.programs.refs[0] // KINDS < segment.predicates.size
+    assert segment.programs.refs[0] // REF_KINDS < segment.predicates.size

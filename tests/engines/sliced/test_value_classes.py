@@ -14,7 +14,7 @@ from tamis.engines.sliced.interning import material_of
 from tamis.engines.sliced.leaves import leaves_of
 from tamis.engines.sliced.segment_predicates import Texts
 from tamis.engines.sliced.value_classes import RowClasses, classes_of
-from tamis.kernels.cuts import MISSING
+from tamis.kernels.value_classes import MISSING
 from tamis.language.evaluation import compile_tree
 from tamis.predicates.event_batches import batch_of_rows
 from tamis.predicates.keys import Keys, key_values

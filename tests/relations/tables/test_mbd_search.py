@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from coverings import SCHEMA, boxes, read, semantics_of
 from tamis import Schema, parse
-from tamis.kernels.covering import LEFT, RIGHT
+from tamis.kernels.mbd_covering import LEFT, RIGHT
 from tamis.relations.tables import mbd_search
 from tamis.relations.tables.mbd_search import MbdSearch
 from tamis.relations.tables.prepared_filters import Preparation
@@ -111,7 +111,7 @@ def test_the_cache_gives_the_bits_of_the_walk(texts, new):
 
 def test_boxes_that_differ_on_top_share_a_group():
     stored = Stored(["i > 1 AND n = 2", "i > 2 AND n = 2", "i > 3 AND n = 3"])
-    assert sorted(map(sorted, stored.search.groups.outputs())) == [[0, 1], [2]]
+    assert sorted(map(sorted, stored.search.mbds.outputs())) == [[0, 1], [2]]
 
 
 def test_a_box_without_terms_covers_all():
@@ -152,7 +152,7 @@ def test_keeping_house_changes_no_answer(monkeypatch, cache):
     for k in list(stored.held):
         stored.discard(k)
     assert stored.find("i > 1") == Found(None, [])
-    assert len(stored.search.groups) == 0
+    assert len(stored.search.mbds) == 0
 
 
 def test_terms_that_nobody_asks_are_forgotten(monkeypatch):

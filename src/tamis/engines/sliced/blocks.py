@@ -13,28 +13,28 @@ from tamis.engines.sliced.buffers import Room
 from tamis.engines.sliced.segment import Segment
 from tamis.engines.sliced.value_classes import Passed, RowClasses, Tests, classes_of
 from tamis.events import Row
-from tamis.kernels.cuts import KINDS
-from tamis.kernels.emission import (
+from tamis.kernels.handles import SPARSE
+from tamis.kernels.match_bits import (
     DIGITS,
     count_listed,
     sort_listed,
     sort_unless_rising,
-    turn,
+    transpose_matrix,
     write_listed,
-    write_turned,
+    write_transposed,
 )
-from tamis.kernels.handles import SPARSE
 from tamis.kernels.one_event import (
-    Event,
-    fill_table,
-    in_order,
+    EventTruth,
+    fill_truth_table,
+    living_handles,
+    living_marked_handles,
     run_clusters,
-    run_one,
-    swept,
-    touched_by,
+    run_one_event,
+    touched_references,
 )
-from tamis.kernels.predicate_rows import EVENTS, NO_ROW, finish, make_rows, test_rows
-from tamis.kernels.programs import Output, plan, pour, run
+from tamis.kernels.predicate_rows import EVENTS, NO_ROW, finish_block, make_rows, rows_of_tests
+from tamis.kernels.programs import Output, add_planes, plan_visits, run_programs
+from tamis.kernels.value_classes import REF_KINDS
 from tamis.predicates.event_batches import Batch
 from tamis.predicates.keys import Keys
 from tamis.schema import Schema
@@ -146,20 +146,20 @@ class Blocks:
     def match_one(self, row: Row, now: int) -> Array:
         """The handles of one event, ascending."""
         segment = self.segment
-        predicates, frame = segment.predicates, segment.frame
+        predicates, numbering = segment.predicates, segment.numbering
         classes = self._rows.of(row)
         listed = np.full(predicates.listed, NO_ROW, np.int32)
         touched = np.empty(len(segment.used) + predicates.listed, np.int32)
-        count = touched_by(classes[0], frame, listed, touched)
+        count = touched_references(classes[0], numbering, listed, touched)
         if predicates.test_attributes:
             passed = self._tests.of_row(row)
             listed[passed] = 1
-            touched[count : count + len(passed)] = (predicates.base + passed) * KINDS
+            touched[count : count + len(passed)] = (predicates.base + passed) * REF_KINDS
             count += len(passed)
         named = segment.programs.named
-        event = Event(classes, np.empty(len(named), np.uint8), _TRUE_ROWS, listed)
+        event = EventTruth(classes, np.empty(len(named), np.uint8), _TRUE_ROWS, listed)
         if len(named):
-            fill_table(named, frame, predicates.home, event)
+            fill_truth_table(named, numbering, predicates.number_owners, event)
         stack = np.empty(segment.depth + 1, np.uint64)
         try:
             slots, marks = self._slots.pop()
@@ -167,15 +167,15 @@ class Blocks:
             slots = np.empty(len(segment.handles) + 1, np.int32)
             marks = np.zeros(-(-len(segment.handles) // 64), np.uint64)
         are_many = self._last * SPARSE > len(segment.handles)
-        size = run_one(
-            segment.programs, frame, predicates.home, event, touched[:count], stack,
+        size = run_one_event(
+            segment.programs, numbering, predicates.number_owners, event, touched[:count], stack,
             marks if are_many else _NO_MARKS, slots,
         )  # fmt: skip
         if are_many:
             most = len(segment.handles)
-            found: Array = swept(marks, most, segment.died, now, segment.handles)
+            found: Array = living_marked_handles(marks, most, segment.died, now, segment.handles)
         else:
-            found = in_order(slots[:size], segment.died, now, segment.handles)
+            found = living_handles(slots[:size], segment.died, now, segment.handles)
         self._slots.append((slots, marks))
         self._last = len(found)
         return found
@@ -198,25 +198,25 @@ class Blocks:
     def _block(
         self, window: Window, start: int, end: int, now: int, room: Room, out: Output
     ) -> None:
-        segment, truth, scratch = self.segment, room.truth, room.scratch
-        frame, programs = segment.frame, segment.programs
+        segment, block, buffers = self.segment, room.block_rows, room.program_buffers
+        numbering, programs = segment.numbering, segment.programs
         make_rows(
-            window.classes, start, end, segment.used, frame, truth, room.order, room.spare
+            window.classes, start, end, segment.used, numbering, block, room.order, room.spare
         )  # fmt: skip
         for part in window.passed:
-            test_rows(part.codes[start:end], part.starts, part.numbers, truth)
-        finish(frame, truth)
-        plan(programs, truth, scratch)
-        run(programs, truth, scratch, segment.died, now, out)
-        if scratch.planned[1]:
+            rows_of_tests(part.codes[start:end], part.starts, part.numbers, block)
+        finish_block(numbering, block)
+        plan_visits(programs, block, buffers)
+        run_programs(programs, block, buffers, segment.died, now, out)
+        if buffers.planned[1]:
             classes = np.ascontiguousarray(window.classes[:, start:end].T)
-            event = Event(classes, _NO_TABLE, truth.rows, truth.listed)
+            event = EventTruth(classes, _NO_TABLE, block.rows, block.listed)
             run_clusters(
-                programs, frame, segment.predicates.home, event, truth, scratch, segment.died, now,
-                out,
+                programs, numbering, segment.predicates.number_owners, event, block, buffers,
+                segment.died, now, out,
             )  # fmt: skip
         if len(out.counts):
-            pour(out)
+            add_planes(out)
 
     def _lists(self, window: Window, now: int, room: Room) -> tuple[Array, Array]:
         handles, is_mixed = self.segment.handles, self._is_mixed  # which others may change
@@ -257,11 +257,11 @@ class Blocks:
             counts = np.zeros(EVENTS, np.int64)
             out = room.filling(counts)
             self._block(window, start, end, now, room, out)
-            turn(out.matrix, room.turned)
+            transpose_matrix(out.matrix, room.transposed)
             for begin, behind in parts_of(counts[: end - start], PIECE):
                 starts = _starts(counts[begin:behind])
                 found = recycled(int(starts[-1]))
-                write_turned(room.turned, begin, first, starts, DIGITS, found)
+                write_transposed(room.transposed, begin, first, starts, DIGITS, found)
                 if not segment.is_gapless:
                     found = segment.handles[found]
                 pieces.append((counts[begin:behind], found))

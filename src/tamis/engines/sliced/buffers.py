@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from tamis.engines.sliced.segment import Segment
-from tamis.kernels.cuts import KINDS
-from tamis.kernels.predicate_rows import EVENTS, NO_ROW, Truth
-from tamis.kernels.programs import PLANES, Output, Scratch
+from tamis.kernels.predicate_rows import EVENTS, NO_ROW, BlockRows
+from tamis.kernels.programs import PLANES, Output, ProgramBuffers
 from tamis.kernels.simd_rows import LANES, WORDS
+from tamis.kernels.value_classes import REF_KINDS
 
 Array = np.ndarray[Any, Any]
 
@@ -39,10 +39,10 @@ class Room:
         runs = sum(2 * m + 2 for m in most) + 2 * predicates.listed + len(predicates.cuts) + 2
         shift = max(0, predicates.size.bit_length() - COARSE.bit_length() + 1)
         is_named = len(programs.named) > 0
-        self.truth = Truth(
+        self.block_rows = BlockRows(
             rows=aligned(1 + sum(4 * m + 5 for m in most) + predicates.listed),
             run_starts=np.empty(runs + 1, np.int32),
-            run_rows=np.empty((runs + 1, KINDS), np.int32),
+            run_rows=np.empty((runs + 1, REF_KINDS), np.int32),
             coarse=np.empty(0 if is_named else (predicates.size >> shift) + 1, np.int32),
             shift=shift,
             there=np.empty(len(predicates.cuts), np.int32),
@@ -52,7 +52,7 @@ class Room:
             names=np.empty(predicates.listed, np.int32),
         )
         clusters = len(programs.access)
-        self.scratch = Scratch(
+        self.program_buffers = ProgramBuffers(
             local=aligned(3 * LANES),
             live=np.empty(3 * LANES, np.int64),
             stack=aligned((segment.depth + 1) * LANES),
@@ -69,15 +69,15 @@ class Room:
         self._most = WORDS * len(segment.handles) + 1
         self._lists: tuple[Array, Array, Array] | None = None
         self._matrix: Array | None = None
-        self._turned: Array | None = None
+        self._transposed: Array | None = None
         self._subscriptions = len(segment.handles)
 
     @property
-    def turned(self) -> Array:
+    def transposed(self) -> Array:
         """uint64[event, slot // 64]: room for a matrix that is turned around."""
-        if self._turned is None:
-            self._turned = np.empty((EVENTS, -(-self._subscriptions // 64)), np.uint64)
-        return self._turned
+        if self._transposed is None:
+            self._transposed = np.empty((EVENTS, -(-self._subscriptions // 64)), np.uint64)
+        return self._transposed
 
     def counting(self, counts: Array) -> Output:
         """For counts[event] alone."""

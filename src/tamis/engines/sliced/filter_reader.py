@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from tamis.engines.sliced.forms import ALWAYS, NEVER
 from tamis.engines.sliced.leaves import (
     EQUAL,
-    KINDS,
+    LEAF_KINDS,
     NONE_OF,
     ONE_OF,
     PRESENT,
@@ -86,7 +86,7 @@ class Reader:
             missing = _missing(presence, template.is_top)
             if missing:
                 template = self._templates[structure, shapes, len(missing)]
-                codes = (*codes, tuple([attribute * KINDS + PRESENT for attribute in missing]))
+                codes = (*codes, tuple([attribute * LEAF_KINDS + PRESENT for attribute in missing]))
                 constants = (*constants, (None,) * len(missing))
         shape, pick, _ = template
         if len(codes) < 20:
@@ -376,7 +376,7 @@ def _probe(kind: str, place: int, shape: AtomShape) -> str:
 def rule_of(shape: AtomShape, probe: Atom, fragment: Fragment, schema: Schema) -> Rule | None:
     """How the constants of an atom become those of its fragment, as one atom of the shape shows."""
     form, codes, constants, presence = fragment
-    sets = [n for n, code in enumerate(codes) if code % KINDS in {ONE_OF, NONE_OF}]
+    sets = [n for n, code in enumerate(codes) if code % LEAF_KINDS in {ONE_OF, NONE_OF}]
     if sets:
         others = [constant for n, constant in enumerate(constants) if n not in sets]
         converters = [
@@ -410,7 +410,7 @@ def _set_rule(fragment: Fragment, place: int, converters: Sequence[Converter]) -
     """IN and NOT IN; with one member they are = and <>."""
     form, codes, constants, presence = fragment
     before, behind = constants[:place], constants[place + 1 :]
-    kind = codes[place] % KINDS
+    kind = codes[place] % LEAF_KINDS
     single = codes[place] - kind + (EQUAL if kind == ONE_OF else UNEQUAL)
     single_codes = (*codes[:place], single, *codes[place + 1 :])
 
@@ -443,7 +443,7 @@ def _converter(code: int, negative: bool, change: int, schema: Schema) -> Conver
 
     None where there is none. 0.0 - 0.0 is 0.0, and so are all zeros of a filter.
     """
-    attribute = code // KINDS
+    attribute = code // LEAF_KINDS
     kind = schema.attributes[attribute].type.kind if attribute < len(schema) else None
     if kind is Kind.INT:
         if negative:

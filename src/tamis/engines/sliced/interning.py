@@ -13,15 +13,13 @@ import pyarrow.compute as pc
 
 from tamis.engines.sliced.leaves import (
     ABSENT,
+    LEAF_KINDS,
     NONE_OF,
     ONE_OF,
     PRESENT,
     TEST,
     Leaves,
 )  # fmt: skip
-from tamis.engines.sliced.leaves import (
-    KINDS as CODES,
-)
 from tamis.engines.sliced.segment_predicates import (
     NO_TEXTS,
     Cuts,
@@ -30,8 +28,8 @@ from tamis.engines.sliced.segment_predicates import (
     Texts,
     texts_of,
 )
-from tamis.kernels import cuts as references
-from tamis.kernels.cuts import KINDS
+from tamis.kernels import value_classes as references
+from tamis.kernels.value_classes import REF_KINDS
 from tamis.language.ast import Node
 from tamis.predicates.keys import Keys
 
@@ -95,7 +93,7 @@ class _Interning:
         homes: list[int] = []
         sets: dict[int, dict[tuple[Any, ...], int]] = {ONE_OF: {}, NONE_OF: {}}
         for code, leaves in places.items():
-            attribute, kind = divmod(code, CODES)
+            attribute, kind = divmod(code, LEAF_KINDS)
             for leaf in leaves.tolist() if kind in {ONE_OF, NONE_OF, TEST} else ():
                 if kind == TEST:
                     known = tests.setdefault(constants[leaf], len(tests))
@@ -108,8 +106,8 @@ class _Interning:
             members.setdefault(key[0], []).append(key)
         cut_members: dict[tuple[Any, ...], Array] = {}
         for attribute in range(self._keys.size):
-            mine = [places[c] for c in range(attribute * CODES, attribute * CODES + ONE_OF)
-                    if c in places]  # fmt: skip
+            first = attribute * LEAF_KINDS
+            mine = [places[c] for c in range(first, first + ONE_OF) if c in places]
             compared = np.concatenate(mine) if mine else np.empty(0, np.int64)
             held = members.get(attribute, [])
             values = [constants[leaf] for leaf in compared.tolist()]
@@ -130,7 +128,7 @@ class _Interning:
             sets_of([(key[0], cut_members[key]) for key in outside]), homes,
         )  # fmt: skip
         for code, leaves in places.items():
-            attribute, kind = divmod(code, CODES)
+            attribute, kind = divmod(code, LEAF_KINDS)
             if kind == TEST:
                 own = [predicates.first_test + tests[constants[leaf]] for leaf in leaves.tolist()]
             elif kind == ONE_OF:
@@ -144,7 +142,7 @@ class _Interning:
                 first = int(predicates.starts[attribute])
                 numbers[leaves] = _reference(kind, first, numbers[leaves])
                 continue
-            numbers[leaves] = (predicates.base + np.array(own, np.int64)) * KINDS
+            numbers[leaves] = (predicates.base + np.array(own, np.int64)) * REF_KINDS
         return predicates, numbers.astype(np.int32)
 
     def _numbers(self, attribute: int, values: list[Any]) -> Array:
@@ -162,10 +160,10 @@ class _Interning:
 
 def _reference(kind: int, first: int, numbers: Array) -> Array:
     if kind == PRESENT:
-        return np.full(len(numbers), first * KINDS + references.PRESENT)
+        return np.full(len(numbers), first * REF_KINDS + references.PRESENT)
     if kind == ABSENT:
-        return np.full(len(numbers), first * KINDS + references.ABSENT)
-    return (first + 1 + numbers) * KINDS + kind
+        return np.full(len(numbers), first * REF_KINDS + references.ABSENT)
+    return (first + 1 + numbers) * REF_KINDS + kind
 
 
 def sets_of(found: Sequence[tuple[int, Array]]) -> Sets:
@@ -215,7 +213,7 @@ def combine(parts: Sequence[Material]) -> Material:
     for part, numbers in zip(parts, maps, strict=True):
         _renumber(part.predicates, predicates, numbers, order_of)
         for shape, table in part.tables.items():
-            refs = numbers[table.refs // KINDS] * KINDS + table.refs % KINDS
+            refs = numbers[table.refs // REF_KINDS] * REF_KINDS + table.refs % REF_KINDS
             tables.setdefault(shape, []).append(Table(table.handles, refs.astype(np.int32)))
     return Material(predicates, {shape: _stacked(found) for shape, found in tables.items()})
 
@@ -225,7 +223,7 @@ def _used(part: Material) -> Array:
     of = part.predicates
     flags = np.zeros(of.size, np.bool_)
     for table in part.tables.values():
-        flags[table.refs // KINDS] = True
+        flags[table.refs // REF_KINDS] = True
     for sets, first in ((of.in_sets, 0), (of.out_sets, of.first_out)):
         mine = flags[of.base + first : of.base + first + len(sets.attributes)]
         flags[sets.members[np.repeat(mine, np.diff(sets.at))]] = True

@@ -9,9 +9,9 @@ from tamis.engines.sliced.segment_predicates import Predicates
 from tamis.engines.sliced.shape_programs import Shape, shape_of
 from tamis.engines.sliced.value_classes import classes_of
 from tamis.kernels.comparisons import AT_LEAST, BELOW, EQUAL
-from tamis.kernels.cuts import KINDS
 from tamis.kernels.programs import MIXED, Programs
 from tamis.kernels.simd_rows import LANES
+from tamis.kernels.value_classes import REF_KINDS
 from tamis.predicates.event_batches import Batch
 
 Array = np.ndarray[Any, Any]
@@ -168,7 +168,7 @@ def _codes(refs: Array, starts: Array, predicates: Predicates) -> Array:
     """Which attribute each column of a chunk compares, and how; -1 if in several ways."""
     if not len(starts):
         return np.zeros((0, refs.shape[1]), np.int64)
-    codes = predicates.attributes_of(refs).astype(np.int64) * KINDS + refs % KINDS
+    codes = predicates.attributes_of(refs).astype(np.int64) * REF_KINDS + refs % REF_KINDS
     low = np.minimum.reduceat(codes, starts, axis=0)
     same = (low == np.maximum.reduceat(codes, starts, axis=0)) & (low >= 0)
     return np.where(same, low, -1)
@@ -217,12 +217,12 @@ class Shares:
         self.masks = np.zeros(attributes, np.int64)
         equal = np.zeros(predicates.base, np.bool_)
         for table in material.tables.values():
-            refs = table.refs[table.refs < predicates.base * KINDS]
-            kinds = refs % KINDS
+            refs = table.refs[table.refs < predicates.base * REF_KINDS]
+            kinds = refs % REF_KINDS
             owners = predicates.attributes_of(refs)
             np.bitwise_or.at(self.masks, owners, 1 << kinds.astype(np.int64))
-            equal[refs[kinds == EQUAL] // KINDS] = True
-        owners = predicates.attributes_of(np.flatnonzero(equal) * KINDS)
+            equal[refs[kinds == EQUAL] // REF_KINDS] = True
+        owners = predicates.attributes_of(np.flatnonzero(equal) * REF_KINDS)
         self._constants = np.maximum(np.bincount(owners, minlength=attributes), 1)
         self._listed = np.full(predicates.listed + 1, OTHER)
         sets = predicates.in_sets
@@ -234,23 +234,23 @@ class Shares:
 
     def of(self, refs: Array) -> Array:
         """The expected share of events."""
-        attributes, kinds = self._predicates.attributes_of(refs), refs % KINDS
+        attributes, kinds = self._predicates.attributes_of(refs), refs % REF_KINDS
         found = np.full(refs.shape, OTHER)
         ranges = (kinds >= BELOW) & (kinds <= AT_LEAST)
         found[ranges] = RANGE
         equal = (kinds == EQUAL) & (attributes >= 0)
         found[equal] = EQUALITY / self._constants[attributes[equal]]
         listed = attributes < 0
-        found[listed] = self._listed[refs[listed] // KINDS - self._predicates.base]
+        found[listed] = self._listed[refs[listed] // REF_KINDS - self._predicates.base]
         return found
 
     def findable(self, refs: Array) -> Array:
         """Whether the values of events lead to a predicate: equalities, IN and tests."""
-        numbers = refs // KINDS
+        numbers = refs // REF_KINDS
         listed = (numbers >= self._predicates.base) & (
             numbers < self._predicates.base + self._predicates.first_out
         )
-        found: Array = listed | ((numbers < self._predicates.base) & (refs % KINDS == EQUAL))
+        found: Array = listed | ((numbers < self._predicates.base) & (refs % REF_KINDS == EQUAL))
         return found
 
 
@@ -266,17 +266,17 @@ class Seen(Shares):
         self._size = max(events.size, 1)
         self._classes = [line[np.searchsorted(line, 0) :] for line in classes]
         sets = predicates.in_sets
-        members = self.of((sets.members.astype(np.int64)) * KINDS + EQUAL)
+        members = self.of((sets.members.astype(np.int64)) * REF_KINDS + EQUAL)
         sums = np.add.reduceat(members, sets.at[:-1]) if len(members) else members
         self._listed[: len(sets.attributes)] = np.minimum(sums, 1.0)
 
     def of(self, refs: Array) -> Array:
         found = super().of(refs)
-        attributes, kinds = self._predicates.attributes_of(refs), refs % KINDS
+        attributes, kinds = self._predicates.attributes_of(refs), refs % REF_KINDS
         for attribute in np.unique(attributes[attributes >= 0]).tolist():
             mine = attributes == attribute
             known = self._classes[attribute]
-            here = 2 * (refs[mine] // KINDS) + 1
+            here = 2 * (refs[mine] // REF_KINDS) + 1
             below = np.searchsorted(known, here, side="left")
             upto = np.searchsorted(known, here, side="right")
             all_ = np.full(len(here), len(known))

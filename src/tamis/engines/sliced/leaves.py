@@ -1,7 +1,7 @@
 """A filter as a shape and its leaves: for each predicate a code and a constant.
 
-The code of a leaf is ``attribute * KINDS + kind``: which attribute of the schema it asks, and how.
-Kinds 0 to 5 are comparisons, in the order of `tamis.kernels.comparisons`. A predicate of several
+The code of a leaf is ``attribute * LEAF_KINDS + kind``: which attribute it tests, and how. Kinds 0
+to 5 are comparisons, in the order of `tamis.kernels.comparisons`. A predicate of several
 attributes, or one that may be true of a missing value, belongs to no attribute: its code is that of
 a TEST of the attribute behind the last.
 
@@ -41,12 +41,12 @@ from tamis.semantics import Semantics
 from tamis.types import Kind, Type
 
 __all__ = [
-    "ABOVE", "ABSENT", "AT_LEAST", "AT_MOST", "BELOW", "EQUAL", "KINDS", "NONE_OF", "ONE_OF",
+    "ABOVE", "ABSENT", "AT_LEAST", "AT_MOST", "BELOW", "EQUAL", "LEAF_KINDS", "NONE_OF", "ONE_OF",
     "PRESENT", "TEST", "UNEQUAL", "Leaves", "leaf_of", "leaves_of",
 ]  # fmt: skip
 
 ONE_OF, NONE_OF, PRESENT, ABSENT, TEST = range(len(OPERATORS), len(OPERATORS) + 5)
-KINDS: Final = 16
+LEAF_KINDS: Final = 16
 
 _KIND_OF = {op: kind for kind, op in enumerate(OPERATORS)}
 _CLASSES = {
@@ -76,20 +76,20 @@ def leaf_of(predicate: Node, schema: Schema) -> tuple[int, Any]:
         case ast.Compare(op, ast.Attribute(path, kind), right) if op in _KIND_OF:
             constants = _constants((right,), path, kind, schema)
             if constants:
-                return schema.positions[path] * KINDS + _KIND_OF[op], constants[0]
+                return schema.positions[path] * LEAF_KINDS + _KIND_OF[op], constants[0]
         case ast.In(ast.Attribute(path, kind), items):
             constants = _constants(items, path, kind, schema)
             if constants:
-                return schema.positions[path] * KINDS + ONE_OF, constants
+                return schema.positions[path] * LEAF_KINDS + ONE_OF, constants
         case ast.Not(ast.In(ast.Attribute(path, kind), items)):
             constants = _constants(items, path, kind, schema)
             if constants:
-                return schema.positions[path] * KINDS + NONE_OF, constants
+                return schema.positions[path] * LEAF_KINDS + NONE_OF, constants
         case ast.IsNull(ast.Attribute(path, _)):
-            return schema.positions[path] * KINDS + ABSENT, None
+            return schema.positions[path] * LEAF_KINDS + ABSENT, None
         case ast.Not(ast.IsNull(ast.Attribute(path, _))):
-            return schema.positions[path] * KINDS + PRESENT, None
-    return _home(predicate, schema) * KINDS + TEST, predicate
+            return schema.positions[path] * LEAF_KINDS + PRESENT, None
+    return _home(predicate, schema) * LEAF_KINDS + TEST, predicate
 
 
 def _constants(

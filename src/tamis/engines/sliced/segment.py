@@ -32,8 +32,8 @@ class Segment:
         self.handles = handles  # by slot, ascending
         self.masks = masks
         self.shapes = shapes
-        self.frame = predicates.frame(masks)
-        self.used = np.flatnonzero(self.frame.masks).astype(np.int64)
+        self.numbering = predicates.numbering(masks)
+        self.used = np.flatnonzero(self.numbering.masks).astype(np.int64)
         self.depth = max((shape_of(shape).depth for shape in shapes), default=1)
         self.widest = max((shape_of(shape).width for shape in shapes), default=1)
         # Whether a handle is its slot and a constant, which fits 32 bits.
@@ -108,5 +108,5 @@ class Segment:
 
     def nbytes(self) -> int:
         """Bytes of the arrays."""
-        arrays = [*self.programs, *self.frame, self.handles, self.died]
+        arrays = [*self.programs, *self.numbering, self.handles, self.died]
         return self.predicates.nbytes() + sum(array.nbytes for array in arrays)

@@ -1,7 +1,7 @@
 """The distinct predicates of a segment, in arrays.
 
-See `tamis.kernels.cuts` for cuts, numbers and references. Behind the cuts of all attributes come
-the predicates that are listed by value: first IN, then tests, then NOT IN by attribute.
+See `tamis.kernels.value_classes` for cuts, numbers and references. After the cuts of all attributes
+come the predicates that are listed by value: first IN, then tests, then NOT IN by attribute.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.errors import CapacityError
-from tamis.kernels.cuts import KINDS, MOST_CUTS
-from tamis.kernels.one_event import Home
-from tamis.kernels.predicate_rows import SETS, Frame
+from tamis.kernels.one_event import NumberOwners
+from tamis.kernels.predicate_rows import SETS, PredicateNumbering
+from tamis.kernels.value_classes import MOST_CUTS, REF_KINDS
 from tamis.language.ast import Node
 
 Array = np.ndarray[Any, Any]
@@ -134,7 +134,9 @@ class Predicates:
                 f"and there are {self.size:,}; use several matchers"
             )
         owners = np.arange(attributes, dtype=np.int32)
-        self.home = Home(np.repeat(owners, np.diff(self.starts) >> self.shift), self.shift)
+        self.number_owners = NumberOwners(
+            np.repeat(owners, np.diff(self.starts) >> self.shift), self.shift
+        )
 
     @classmethod
     def of(
@@ -160,13 +162,13 @@ class Predicates:
 
     def attributes_of(self, refs: Array) -> Array:
         """The attribute of each reference, -1 for what is listed."""
-        numbers = refs // KINDS
+        numbers = refs // REF_KINDS
         found = np.full(refs.shape, -1, np.int32)
         inside = numbers < self.base
-        found[inside] = self.home.attributes[numbers[inside] >> self.shift]
+        found[inside] = self.number_owners.attributes[numbers[inside] >> self.shift]
         return found
 
-    def frame(self, masks: Array) -> Frame:
+    def numbering(self, masks: Array) -> PredicateNumbering:
         """What kernels need, where `masks` are the kinds that are used of each attribute."""
         members = np.concatenate([self.in_sets.members, self.out_sets.members])
         numbers = np.concatenate(
@@ -181,7 +183,7 @@ class Predicates:
         for attribute in {*self.in_sets.attributes.tolist(), *self.out_sets.attributes.tolist()}:
             masks[attribute] |= SETS
         attributes = np.arange(len(self.cuts) + 1)
-        return Frame(
+        return PredicateNumbering(
             starts=self.starts, masks=masks, set_cuts=cuts.astype(np.int32),
             set_at=np.append(firsts, len(members)).astype(np.int64),
             set_numbers=numbers[order].astype(np.int32),
@@ -190,7 +192,13 @@ class Predicates:
 
     def nbytes(self) -> int:
         """Bytes of the arrays."""
-        arrays = [self.starts, self.home.attributes, *self.in_sets, *self.out_sets, *self.flat]
+        arrays = [
+            self.starts,
+            self.number_owners.attributes,
+            *self.in_sets,
+            *self.out_sets,
+            *self.flat,
+        ]
         return sum(array.nbytes for array in arrays)
 
 

@@ -9,9 +9,9 @@ from tamis.container import checked_array, misfit
 from tamis.engines.sliced.leaves import leaves_of
 from tamis.engines.sliced.segment import Segment
 from tamis.engines.sliced.segment_predicates import FlatCuts, Predicates, Sets
-from tamis.kernels.cuts import KINDS
 from tamis.kernels.programs import Programs
 from tamis.kernels.simd_rows import LANES
+from tamis.kernels.value_classes import REF_KINDS
 from tamis.language.ast import Node
 from tamis.language.expression import Expression
 from tamis.predicates.keys import Keys
@@ -96,7 +96,7 @@ def _sources(
     first = predicates.base + predicates.first_test
     by_slot = segment.handles
     for table in segment.material().tables.values():
-        numbers = table.refs // KINDS - first
+        numbers = table.refs // REF_KINDS - first
         rows, columns = np.nonzero((numbers >= 0) & (numbers < len(predicates.tests)))
         tests, places = np.unique(numbers[rows, columns], return_index=True)
         found[tests, 0] = table.handles[rows[places]]

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from tamis.kernels import tree as t
+from tamis.kernels import growing_tree as t
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.names import Path

@@ -6,12 +6,12 @@ import numpy as np
 
 from tamis.engines.tree.arrays import Array, grown
 from tamis.engines.tree.elements import Elements
-from tamis.kernels import tree_groups as k
-from tamis.kernels.tree import NONE
+from tamis.kernels import tree_conjunctions as k
+from tamis.kernels.growing_tree import NONE
 
 
 class GroupStore:
-    """Sequences of elements under small numbers; equal ones are one. See `kernels.tree_groups`."""
+    """Sequences of elements, each distinct one under a number; see `kernels.tree_conjunctions`."""
 
     def __init__(self, elements: Elements) -> None:
         self._elements = elements
@@ -44,16 +44,16 @@ class GroupStore:
         return self.arrays[1][start : start + length]
 
     def find(self, sequence: Array) -> int:
-        return k.find(self.arrays, sequence)
+        return k.find_group(self.arrays, sequence)
 
     def add(self, sequence: Array, home: int) -> int:
         """A new group, which has no slots yet."""
         self._make_room(len(sequence))
-        return k.add(self.arrays, self._elements.arrays, sequence, home)
+        return k.add_group(self.arrays, self._elements.arrays, sequence, home)
 
     def drop(self, group: int) -> None:
         """Forget a group that has no slots and is in no tree."""
-        k.drop(self.arrays, self._elements.arrays, group)
+        k.drop_group(self.arrays, self._elements.arrays, group)
         if not len(self):
             state = self.arrays[4]
             state[k.G_POOL] = state[k.G_WASTE] = 0
@@ -67,11 +67,11 @@ class GroupStore:
         rows, pool, table, slots, state, first = self.arrays
         if slot >= len(slots):
             self.arrays = (rows, pool, table, grown(slots, slot + 1, NONE), state, first)
-        k.join(self.arrays, slot, group)
+        k.add_slot(self.arrays, slot, group)
 
     def leave(self, slot: int) -> int:
         """A slot holds nothing any more; its group if that has no other slot, else NONE."""
-        return k.leave(self.arrays, slot)
+        return k.remove_slot(self.arrays, slot)
 
     def slots_of(self, group: int) -> Iterator[int]:
         """The slots that hold a group."""
@@ -93,7 +93,7 @@ class GroupStore:
         if state[k.G_POOL] + length > len(pool):
             needed = int(state[k.G_POOL] - state[k.G_WASTE]) + length
             larger = np.zeros(max(2 * needed, len(pool)), np.int32)
-            k.compact((rows, pool, table, slots, state, first), larger)
+            k.compact_pool((rows, pool, table, slots, state, first), larger)
             pool = larger
         if 2 * (state[k.G_LIVE] + 1) > len(table):
             table = np.full(2 * len(table), NONE, np.int32)

@@ -3,7 +3,7 @@
 The tests are "examine attribute a", whose results are the values of ``a = value``; every other
 predicate, whose only result of interest is true; and a *range*, a lower and an upper bound of one
 attribute in one conjunction. An *element* is a test with a result. Elements are small numbers that
-are used again; what kernels know of them is in `rows` (the columns are those of `kernels.tree`).
+are used again; what kernels know of them is in `rows` (`kernels.growing_tree` has the columns).
 """
 
 from typing import Any
@@ -12,8 +12,8 @@ import numpy as np
 
 from tamis.engines.tree.arrays import Array, grown
 from tamis.engines.tree.descriptions import Description, describe, extent, keys, tightest
-from tamis.kernels import tree as t
-from tamis.kernels.tree_groups import IMPOSSIBLE, MOST_TRANSLATED, translate
+from tamis.kernels import growing_tree as t
+from tamis.kernels.tree_conjunctions import IMPOSSIBLE, MOST_TRANSLATED, element_sequence
 from tamis.language.ast import Node
 from tamis.names import Path
 from tamis.predicates.comparison_index import Ids
@@ -73,7 +73,7 @@ class Elements:
 
         They may lie in a buffer that the next call overwrites.
         """
-        size = translate(predicates, self.of_predicate, self.rows, self._buffer)
+        size = element_sequence(predicates, self.of_predicate, self.rows, self._buffer)
         if size >= 0:
             return self._buffer[:size]
         return None if size == IMPOSSIBLE else self._composed(predicates)

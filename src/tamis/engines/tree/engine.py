@@ -15,8 +15,8 @@ from tamis.engines.tree.options import TreeOptions
 from tamis.engines.tree.outline import Outline, Outliner
 from tamis.errors import CapacityError
 from tamis.events import Row
-from tamis.kernels.tree import NONE
-from tamis.kernels.tree_groups import GENERAL, HOME, YOUNG, only_equalities
+from tamis.kernels.growing_tree import NONE
+from tamis.kernels.tree_conjunctions import GENERAL, HOME, YOUNG, only_equalities
 from tamis.predicates.comparison_index import Ids
 from tamis.semantics import Semantics
 

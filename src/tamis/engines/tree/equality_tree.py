@@ -16,8 +16,8 @@ from tamis.engines.tree.factoring import Factoring
 from tamis.engines.tree.growing_tree import GrowingTree
 from tamis.engines.tree.options import TreeOptions
 from tamis.engines.tree.static_tree import StaticTree
+from tamis.kernels.tree_conjunctions import HOME, OLD, YOUNG
 from tamis.kernels.tree_factoring import empty_groups, equality_members
-from tamis.kernels.tree_groups import HOME, OLD, YOUNG
 
 
 class EqualityTree:

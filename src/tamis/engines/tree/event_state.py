@@ -8,9 +8,16 @@ from tamis.engines.tree.arrays import Array
 from tamis.engines.tree.descriptions import NUMBERS
 from tamis.engines.tree.elements import Elements
 from tamis.events import Row
-from tamis.kernels.tree import NONE
-from tamis.kernels.tree_search import FOUND, VISITED, assume, assume_values, decide, order_doubles
-from tamis.kernels.tree_search import Event as Arrays
+from tamis.kernels.growing_tree import NONE
+from tamis.kernels.tree_match import (
+    FOUND,
+    VISITED,
+    EventArrays,
+    decide_elements,
+    mark_predicates,
+    mark_values,
+    order_doubles,
+)
 from tamis.predicates.comparison_index import Ids
 from tamis.predicates.index import PredicateIndex
 from tamis.types import Kind
@@ -38,7 +45,7 @@ class EventState:
         self._satisfied: Ids = _NOTHING
         self._by_value = True
 
-    def arrays(self) -> Arrays:
+    def arrays(self) -> EventArrays:
         return (
             self._codes, self._ordinals, self._missing, self._truth, self._holds, self._stack,
             self._found, self._tally,
@@ -75,20 +82,20 @@ class EventState:
         self._by_value = False
         elements = self._elements
         self._assume(satisfied)
-        assume_values(satisfied, elements.of_predicate, elements.rows, self.arrays())
+        mark_values(satisfied, elements.of_predicate, elements.rows, self.arrays())
 
     def _assume(self, satisfied: Ids) -> None:
         if self._predicates.size > len(self._truth):
             self._truth = np.zeros(2 * self._predicates.size, np.uint8)
         self._satisfied = satisfied
-        assume(satisfied, self.arrays(), 1)
+        mark_predicates(satisfied, self.arrays(), 1)
 
     def forget(self) -> None:
         """Forget the last event."""
         self._codes.fill(NONE)
         self._by_value = True
         if len(self._satisfied):
-            assume(self._satisfied, self.arrays(), 0)
+            mark_predicates(self._satisfied, self.arrays(), 0)
             self._satisfied = _NOTHING
 
     def decide(self, expected: int) -> bool:
@@ -98,12 +105,12 @@ class EventState:
             return False
         if size > len(self._holds):
             self._holds = np.zeros(2 * size, np.uint8)
-        decide(self._elements.rows, size, self.arrays(), self._by_value)
+        decide_elements(self._elements.rows, size, self.arrays(), self._by_value)
         return True
 
     # --- searching
 
-    def run(self, search: Callable[[Arrays], bool]) -> None:
+    def run(self, search: Callable[[EventArrays], bool]) -> None:
         """Search, with a stack that is long enough."""
         while not search(self.arrays()):
             self._stack = np.zeros(2 * len(self._stack), np.int64)

@@ -10,7 +10,7 @@ from tamis.engines.tree.distinct_conjunctions import GroupStore
 from tamis.engines.tree.elements import Elements
 from tamis.engines.tree.options import TreeOptions
 from tamis.errors import CapacityError, OptionError, unknown_attribute
-from tamis.kernels.tree_factoring import Factors, classify, copies
+from tamis.kernels.tree_factoring import Factors, count_copies, number_values
 from tamis.schema import Schema
 
 MOST_SUBTREES = 65_536
@@ -86,7 +86,7 @@ class Factoring:
         counts = np.zeros((self._attributes, 2), np.int64)
         if not self.number or not len(members):
             return np.zeros((0, 3), np.int64), classes
-        classify(groups.arrays, rows, members, classes, counts)
+        number_values(groups.arrays, rows, members, classes, counts)
         named = self._named
         chosen = self._choose(groups, members, counts) if named is None else named
         index = np.zeros((len(chosen), 3), np.int64)
@@ -101,7 +101,7 @@ class Factoring:
         """The attributes that are tested most, as far as subtrees and copies allow."""
         rows = self._elements.rows
         radix = np.zeros(self._attributes + 1, np.int64)
-        room = copies(groups.arrays, rows, members, radix)[1] * MOST_COPIES
+        room = count_copies(groups.arrays, rows, members, radix)[1] * MOST_COPIES
         room = min(room, self._options.max_nodes / 2)
         chosen: list[int] = []
         subtrees = 1
@@ -112,7 +112,7 @@ class Factoring:
             if subtrees * number > MOST_SUBTREES:
                 continue
             radix[attribute] = number
-            if copies(groups.arrays, rows, members, radix)[1] > room:
+            if count_copies(groups.arrays, rows, members, radix)[1] > room:
                 radix[attribute] = 0
                 continue
             chosen.append(attribute)

@@ -6,9 +6,9 @@ from tamis.engines.tree.arrays import Array, grown
 from tamis.engines.tree.distinct_conjunctions import GroupStore
 from tamis.engines.tree.elements import Elements
 from tamis.errors import CapacityError
-from tamis.kernels import tree as t
-from tamis.kernels import tree_groups as k
-from tamis.kernels.tree_search import Event, search
+from tamis.kernels import growing_tree as t
+from tamis.kernels import tree_conjunctions as k
+from tamis.kernels.tree_match import EventArrays, match
 
 NO_FACTS = np.zeros(0, np.int64)
 MOST_ASKED = 64  # implications that are looked up for one conjunction; it follows no more of them
@@ -51,9 +51,9 @@ class GrowingTree:
         asked = 0
         while True:
             if self.levels is None:
-                leaf = t.plant(self.arrays, elements, sequence, 0, self._implied_edges)
+                leaf = t.process_sub(self.arrays, elements, sequence, 0, self._implied_edges)
             else:
-                leaf = t.plant_levels(self.arrays, elements, sequence, 0, self.levels)
+                leaf = t.process_sub_levels(self.arrays, elements, sequence, 0, self.levels)
             if leaf >= 0:
                 break
             if leaf == t.ASK:
@@ -67,13 +67,13 @@ class GrowingTree:
                     elements = (elements[0], NO_FACTS, elements[2])
             else:
                 self.make_room(leaf)
-        k.hang(self._groups.arrays, self.arrays[0], leaf, group)
+        k.attach_to_leaf(self._groups.arrays, self.arrays[0], leaf, group)
 
     def uproot(self, group: int) -> None:
         """Take a conjunction out."""
-        leaf = k.unhang(self._groups.arrays, self.arrays[0], group)
+        leaf = k.detach_from_leaf(self._groups.arrays, self.arrays[0], group)
         if leaf >= 0:
-            t.uproot(self.arrays, self._elements.arrays, leaf, self.levels is None)
+            t.remove_leaf(self.arrays, self._elements.arrays, leaf, self.levels is None)
 
     def make_room(self, lack: int) -> None:
         """Make room for what a kernel said it needs."""
@@ -93,6 +93,6 @@ class GrowingTree:
             table = larger
         self.arrays = (grown(nodes, self.nodes + needed), table, roots, state)
 
-    def search(self, event: Event, *, decided: bool = False) -> bool:
+    def search(self, event: EventArrays, *, decided: bool = False) -> bool:
         """Find the conjunctions of an event; False if its stack is too short."""
-        return search(self.arrays, self._elements.rows, self._groups.arrays, event, decided)
+        return match(self.arrays, self._elements.rows, self._groups.arrays, event, decided)

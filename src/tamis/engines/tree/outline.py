@@ -7,10 +7,10 @@ from tamis.engines.tree.distinct_conjunctions import GroupStore
 from tamis.engines.tree.elements import Elements
 from tamis.engines.tree.growing_tree import GrowingTree
 from tamis.engines.tree.static_tree import StaticTree
-from tamis.kernels import tree as t
-from tamis.kernels import tree_static as s
+from tamis.kernels import growing_tree as t
+from tamis.kernels import static_tree as s
+from tamis.kernels.tree_conjunctions import NEXT
 from tamis.kernels.tree_factoring import I_ATTRIBUTE, I_CLASSES, I_STRIDE
-from tamis.kernels.tree_groups import NEXT
 from tamis.language.printer import print_tree
 from tamis.schema import Schema
 

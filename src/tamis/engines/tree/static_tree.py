@@ -9,17 +9,17 @@ from tamis.engines.tree.distinct_conjunctions import GroupStore
 from tamis.engines.tree.elements import Elements
 from tamis.engines.tree.growing_tree import GrowingTree
 from tamis.engines.tree.options import LARGEST_TREE, TreeOptions
-from tamis.kernels import tree as t
-from tamis.kernels import tree_static as s
+from tamis.kernels import growing_tree as t
+from tamis.kernels import static_tree as s
 from tamis.kernels.tree_factoring import (
     I_ATTRIBUTE,
     I_CLASSES,
+    FactoringPlan,
     Factors,
-    Plan,
-    copies,
-    plant_all,
+    count_copies,
+    place_in_subtrees,
 )
-from tamis.kernels.tree_search import Event
+from tamis.kernels.tree_match import EventArrays
 
 # Successors that a node may have on average; where they would be more, the tree has none.
 MOST_SUCCESSORS = 32
@@ -41,10 +41,10 @@ class StaticTree:
         growing = GrowingTree(elements, groups, roots=subtrees)
         radix = np.zeros(attributes + 1, np.int64)
         radix[index[:, I_ATTRIBUTE]] = index[:, I_CLASSES]
-        times = copies(groups.arrays, elements.rows, members, radix)[0]
+        times = count_copies(groups.arrays, elements.rows, members, radix)[0]
         links = np.zeros((int(times) + 1, 2), np.int32)
         plan = (index, classes, links, order[:0] if options.collapse else order)
-        _plant_all(growing, elements, groups, members, plan)
+        _place_in_subtrees(growing, elements, groups, members, plan)
         self.nodes, self.edges = growing.nodes, growing.edges
         nodes = np.zeros((self.nodes, s.STATIC_COLUMNS), np.int32)
         parents = np.zeros(self.nodes, np.int32)
@@ -57,39 +57,49 @@ class StaticTree:
         if options.successors != "none":
             refined = options.successors == "refined"
             successors = _successors(nodes, parents, len(order), refined=refined)
-        s.finish(nodes)
+        s.set_gates(nodes)
         self.annotated = successors is not None
         self.successors = 0 if successors is None else len(successors)
         if successors is None:
             successors = np.zeros(0, np.int32)
         self.arrays: s.Static = (nodes, successors, roots, order, index, classes, held)
 
-    def search(self, event: Event) -> bool:
+    def search(self, event: EventArrays) -> bool:
         """Find the conjunctions of an event; False if its stack is too short."""
-        return s.search_static(self.arrays, self.annotated, self._groups.arrays, event)
+        return s.match_static(self.arrays, self.annotated, self._groups.arrays, event)
 
 
-def _plant_all(
-    growing: GrowingTree, elements: Elements, groups: GroupStore, members: Array, plan: Plan
+def _place_in_subtrees(
+    growing: GrowingTree,
+    elements: Elements,
+    groups: GroupStore,
+    members: Array,
+    plan: FactoringPlan,
 ) -> None:
     growing.arrays[3][t.LIMIT] = 2 * LARGEST_TREE
     done = 0
     while done < len(members):
-        done = plant_all(growing.arrays, elements.arrays, groups.arrays, members, plan, done)
+        done = place_in_subtrees(
+            growing.arrays, elements.arrays, groups.arrays, members, plan, done
+        )
         if done < len(members):
             growing.make_room(t.NO_NODES)
 
 
 def _successors(nodes: Array, parents: Array, levels: int, *, refined: bool) -> Array | None:
     """The successors of all nodes, None if they are too many."""
-    order = s.by_entry(nodes, levels)
+    order = s.order_by_entry(nodes, levels)
     most = min(MOST_SUCCESSORS * len(nodes) + 64, 2**31 - 1)  # places of 32 bits
     stack = np.zeros(DEEPEST, np.int64)
-    plain = _fitting(most, len(nodes), lambda pool: s.annotate(nodes, parents, order, pool, stack))
+    plain = _fitting(
+        most, len(nodes), lambda pool: s.annotate_successors(nodes, parents, order, pool, stack)
+    )
     if plain is None or not refined:
         return plain
     ends = np.zeros((len(nodes), 2), np.int32)
-    better = _fitting(most, len(nodes), lambda pool: s.refine(nodes, plain, pool, stack, ends))
+    better = _fitting(
+        most, len(nodes), lambda pool: s.refine_successors(nodes, plain, pool, stack, ends)
+    )
     if better is not None:
         nodes[:, s.SUCCESSORS : s.END + 1] = ends
     return better

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tamis.diagrams.diagram import Array
-from tamis.kernels.covering import LEFT, RIGHT
+from tamis.kernels.mbd_covering import LEFT, RIGHT
 from tamis.language.ast import Node
 from tamis.names import Path
 from tamis.predicates.dependencies import Dependencies

@@ -3,7 +3,7 @@
 The terms of boxes are variables, boxes are output nodes; those that differ in the term on top and
 share the rest are one MBD, whose children are evaluated once. A new box is an assignment of two
 bits a variable (`assignments`), and one pass over all MBDs finds who covers it or whom it covers
-(`kernels/covering.py`). The two passes of other approaches, one for each question, are here to
+(`kernels/mbd_covering.py`). The two passes of other approaches, one for each question, are here to
 be compared with.
 """
 
@@ -15,8 +15,8 @@ import numpy as np
 
 from tamis.diagrams.attribute_orders import attribute_order, ranks_of
 from tamis.diagrams.diagram import DO_AND, DO_TRUE, Array, Diagram
-from tamis.diagrams.mbds import Groups
-from tamis.kernels.covering import RIGHT, covered_pass, covering_pass, one_pass
+from tamis.diagrams.mbds import MbdSet
+from tamis.kernels.mbd_covering import RIGHT, find_covered, find_covering, one_pass_covering
 from tamis.predicates.id_pool import IdPool
 from tamis.relations.tables.assignments import Assignments
 from tamis.relations.tables.prepared_filters import Prepared
@@ -37,7 +37,7 @@ class MbdSearch:
         self._pool = pool
         self._passes = passes
         self.assignments = Assignments(pool, cache=cache)
-        self.diagram, self.groups = Diagram(MAX_NODES), Groups()
+        self.diagram, self.mbds = Diagram(MAX_NODES), MbdSet()
         self._rank = list(range(len(pool.world.schema)))
         self._made = 0  # variables
         self._uses: Counter[Term] = Counter()  # by boxes
@@ -64,15 +64,15 @@ class MbdSearch:
 
     def evaluate(self, new: Prepared, truth: Array) -> Found:
         """The second step: look at all output nodes."""
-        size, outputs = self.groups.arrays
+        size, outputs = self.mbds.arrays
         found = np.empty(max(1, self._free.size), np.int32)
         store, asked = self.diagram.store, self._split(new.mask)
         if self._passes == 1:
-            slot, count = one_pass(size, outputs, truth, self._asks, asked, store, found)
+            slot, count = one_pass_covering(size, outputs, truth, self._asks, asked, store, found)
         else:
-            slot, count = covering_pass(size, outputs, truth, store), 0
+            slot, count = find_covering(size, outputs, truth, store), 0
             if slot < 0:
-                count = covered_pass(size, outputs, truth, self._asks, asked, store, found)
+                count = find_covered(size, outputs, truth, self._asks, asked, store, found)
         if slot >= 0:
             return Found(self._boxes[slot], [])
         return Found(None, [self._boxes[slot] for slot in found[:count].tolist()])
@@ -81,7 +81,7 @@ class MbdSearch:
         """All boxes that cover one."""
         yield from self._always
         truth = self.assignments.compare(new) & RIGHT
-        for slot in self.groups.true_slots(truth, self.diagram).tolist():
+        for slot in self.mbds.true_slots(truth, self.diagram).tolist():
             yield self._boxes[slot]
 
     def asking(self, mask: int) -> Iterator[int]:
@@ -110,7 +110,7 @@ class MbdSearch:
         self._asks[slot] = self._split(prepared.mask)
         self._terms[box] = terms
         self._uses.update(terms)
-        self.groups.hang(slot, root, self.diagram)
+        self.mbds.insert(slot, root, self.diagram)
         if len(self._terms) >= self._reorder_at:
             self._reorder_at *= 2
             self._reorder()
@@ -121,7 +121,7 @@ class MbdSearch:
             del self._always[box]
             return
         slot = self._slots.pop(box)
-        self.groups.unhang(slot)
+        self.mbds.remove(slot)
         self._free.give_back(slot)
         del self._terms[box]
         for term in prepared.terms:
@@ -159,7 +159,7 @@ class MbdSearch:
         return self.diagram.build(np.array(program, np.int64))
 
     def _collect(self) -> None:
-        self.groups.collect(self.diagram)
+        self.mbds.collect(self.diagram)
         self._removed = 0
 
     def _reorder(self) -> None:
@@ -172,10 +172,10 @@ class MbdSearch:
         if rank == self._rank:
             return
         self._rank = rank
-        self.diagram, self.groups = Diagram(MAX_NODES), Groups()
+        self.diagram, self.mbds = Diagram(MAX_NODES), MbdSet()
         self.assignments.renumber({term: self._variable(term) for term in self.assignments.terms})
         for box, terms in self._terms.items():
-            self.groups.hang(self._slots[box], self._root(terms), self.diagram)
+            self.mbds.insert(self._slots[box], self._root(terms), self.diagram)
 
     def _split(self, mask: int) -> Array:
         words = self._asks.shape[1]

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tamis.engines.sliced.leaves import EQUAL, KINDS, ONE_OF, Leaves
+from tamis.engines.sliced.leaves import EQUAL, LEAF_KINDS, ONE_OF, Leaves
 from tamis.engines.sliced.shape_programs import shape_of
 from tamis.errors import counted
 from tamis.predicates.event_batches import Column, batch_of_table
@@ -95,7 +95,7 @@ def keys_of(leaves: Leaves) -> dict[int, tuple[Any, ...]]:
     if not leaves.codes:
         return found
     for place in range(shape_of(leaves.shape).leads):
-        attribute, kind = divmod(leaves.codes[place], KINDS)
+        attribute, kind = divmod(leaves.codes[place], LEAF_KINDS)
         if kind not in {EQUAL, ONE_OF}:
             continue
         constant = leaves.constants[place]

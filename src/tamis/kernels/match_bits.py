@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.kernels.bits import count_ones, first_one
 from tamis.kernels.jit import Number, jit
-from tamis.kernels.simd_rows import WORDS, put_bits
+from tamis.kernels.simd_rows import WORDS, write_bit_places
 
 Array = np.ndarray[Any, Any]
 
@@ -89,7 +89,7 @@ def sort_listed(slots: Array, words: Array, bits: Array, most: Number) -> None:
 
 
 @jit
-def transpose(block: Array) -> None:
+def transpose_square(block: Array) -> None:
     """Turn a square of 64 words of 64 bits around its diagonal."""
     width = 32
     mask = np.uint64(0x00000000FFFFFFFF)
@@ -106,7 +106,7 @@ def transpose(block: Array) -> None:
 
 
 @jit
-def turn(matrix: Array, turned: Array) -> None:
+def transpose_matrix(matrix: Array, transposed: Array) -> None:
     """turned[event, slot // 64] = the bits of matrix[slot, word], turned around.
 
     Writing matches slot by slot would go to 512 places at a time, and wait for memory.
@@ -116,15 +116,15 @@ def turn(matrix: Array, turned: Array) -> None:
     for near in range(0, slots, NEAR):
         for w in range(WORDS):
             for start in range(near, min(near + NEAR, slots), 64):
-                _load(matrix, start, w, block)
-                transpose(block)
+                _load_square(matrix, start, w, block)
+                transpose_square(block)
                 for b in range(64):
-                    turned[w * 64 + b, start >> 6] = block[b]
+                    transposed[w * 64 + b, start >> 6] = block[b]
 
 
 @jit
-def write_turned(
-    turned: Array, begin: Number, first: Number, starts: Array, digits: Array, found: Array
+def write_transposed(
+    transposed: Array, begin: Number, first: Number, starts: Array, digits: Array, found: Array
 ) -> None:
     """Write first + slot for each bit of turned[begin + event, *] to found[starts[event]:].
 
@@ -133,7 +133,7 @@ def write_turned(
     """
     for e in range(starts.size - 1):
         place, end = starts[e], starts[e + 1]
-        row = turned[begin + e]
+        row = transposed[begin + e]
         for n in range(row.size):
             left = row[n]
             if left == 0:
@@ -142,7 +142,7 @@ def write_turned(
             if place + 64 <= end and count_ones(left) > FEW:
                 for k in range(8):
                     byte = (left >> np.uint64(8 * k)) & np.uint64(255)
-                    put_bits(found, place, byte, digits, base + 8 * k)
+                    write_bit_places(found, place, byte, digits, base + 8 * k)
                     place += count_ones(byte)
             else:
                 while left != 0:
@@ -152,7 +152,7 @@ def write_turned(
 
 
 @jit
-def _load(matrix: Array, start: int, word: int, block: Array) -> None:
+def _load_square(matrix: Array, start: int, word: int, block: Array) -> None:
     size = min(64, matrix.shape[0] - start)
     for k in range(size):
         block[k] = matrix[start + k, word]

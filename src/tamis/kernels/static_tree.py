@@ -22,12 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from tamis.kernels import tree as t
+from tamis.kernels import growing_tree as t
+from tamis.kernels.growing_tree import NONE, Tree
 from tamis.kernels.jit import jit
-from tamis.kernels.tree import NONE, Tree
+from tamis.kernels.tree_conjunctions import Groups
 from tamis.kernels.tree_factoring import I_ATTRIBUTE, I_STRIDE, L_GROUP, L_NEXT
-from tamis.kernels.tree_groups import Groups
-from tamis.kernels.tree_search import FOUND, VISITED, Event, report
+from tamis.kernels.tree_match import FOUND, VISITED, EventArrays, report_group
 
 Array = np.ndarray[Any, Any]
 Static = tuple[Array, Array, Array, Array, Array, Array, Array]
@@ -43,7 +43,9 @@ STATIC_COLUMNS = 8
 # read to see that it is not wanted, and whether LEVEL > ENTRY, as 2 * label + chained.
 GATE = ENTRY
 
-NO_SPACE = -1  # what `annotate` and `refine` answer if the successors do not fit
+NO_SPACE = (
+    -1
+)  # what `annotate_successors` and `refine_successors` answer if the successors do not fit
 
 FEW = 8  # children that are looked at one after the other
 MANY = 64  # children beyond which refining does not compare sets of labels
@@ -176,7 +178,7 @@ def freeze(tree: Tree, links: Array, order: Array, parents: Array, frozen: Froze
 
 
 @jit
-def by_entry(nodes: Array, levels: int) -> Array:
+def order_by_entry(nodes: Array, levels: int) -> Array:
     """The nodes in the order of their entries."""
     count = nodes.shape[0]
     start = np.zeros(levels + 2, np.int64)
@@ -192,7 +194,9 @@ def by_entry(nodes: Array, levels: int) -> Array:
 
 
 @jit
-def annotate(nodes: Array, parents: Array, order: Array, pool: Array, stack: Array) -> int:
+def annotate_successors(
+    nodes: Array, parents: Array, order: Array, pool: Array, stack: Array
+) -> int:
     """Find the successors of all nodes; how many there are, or `NO_SPACE`.
 
     order[n] the nodes by their entries, pool[*] for the successors, stack[*] scratch.
@@ -267,7 +271,7 @@ def _within(nodes: Array, m: int, v: int) -> bool:
 
 
 @jit
-def refine(nodes: Array, old: Array, pool: Array, stack: Array, ends: Array) -> int:
+def refine_successors(nodes: Array, old: Array, pool: Array, stack: Array, ends: Array) -> int:
     """Write the refined successors into another pool; how many there are, or `NO_SPACE`.
 
     A search asks a node for its successors when it has no child for the event's value. A successor
@@ -304,7 +308,7 @@ def refine(nodes: Array, old: Array, pool: Array, stack: Array, ends: Array) -> 
 
 
 @jit
-def finish(nodes: Array) -> None:
+def set_gates(nodes: Array) -> None:
     """Turn ENTRY into GATE."""
     for v in range(nodes.shape[0]):
         first = nodes[nodes[v, BLOCK], LABEL] if nodes[v, COUNT] > 0 else NONE
@@ -327,7 +331,7 @@ def _subtree(static: Static, codes: Array) -> int:
 
 
 @jit
-def search_static(static: Static, annotated: bool, groups: Groups, event: Event) -> bool:
+def match_static(static: Static, annotated: bool, groups: Groups, event: EventArrays) -> bool:
     """Visit what an event reaches; False if the stack was too short.
 
     Results are followed until there is none or a leaf is reached, then the successors; without
@@ -348,7 +352,7 @@ def search_static(static: Static, annotated: bool, groups: Groups, event: Event)
         child, star = NONE, NONE
         if level == order.size:
             for k in range(nodes[v, BLOCK], nodes[v, STAR]):
-                report(groups, event, held[k])
+                report_group(groups, event, held[k])
         else:
             star = nodes[v, STAR]
             code = codes[order[level]]

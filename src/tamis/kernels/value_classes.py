@@ -29,9 +29,9 @@ Array = np.ndarray[Any, Any]
 
 # Kinds of references; the first six are those of comparisons.
 PRESENT, ABSENT = 6, 7
-KINDS = 8
+REF_KINDS = 8
 MISSING = -1
-MOST_CUTS = 2**31 // KINDS
+MOST_CUTS = 2**31 // REF_KINDS
 
 
 @jit

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.kernels.emission import (
+from tamis.kernels.match_bits import (
     DIGITS,
     FEW,
     NEAR,
     count_listed,
     sort_listed,
     sort_unless_rising,
-    transpose,
-    turn,
+    transpose_matrix,
+    transpose_square,
     write_listed,
-    write_turned,
+    write_transposed,
 )
 from tamis.kernels.predicate_rows import EVENTS
 from tamis.kernels.simd_rows import WORDS
@@ -75,9 +75,9 @@ def test_transposing(density):
     bits = np.random.default_rng(3).random((64, 64)) < density
     block = words_of(bits).reshape(64)
     before = block.copy()
-    transpose(block)
+    transpose_square(block)
     assert (digits(block[:, None]) == bits.T).all()
-    transpose(block)
+    transpose_square(block)
     assert (block == before).all()
 
 
@@ -85,7 +85,7 @@ def test_transposing_single_bits():
     for row, place in [(0, 0), (0, 63), (63, 0), (63, 63), (31, 32), (32, 31), (5, 40)]:
         block = np.zeros(64, np.uint64)
         block[row] = np.uint64(1) << np.uint64(place)
-        transpose(block)
+        transpose_square(block)
         assert np.flatnonzero(block).tolist() == [place]
         assert int(block[place]) == 1 << row
 
@@ -93,10 +93,10 @@ def test_transposing_single_bits():
 # --- turning a matrix around
 
 
-def turned(matrix):
+def transposed(matrix):
     """turned[event, slot // 64], over rubbish."""
     found = np.full((EVENTS, -(-len(matrix) // 64)), 0xBAD, np.uint64)
-    turn(matrix, found)
+    transpose_matrix(matrix, found)
     return found
 
 
@@ -106,7 +106,7 @@ def test_turning(size, density):
     """Places behind the last slot are 0."""
     matrix = random_matrix(size, size, density)
     before = matrix.copy()
-    found = turned(matrix)
+    found = transposed(matrix)
     assert (matrix == before).all()
     assert found.shape == (EVENTS, (size + 63) // 64)
     expected = np.zeros((EVENTS, 64 * found.shape[1]), np.uint8)
@@ -122,7 +122,7 @@ def test_turning_more_than_is_near():
     bits = np.zeros((size, EVENTS), bool)
     bits[slots, events] = True
     matrix = words_of(bits).reshape(size, WORDS)
-    assert (digits(turned(matrix))[:, :size] == bits.T).all()
+    assert (digits(transposed(matrix))[:, :size] == bits.T).all()
 
 
 def test_digits():
@@ -139,7 +139,7 @@ def written(matrix, first, events=EVENTS, begin=0):
     counts = digits(matrix).sum(axis=0, dtype=np.int64)[begin : begin + events]
     starts = starts_of(counts) + 3
     found = np.full(starts[-1] + 70, RUBBISH, np.int32)
-    write_turned(turned(matrix), begin, first, starts, DIGITS, found)
+    write_transposed(transposed(matrix), begin, first, starts, DIGITS, found)
     assert set(found[:3].tolist()) == {RUBBISH}
     assert set(found[starts[-1] :].tolist()) == {RUBBISH}
     return split(found, starts)

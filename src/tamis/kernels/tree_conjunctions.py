@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.kernels.jit import jit
-from tamis.kernels.tree import (
+from tamis.kernels.growing_tree import (
     ATTRIBUTE,
     CHILD,
     CHILDREN,
@@ -28,6 +27,7 @@ from tamis.kernels.tree import (
     element_order,
     mix,
 )
+from tamis.kernels.jit import jit
 
 Array = np.ndarray[Any, Any]
 Groups = tuple[Array, Array, Array, Array, Array, Array]
@@ -47,9 +47,9 @@ GROUP, FOLLOWING, PRECEDING = range(3)  # columns of slots
 # is taken and how much of that is waste.
 G_USED, G_FREE, G_LIVE, G_POOL, G_WASTE = range(5)
 
-MOST_TRANSLATED = 256  # predicates of a conjunction that `translate` brings into order
+MOST_TRANSLATED = 256  # predicates of a conjunction that `element_sequence` brings into order
 
-# What `translate` answers instead of a length.
+# What `element_sequence` answers instead of a length.
 UNKNOWN, IMPOSSIBLE, COMPOSED = -1, -2, -3
 
 
@@ -69,7 +69,7 @@ def _arrange(sequence: Array, size: int, rows: Array) -> None:
 
 
 @jit
-def translate(predicates: Array, of_predicate: Array, rows: Array, sequence: Array) -> int:
+def element_sequence(predicates: Array, of_predicate: Array, rows: Array, sequence: Array) -> int:
     """The sequence of a conjunction; its length, negative if the slow way must be gone.
 
     predicates[*], of_predicate[p] the element of a predicate or NONE.
@@ -113,7 +113,7 @@ def _hash(sequence: Array) -> int:
 
 
 @jit
-def find(groups: Groups, sequence: Array) -> int:
+def find_group(groups: Groups, sequence: Array) -> int:
     """The group of a sequence, or NONE."""
     rows, pool, table, _, _, _ = groups
     h = _hash(sequence)
@@ -133,7 +133,7 @@ def find(groups: Groups, sequence: Array) -> int:
 
 
 @jit
-def add(groups: Groups, elements: Elements, sequence: Array, home: int) -> int:
+def add_group(groups: Groups, elements: Elements, sequence: Array, home: int) -> int:
     """A new group without slots, for which there is room."""
     rows, pool, table, _, state, first = groups
     g = state[G_FREE]
@@ -166,7 +166,7 @@ def _enter(table: Array, h: int, g: int) -> None:
 
 
 @jit
-def drop(groups: Groups, elements: Elements, g: int) -> None:
+def drop_group(groups: Groups, elements: Elements, g: int) -> None:
     """A group goes, and its elements have one use less."""
     rows, pool, table, _, state, _ = groups
     mask = table.size - 1
@@ -201,7 +201,7 @@ def rebuild_table(groups: Groups) -> None:
 
 
 @jit
-def compact(groups: Groups, pool: Array) -> None:
+def compact_pool(groups: Groups, pool: Array) -> None:
     """Move the sequences into another pool, without waste."""
     rows, old, _, _, state, _ = groups
     used = 0
@@ -220,7 +220,7 @@ def compact(groups: Groups, pool: Array) -> None:
 
 
 @jit
-def join(groups: Groups, slot: int, g: int) -> None:
+def add_slot(groups: Groups, slot: int, g: int) -> None:
     """A slot holds the conjunction of a group."""
     slots, first = groups[3], groups[5]
     behind = first[g] >> 1 if first[g] >= 0 else NONE
@@ -233,7 +233,7 @@ def join(groups: Groups, slot: int, g: int) -> None:
 
 
 @jit
-def leave(groups: Groups, slot: int) -> int:
+def remove_slot(groups: Groups, slot: int) -> int:
     """The slot goes; its group if that has no other, else NONE."""
     slots, first = groups[3], groups[5]
     g = slots[slot, GROUP]
@@ -255,7 +255,7 @@ def leave(groups: Groups, slot: int) -> int:
 
 
 @jit
-def hang(groups: Groups, nodes: Array, leaf: int, g: int) -> None:
+def attach_to_leaf(groups: Groups, nodes: Array, leaf: int, g: int) -> None:
     """A group belongs to a leaf of a tree that grows."""
     rows = groups[0]
     first = nodes[leaf, CHILD]
@@ -269,7 +269,7 @@ def hang(groups: Groups, nodes: Array, leaf: int, g: int) -> None:
 
 
 @jit
-def unhang(groups: Groups, nodes: Array, g: int) -> int:
+def detach_from_leaf(groups: Groups, nodes: Array, g: int) -> int:
     """A group leaves its leaf; the leaf if it has no other, else NONE."""
     rows = groups[0]
     leaf, before, behind = rows[g, LEAF_OF], rows[g, BEFORE], rows[g, NEXT]

@@ -8,15 +8,16 @@ every attribute of it: the paper leaves this out, and the bits cannot tell it.
 
 import numpy as np
 
-from tamis.kernels.diagrams import TRUE, Array, Outputs, Store
+from tamis.kernels.bdd_nodes import TRUE, Array, NodeStore
 from tamis.kernels.jit import jit
+from tamis.kernels.mbd_matching import OutputNodes
 
 RIGHT, LEFT = 1, 2
-NOBODY = -1
+NO_SLOT = -1
 
 
 @jit
-def _walk(node: int, truth: Array, bit: int, s: Store) -> int:
+def _follow_path(node: int, truth: Array, bit: int, s: NodeStore) -> int:
     """The value of one function for one of the two bits."""
     while node > TRUE:
         node = s.high[node] if truth[s.label[node]] & bit else s.low[node]
@@ -24,29 +25,29 @@ def _walk(node: int, truth: Array, bit: int, s: Store) -> int:
 
 
 @jit
-def _first_right(group: int, outputs: Outputs, truth: Array, s: Store) -> int:
+def _first_right(mbd: int, outputs: OutputNodes, truth: Array, s: NodeStore) -> int:
     """An output node of a group that the right bits make true, or NOBODY."""
-    high = _walk(outputs.high[group], truth, RIGHT, s)
-    low = _walk(outputs.low[group], truth, RIGHT, s)
+    high = _follow_path(outputs.high[mbd], truth, RIGHT, s)
+    low = _follow_path(outputs.low[mbd], truth, RIGHT, s)
     if high + low > 0:
-        slot = outputs.first[group]
+        slot = outputs.first[mbd]
         while slot >= 0:
             if (high if truth[outputs.variable[slot]] & RIGHT else low) == TRUE:
                 return int(slot)
             slot = outputs.next[slot]
-    return NOBODY
+    return NO_SLOT
 
 
 @jit
 def _all_left(
-    group: int, outputs: Outputs, truth: Array, asks: Array, asked: Array,
-    s: Store, found: Array, count: int,
+    mbd: int, outputs: OutputNodes, truth: Array, asks: Array, asked: Array,
+    s: NodeStore, found: Array, count: int,
 ) -> int:  # fmt: skip
     """Write the output nodes of a group that the new one covers to found[count], ..."""
-    high = _walk(outputs.high[group], truth, LEFT, s)
-    low = _walk(outputs.low[group], truth, LEFT, s)
+    high = _follow_path(outputs.high[mbd], truth, LEFT, s)
+    low = _follow_path(outputs.low[mbd], truth, LEFT, s)
     if high + low > 0:
-        slot = outputs.first[group]
+        slot = outputs.first[mbd]
         while slot >= 0:
             if (high if truth[outputs.variable[slot]] & LEFT else low) == TRUE:
                 lacks = np.uint64(0)
@@ -60,8 +61,14 @@ def _all_left(
 
 
 @jit
-def one_pass(
-    size: int, outputs: Outputs, truth: Array, asks: Array, asked: Array, s: Store, found: Array
+def one_pass_covering(
+    size: int,
+    outputs: OutputNodes,
+    truth: Array,
+    asks: Array,
+    asked: Array,
+    s: NodeStore,
+    found: Array,
 ) -> tuple[int, int]:
     """Fig. 7: a slot that covers the new one, or how many slots it covers, in found[*].
 
@@ -70,35 +77,41 @@ def one_pass(
     a slot, asked[word] those of the new one.
     """
     count = 0
-    for group in range(size):
-        if outputs.first[group] < 0:
+    for mbd in range(size):
+        if outputs.first[mbd] < 0:
             continue
         if count == 0:
-            slot = _first_right(group, outputs, truth, s)
+            slot = _first_right(mbd, outputs, truth, s)
             if slot >= 0:
                 return slot, 0
-        count = _all_left(group, outputs, truth, asks, asked, s, found, count)
-    return NOBODY, count
+        count = _all_left(mbd, outputs, truth, asks, asked, s, found, count)
+    return NO_SLOT, count
 
 
 @jit
-def covering_pass(size: int, outputs: Outputs, truth: Array, s: Store) -> int:
+def find_covering(size: int, outputs: OutputNodes, truth: Array, s: NodeStore) -> int:
     """The first of two passes: a slot that covers the new one, or NOBODY."""
-    for group in range(size):
-        if outputs.first[group] >= 0:
-            slot = _first_right(group, outputs, truth, s)
+    for mbd in range(size):
+        if outputs.first[mbd] >= 0:
+            slot = _first_right(mbd, outputs, truth, s)
             if slot >= 0:
                 return slot
-    return NOBODY
+    return NO_SLOT
 
 
 @jit
-def covered_pass(
-    size: int, outputs: Outputs, truth: Array, asks: Array, asked: Array, s: Store, found: Array
+def find_covered(
+    size: int,
+    outputs: OutputNodes,
+    truth: Array,
+    asks: Array,
+    asked: Array,
+    s: NodeStore,
+    found: Array,
 ) -> int:
     """The second: how many slots the new one covers, in found[*]."""
     count = 0
-    for group in range(size):
-        if outputs.first[group] >= 0:
-            count = _all_left(group, outputs, truth, asks, asked, s, found, count)
+    for mbd in range(size):
+        if outputs.first[mbd] >= 0:
+            count = _all_left(mbd, outputs, truth, asks, asked, s, found, count)
     return count

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis.kernels import comparisons
-from tamis.kernels.cuts import (
+from tamis.kernels.value_classes import (
     ABSENT,
-    KINDS,
     MISSING,
     MOST_CUTS,
     PRESENT,
+    REF_KINDS,
     holds_class,
     key_classes,
     string_class,
@@ -36,7 +36,7 @@ def check(value, found, cuts, first):
     assert not holds_class(ABSENT if value is not None else PRESENT, found, first - 1)
     assert holds_class(ABSENT if value is None else PRESENT, found, first - 1)
     for number, cut in enumerate(cuts, first):
-        truth = [bool(holds_class(kind, found, number)) for kind in range(KINDS)]
+        truth = [bool(holds_class(kind, found, number)) for kind in range(REF_KINDS)]
         expected = [value is not None and test(value, cut) for test in TESTS]
         assert truth == [*expected, value is not None, value is None]
     if value is None:
@@ -51,8 +51,8 @@ def test_kinds():
         "EQUAL", "UNEQUAL", "BELOW", "AT_MOST", "ABOVE", "AT_LEAST"
     )] == list(range(6))  # fmt: skip
     assert (PRESENT, ABSENT) == (6, 7)
-    assert KINDS == 8
-    assert MOST_CUTS * KINDS == 2**31
+    assert REF_KINDS == 8
+    assert MOST_CUTS * REF_KINDS == 2**31
     assert MISSING < 0
 
 

@@ -12,10 +12,10 @@ from tamis.engines.tree import elements, growing_tree
 from tamis.engines.tree.descriptions import describe, extent, ordinal
 from tamis.engines.tree.distinct_conjunctions import GroupStore
 from tamis.engines.tree.elements import Elements
-from tamis.kernels import tree as t
-from tamis.kernels.tree_groups import YOUNG
-from tamis.kernels.tree_search import order_doubles
-from tamis.kernels.tree_static import find_child
+from tamis.kernels import growing_tree as t
+from tamis.kernels.static_tree import find_child
+from tamis.kernels.tree_conjunctions import YOUNG
+from tamis.kernels.tree_match import order_doubles
 from tamis.language.arithmetic import order_key
 from tamis.language.normal_form import normalize
 from tamis.predicates.implication import implies
@@ -93,10 +93,10 @@ def test_edges_come_and_go(changes):
     model = {}
     for come, label in changes:
         if come:
-            leaf = t.plant(tree, tests, np.array([label], np.int32), 0, False)
+            leaf = t.process_sub(tree, tests, np.array([label], np.int32), 0, False)
             assert model.setdefault(label, leaf) == leaf
         elif label in model:
-            t.uproot(tree, tests, model.pop(label), True)
+            t.remove_leaf(tree, tests, model.pop(label), True)
         assert tree[3][t.NODES] == (len(model) + 1 if model else 0)
         root = tree[2][0]
         assert (root >= 0) == bool(model)
@@ -116,8 +116,8 @@ def test_a_kernel_without_room_changes_nothing():
         tree = new_tree(nodes)
         tree = (tree[0], np.full((table, 2), t.NONE, np.int32), *tree[2:])
         tree[3][t.LIMIT] = limit
-        assert t.plant(tree, tests, sequence, 0, False) == answer
-        assert t.plant_levels(tree, tests, sequence, 0, sequence) == answer
+        assert t.process_sub(tree, tests, sequence, 0, False) == answer
+        assert t.process_sub_levels(tree, tests, sequence, 0, sequence) == answer
         assert tree[3][t.NEEDED] == 5
         assert tree[3][t.NODES] == 0
         assert tree[2][0] == t.NONE

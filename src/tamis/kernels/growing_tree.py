@@ -59,7 +59,7 @@ ELEMENT_COLUMNS = 11
 # follows from nothing but itself (F_NEVER), or from what the table of facts says (F_ASK).
 F_NULL, F_NEVER, F_INTERVAL, F_POINT, F_ASK = range(5)
 
-# What `plant` answers instead of a leaf; then it has changed nothing.
+# What `process_sub` answers instead of a leaf; then it has changed nothing.
 NO_NODES, NO_TABLE, ASK, FULL = -1, -2, -3, -4
 
 _MASK = 0xFFFFFFFF
@@ -329,7 +329,9 @@ def lacks_room(tree: Tree, needed: int) -> int:
 
 
 @jit
-def plant(tree: Tree, elements: Elements, sequence: Array, root: int, implied_edges: bool) -> int:
+def process_sub(
+    tree: Tree, elements: Elements, sequence: Array, root: int, implied_edges: bool
+) -> int:
     """Add a conjunction below a root (Fig. 8); the leaf that stands for it.
 
     Negative if there is no room or a fact is lacking. What Fig. 8 does to leaves, putting a test
@@ -378,7 +380,9 @@ def _wanted(rows: Array, sequence: Array, i: int, attribute: int) -> int:
 
 
 @jit
-def plant_levels(tree: Tree, elements: Elements, sequence: Array, root: int, levels: Array) -> int:
+def process_sub_levels(
+    tree: Tree, elements: Elements, sequence: Array, root: int, levels: Array
+) -> int:
     """Add a conjunction of equalities below a root, with a node at every level (Fig. 9).
 
     This is the tree without collapsed chains. levels[*] are the attributes, one a level.
@@ -434,7 +438,7 @@ def drop_use(elements: Elements, e: int) -> None:
 
 
 @jit
-def uproot(tree: Tree, elements: Elements, leaf: int, collapse: bool) -> None:
+def remove_leaf(tree: Tree, elements: Elements, leaf: int, collapse: bool) -> None:
     """Take a leaf away, and every node that leads nowhere without it.
 
     With `collapse`, a node that is left with a *-edge alone goes, too.

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.kernels.jit import jit
-from tamis.kernels.tree import (
+from tamis.kernels.growing_tree import (
     ATTRIBUTE,
     BOOLEAN,
     CHILD,
@@ -36,10 +35,11 @@ from tamis.kernels.tree import (
     Tree,
     child_of,
 )
-from tamis.kernels.tree_groups import FOLLOWING, NEXT, Groups
+from tamis.kernels.jit import jit
+from tamis.kernels.tree_conjunctions import FOLLOWING, NEXT, Groups
 
 Array = np.ndarray[Any, Any]
-Event = tuple[Array, Array, Array, Array, Array, Array, Array, Array]
+EventArrays = tuple[Array, Array, Array, Array, Array, Array, Array, Array]
 
 FOUND, VISITED = range(2)  # places of the tally
 
@@ -66,14 +66,14 @@ def order_doubles(ordinals: Array, doubles: Array, positions: Array) -> None:
 
 
 @jit
-def assume(satisfied: Array, event: Event, truth: int) -> None:
+def mark_predicates(satisfied: Array, event: EventArrays, truth: int) -> None:
     """Note that predicates are true, or (0) are not any more."""
     for k in range(satisfied.size):
         event[3][satisfied[k]] = truth
 
 
 @jit
-def assume_values(satisfied: Array, of_predicate: Array, rows: Array, event: Event) -> None:
+def mark_values(satisfied: Array, of_predicate: Array, rows: Array, event: EventArrays) -> None:
     """Note what the satisfied equalities say of an event's values."""
     for k in range(satisfied.size):
         p = satisfied[k]
@@ -84,7 +84,7 @@ def assume_values(satisfied: Array, of_predicate: Array, rows: Array, event: Eve
 
 
 @jit
-def _holds(rows: Array, e: int, event: Event, by_value: bool) -> bool:
+def _holds(rows: Array, e: int, event: EventArrays, by_value: bool) -> bool:
     """Perform the test of an element, on the event's values where numbers tell it."""
     ordinals, missing, truth = event[1], event[2], event[3]
     form = rows[e, FORM]
@@ -102,7 +102,7 @@ def _holds(rows: Array, e: int, event: Event, by_value: bool) -> bool:
 
 
 @jit
-def decide(rows: Array, size: int, event: Event, by_value: bool) -> None:
+def decide_elements(rows: Array, size: int, event: EventArrays, by_value: bool) -> None:
     """Perform the tests of all elements, of which there are few."""
     holds = event[4]
     for e in range(size):
@@ -113,7 +113,7 @@ def decide(rows: Array, size: int, event: Event, by_value: bool) -> None:
 
 
 @jit
-def report(groups: Groups, event: Event, g: int) -> None:
+def report_group(groups: Groups, event: EventArrays, g: int) -> None:
     """The slots of a group are found."""
     slots, first = groups[3], groups[5]
     found, tally = event[6], event[7]
@@ -130,7 +130,7 @@ def report(groups: Groups, event: Event, g: int) -> None:
 
 
 @jit
-def search(tree: Tree, rows: Array, groups: Groups, event: Event, decided: bool) -> bool:
+def match(tree: Tree, rows: Array, groups: Groups, event: EventArrays, decided: bool) -> bool:
     """Visit what an event reaches from the root; False if the stack was too short.
 
     rows[e, 11] are the elements. Their tests are performed now or, if `decided`, were before. The
@@ -149,10 +149,10 @@ def search(tree: Tree, rows: Array, groups: Groups, event: Event, decided: bool)
         test = nodes[v, TEST]
         if test == LEAF:
             g = nodes[v, CHILD]
-            report(groups, event, g)
+            report_group(groups, event, g)
             for _ in range(1, nodes[v, CHILDREN]):
                 g = groups[0][g, NEXT]
-                report(groups, event, g)
+                report_group(groups, event, g)
             v = NONE
             continue
         child = NONE
