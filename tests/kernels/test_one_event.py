@@ -21,16 +21,14 @@ from tamis.engines.sliced.leaves import leaves_of
 from tamis.engines.sliced.segment import Segment
 from tamis.engines.sliced.segment_predicates import Predicates
 from tamis.kernels.comparisons import EQUAL, UNEQUAL
+from tamis.kernels.event_truth import EventTruth, fill_truth_table, touched_references
 from tamis.kernels.one_event import (
-    EventTruth,
     _all_within,
     _interval,
     _tested,
-    fill_truth_table,
     living_handles,
     living_marked_handles,
     run_one_event,
-    touched_references,
 )
 from tamis.kernels.predicate_rows import NO_ROW, SETS
 from tamis.kernels.programs import ALIVE, MIXED

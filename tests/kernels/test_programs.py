@@ -30,7 +30,8 @@ from tamis.engines.sliced.leaves import (
 )  # fmt: skip
 from tamis.engines.sliced.segment import Segment
 from tamis.kernels.comparisons import ABOVE, AT_LEAST, AT_MOST, BELOW
-from tamis.kernels.one_event import EventTruth, run_clusters
+from tamis.kernels.event_truth import EventTruth
+from tamis.kernels.one_event import run_clusters
 from tamis.kernels.predicate_rows import EVENTS, TOUCHED, finish_block, make_rows, rows_of_tests
 from tamis.kernels.programs import (
     ALIVE,

@@ -1,7 +1,18 @@
 """Hot loops, compiled by numba: plain functions over typed arrays.
 
-Legend of the dimensions, used in every kernel:
+In: arrays that engines have laid out, and the values of one event or of a block of events. Out:
+arrays of slots, the small numbers under which engines hold filters or conjunctions.
 
-* p predicates, by their ids; s the satisfied ones of an event
-* c conjunctions, by their slots
+Four groups of modules follow a paper each, and carry its names:
+
+* `comparisons`, `counting`: predicate indexes and the counting algorithm (COUNT)
+* `growing_tree`, `static_tree`, `tree_*`: the matching tree and its optimizations (TREE)
+* `bdd_*`: shared binary decision diagrams, EvalBDD and MVEvalBDD (BDD)
+* `mbd_*`: modified binary decision diagrams, matching and covering (MBD)
+
+The engine `sliced` is ours: `value_classes`, `predicate_rows`, `simd_rows`, `programs`, `one_event`
+and `match_bits`, in the order in which events meet them.
+
+The comments of an array give its type and its dimensions, as in ``int32[slot, word]``. An asterisk
+is a dimension that nothing else shares.
 """

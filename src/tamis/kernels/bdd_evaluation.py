@@ -25,7 +25,7 @@ class VariableRanges(NamedTuple):
 
 @jit
 def eval_bdd(truth: Array, ranges: VariableRanges, s: NodeStore, value: Array) -> None:
-    """EvalBDD (Fig. 3): value[node] for all nodes; truth[variable] is 0 or 1."""
+    """EvalBDD (BDD, Fig. 3): write value[node] of every node; truth[variable] is 0 or 1."""
     value[FALSE], value[TRUE] = 0, 1
     starts = ranges.starts
     for k in range(ranges.variables.size):
@@ -38,42 +38,43 @@ def eval_bdd(truth: Array, ranges: VariableRanges, s: NodeStore, value: Array) -
 
 @jit
 def mv_eval_bdd(truth: Array, ranges: VariableRanges, s: NodeStore, value: Array) -> None:
-    """MVEvalBDD (Fig. 5): truth and value may also be UNDEFINED, and then the node is.
+    """MVEvalBDD (BDD, Fig. 5): the same in three values, where truth may also be UNDEFINED.
 
-    The children of a node whose variable is undefined are not looked at; a node with an undefined
-    child is undefined.
+    A node is undefined if its variable is, and then its children are not read, or if one of its
+    children is.
     """
     value[FALSE], value[TRUE] = 0, 1
     starts = ranges.starts
     for k in range(ranges.variables.size):
-        asked = truth[ranges.variables[k]]
-        if asked == UNDEFINED:
+        test = truth[ranges.variables[k]]
+        if test == UNDEFINED:
             for node in range(starts[k], starts[k + 1]):
                 value[node] = UNDEFINED
         else:
             for node in range(starts[k], starts[k + 1]):
-                value[node] = _ite_star(asked, value[s.low[node]], value[s.high[node]])
+                value[node] = _ite_star(test, value[s.low[node]], value[s.high[node]])
     for node in range(starts[starts.size - 1], s.sizes[NODES]):
-        asked = truth[s.label[node]]
-        if asked == UNDEFINED:
+        test = truth[s.label[node]]
+        if test == UNDEFINED:
             value[node] = UNDEFINED
         else:
-            value[node] = _ite_star(asked, value[s.low[node]], value[s.high[node]])
+            value[node] = _ite_star(test, value[s.low[node]], value[s.high[node]])
 
 
 @jit
-def _ite_star(asked: int, low: int, high: int) -> int:
-    # Values are 0, 1 and 2 for undefined, which the second bit tells.
-    return (high if asked else low) & 1 | (low | high) & UNDEFINED
+def _ite_star(test: int, low: int, high: int) -> int:
+    """ITE* of Fig. 5: if-then-else, undefined if one of the branches is."""
+    # Values are 0, 1 and 2 for undefined: the second bit says whether a value is undefined.
+    return (high if test else low) & 1 | (low | high) & UNDEFINED
 
 
 @jit
 def undefined_variables(
     variables: Array, starts: Array, attributes: Array, missing: Array, truth: Array
 ) -> None:
-    """Set truth to UNDEFINED for each of variables[*] that asks about a missing attribute.
+    """Set truth[variable] to UNDEFINED for each of variables[*] that tests a missing attribute.
 
-    attributes[starts[k]:starts[k + 1]] are those of variables[k]; missing[attribute] is 0 or 1.
+    variables[k] tests attributes[starts[k]:starts[k + 1]]; missing[attribute] is 0 or 1.
     """
     for k in range(variables.size):
         for j in range(starts[k], starts[k + 1]):
@@ -83,7 +84,10 @@ def undefined_variables(
 
 @jit
 def true_slots(value: Array, roots: Array, found: Array) -> int:
-    """Write the slots whose root is true to found[*], which is one longer; how many there are."""
+    """Write the slots whose root is true to found[*]; returns how many there are.
+
+    found[*] must be one longer than roots[*].
+    """
     count = 0
     for slot in range(roots.size):
         found[count] = slot
@@ -93,7 +97,7 @@ def true_slots(value: Array, roots: Array, found: Array) -> int:
 
 @jit
 def without_missing(slots: Array, needed: Array, missing: Array) -> Array:
-    """Those of slots[*] that need no missing attribute: needed[slot, word], missing[word]."""
+    """Those of slots[*] that need no missing attribute, by needed[slot, word] and missing[word]."""
     found = np.empty(slots.size, np.int32)
     count = 0
     for slot in slots:

@@ -34,23 +34,25 @@ class NodeStore(NamedTuple):
 
     label: Array  # int32[node]: the variable, -1 for false and true
     low: Array  # int32[node]: the child when the variable is false
-    high: Array  # int32[node]
+    high: Array  # int32[node]: the child when the variable is true
     stamps: Array  # int32[node]: scratch of `count_nodes`, all zero
     level: Array  # int64[variable]
     unique: Array  # int32[slot]: a node, 0 for none; a power of two long, at most half full
-    keys: Array  # int64[slot, 2]: the operation and operands that were computed
-    results: Array  # int32[slot]
-    stack: Array  # int32[frame, 4]: scratch, two halves; each as deep as there are variables
-    sizes: Array  # int64: how many nodes there are, how many there may be
+    keys: Array  # int64[slot, 2]: computed table: an operation, and its two operands in one number
+    results: Array  # int32[slot]: computed table: the result
+    stack: Array  # int32[frame, 4]: scratch in two halves, each as deep as there are variables
+    sizes: Array  # int64[2]: how many nodes there are, how many there may be
 
 
 @jit
 def level_of(node: int, s: NodeStore) -> int:
+    """The level of a node's variable; false and true are below all variables."""
     return BOTTOM_LEVEL if node < 2 else s.level[s.label[node]]
 
 
 @jit
 def hash_of(a: int, b: int, c: int, size: int) -> int:
+    """The slot for three numbers in a table whose size is a power of two."""
     mixed = np.int64(a) * 0x2545F491 + np.int64(b) * 0x1B873593 + np.int64(c) * 0x3C6EF35F
     mixed ^= mixed >> 29
     return int(mixed & (size - 1))
@@ -58,7 +60,7 @@ def hash_of(a: int, b: int, c: int, size: int) -> int:
 
 @jit
 def make_node(variable: int, low: int, high: int, s: NodeStore) -> int:
-    """The node of a variable and two children, made if there is none."""
+    """The node with a variable and two children: the existing one, or a new one."""
     if low == high:
         return low
     slot = hash_of(low, high, variable, s.unique.size)
@@ -80,10 +82,13 @@ def make_node(variable: int, low: int, high: int, s: NodeStore) -> int:
 
 @jit
 def count_nodes(root: int, s: NodeStore, values: Array) -> int:
-    """How many nodes a function has, false and true not counted. values[*] is scratch."""
+    """How many nodes a function has, without false and true; values[*] is scratch.
+
+    A function with more nodes than values[*] has places counts as 2**40.
+    """
     if root < 2:
         return 0
-    # Breadth first over values[*]; a node is stamped when it is put there.
+    # Breadth first; a node is stamped when it is put into values[*].
     values[0] = root
     s.stamps[root] = 1
     found, done = 1, 0
@@ -116,7 +121,7 @@ def rehash_nodes(s: NodeStore) -> None:
 
 @jit
 def mark_nodes(roots: Array, places: Array, s: NodeStore) -> int:
-    """Set places[node], which must be zero, to 1 for the nodes that roots[*] need; how many."""
+    """Set places[node] from 0 to 1 for every node that roots[*] need; returns how many."""
     for root in roots:
         places[root] = 1
     count = 0
@@ -131,10 +136,11 @@ def mark_nodes(roots: Array, places: Array, s: NodeStore) -> int:
 def compact_nodes(
     roots: Array, places: Array, ranks: Array, starts: Array, s: NodeStore, new: NodeStore
 ) -> None:
-    """Copy the nodes that are marked to a new store, those of one variable side by side.
+    """Copy the marked nodes to a new store, with the nodes of one variable side by side.
 
-    ranks[variable] is 0 for the lowest level; starts[rank + 1] is written. Children are below their
-    parents, so they come before them. roots[*] are renumbered; places[node] becomes the new number.
+    ranks[variable] is 0 for the lowest level. Children are on lower levels than their parents, so
+    they come before them. Written are starts[rank + 1], where the nodes of each variable start,
+    places[node], the new number of a node, and roots[*], which get their new numbers.
     """
     for rank in range(starts.size):
         starts[rank] = 0

@@ -1,4 +1,4 @@
-"""Building, combining and restricting binary decision diagrams (BDD, sections 6 and 7).
+"""Building, combining and restricting binary decision diagrams (BDD, sections 5 to 7).
 
 BDD is short for Campailla et al., "Efficient filtering in publish-subscribe systems using binary
 decision diagrams" (ICSE 2001). `restrict` is the operation of Coudert and Madre that the paper
@@ -21,6 +21,7 @@ from tamis.kernels.bdd_nodes import (
 from tamis.kernels.jit import jit
 
 AND, OR, XOR, RESTRICT = 0, 1, 2, 3  # operations of the computed table
+UNKNOWN = -3  # a result that is neither a node nor FULL nor OVER
 
 # Operators of a program in postfix order; a number from 0 on is a variable.
 DO_AND, DO_OR, DO_NOT, DO_TRUE, DO_FALSE = -1, -2, -3, -4, -5
@@ -28,7 +29,10 @@ DO_AND, DO_OR, DO_NOT, DO_TRUE, DO_FALSE = -1, -2, -3, -4, -5
 
 @jit
 def apply(op: int, f: int, g: int, s: NodeStore, base: int) -> int:
-    """f op g for AND, OR or XOR. Frames of the stack from `base`: f, g, the low result, stage."""
+    """f op g, for AND, OR or XOR.
+
+    A frame of the stack, from `base` on, is f, g, the result of the low branch, and the stage.
+    """
     stack = s.stack
     top = base
     stack[top, 0], stack[top, 1], stack[top, 3] = f, g, 0
@@ -72,7 +76,7 @@ def apply(op: int, f: int, g: int, s: NodeStore, base: int) -> int:
 
 @jit
 def _terminal(op: int, f: int, g: int) -> int:
-    """The answer where it needs no work, -1 where it does; f <= g."""
+    """The result where it needs no recursion, else -1; f <= g."""
     if f == g:
         return FALSE if op == XOR else f
     if op == AND:
@@ -90,10 +94,10 @@ def _terminal(op: int, f: int, g: int) -> int:
 
 @jit
 def restrict(f: int, c: int, s: NodeStore) -> int:
-    """A diagram, small if that is easy, that equals f wherever c is true (Coudert and Madre).
+    """A function that equals f wherever c is true, hopefully smaller: Coudert and Madre's restrict.
 
-    c is not false. Where c asks about a variable that f does not depend on, the question is
-    dropped from c; where one branch of c is false, the answer is that of the other branch.
+    c is not false. Where c tests a variable that f does not depend on, the test is dropped from c;
+    where one branch of c is false, the result is that of the other branch.
     """
     stack, answer = s.stack, FALSE
     half = stack.shape[0] // 2  # `apply` works in the other half
@@ -103,7 +107,7 @@ def restrict(f: int, c: int, s: NodeStore) -> int:
         f, c, stage = stack[top, 0], stack[top, 1], stack[top, 3]
         if stage == 0:
             f, c, answer = _restrict_down(f, c, s, half)
-            if answer < -2:  # nothing is known yet
+            if answer == UNKNOWN:
                 stack[top, 0], stack[top, 1], stack[top, 3] = f, c, 1
                 _restrict_child(f, c, s.low, top, s)
                 top += 1
@@ -137,7 +141,10 @@ def _restrict_child(f: int, c: int, children: Array, top: int, s: NodeStore) -> 
 
 @jit
 def _restrict_down(f: int, c: int, s: NodeStore, base: int) -> tuple[int, int, int]:
-    """f and c until both branches must be asked: then with the answer -3, else with the answer."""
+    """Go down in f and c while only one branch matters: where that ends, and the result there.
+
+    The result is UNKNOWN where both branches are needed.
+    """
     while True:
         if c == TRUE or f < 2:
             return f, c, f
@@ -157,16 +164,16 @@ def _restrict_down(f: int, c: int, s: NodeStore, base: int) -> tuple[int, int, i
     slot = hash_of(int(f), int(c), int(RESTRICT), s.results.size)
     if s.keys[slot, 0] == RESTRICT and s.keys[slot, 1] == np.int64(f) * 2**32 + c:
         return f, c, s.results[slot]
-    return f, c, -3
+    return f, c, UNKNOWN
 
 
 @jit
 def run_program(program: Array, care: int, values: Array, s: NodeStore) -> int:
-    """Run a program in postfix order; the functions that it leaves are values[0], values[1], ...
+    """Run a program in postfix order; returns how many functions it leaves, or FULL or OVER.
 
-    values[*] is as long as the program. How many functions are left, or FULL or OVER. Unless `care`
-    is TRUE every step is restricted by it, so that no large function arises on the way to a small
-    one.
+    They are values[0], values[1], ...; values[*] is as long as the program. Unless `care` is TRUE,
+    the result of every step is restricted by it, so that no large function arises on the way to a
+    small one.
     """
     depth = 0
     for step in program:
@@ -177,7 +184,7 @@ def run_program(program: Array, care: int, values: Array, s: NodeStore) -> int:
         elif step >= 0:
             node = make_node(step, int(FALSE), int(TRUE), s)
         else:
-            # One call for all operators: the compiler makes a copy of it for each place.
+            # One call for all operators, because the compiler copies it to every place of a call.
             depth -= 1
             op, f, g = XOR, int(TRUE), values[depth]
             if step != DO_NOT:
@@ -195,17 +202,17 @@ def run_program(program: Array, care: int, values: Array, s: NodeStore) -> int:
 
 @jit
 def build_function(program: Array, care: int, values: Array, s: NodeStore) -> int:
-    """The one function of a program."""
+    """The function that a program leaves, or FULL or OVER."""
     left = run_program(program, care, values, s)
     return left if left < 0 else int(values[0])
 
 
 @jit
 def restrict_by(f: int, facts: Array, values: Array, scratch: Array, s: NodeStore) -> int:
-    """f, restricted by one function after the other of the program `facts`.
+    """f, restricted by each of the functions that the program `facts` leaves (BDD, section 7).
 
-    More than one are gone through again as long as f becomes smaller. A result that is not smaller
-    is thrown away: restriction is a heuristic.
+    If there are several, they are all tried again as long as f becomes smaller. A result that is
+    not smaller is thrown away: restriction is a heuristic.
     """
     left = run_program(facts, int(TRUE), values, s)
     if left < 0:
@@ -215,7 +222,7 @@ def restrict_by(f: int, facts: Array, values: Array, scratch: Array, s: NodeStor
     while changed and size > 0:
         changed = False
         for k in range(left):
-            if values[k] == FALSE:  # no event can be: whatever is answered is right
+            if values[k] == FALSE:  # no event is possible, so any answer is right
                 continue
             tried = restrict(best, values[k], s)
             if tried < 0:

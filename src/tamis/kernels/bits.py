@@ -1,4 +1,4 @@
-"""Bits of 64-bit words, by single instructions where the compiler runs."""
+"""Counting and finding the bits of 64-bit words; in compiled code each is one instruction."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def count_ones(word: Number) -> int:
 
 
 def first_one(word: Number) -> int:
-    """The place of the lowest bit that is set; the word is not 0."""
+    """The place of the lowest bit that is set, in a word that is not 0."""
     whole = int(word)
     return (whole & -whole).bit_length() - 1
 

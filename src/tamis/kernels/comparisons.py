@@ -1,7 +1,11 @@
 """Which comparisons with constants are true of an event (COUNT, sections 3.1 and 3.2).
 
+COUNT is short for Ashayer, Leung and Jacobsen, "Predicate matching and subscription matching in
+publish/subscribe systems" (DEBS 2002). Its ordered lists and its table for finite domains (Fig. 1)
+are here as arrays.
+
 Values and constants are 64-bit keys in the order of their type. Comparisons belong to segments:
-segment 6 * a + o holds those of attribute a with operator o, in the order ``= <> < <= > >=``.
+segment 6 * a + o has those of attribute a with operator o, in the order ``= <> < <= > >=``.
 """
 
 from typing import Any, NamedTuple
@@ -17,19 +21,19 @@ EQUAL, UNEQUAL, BELOW, AT_MOST, ABOVE, AT_LEAST = range(6)
 
 
 class ListArrays(NamedTuple):
-    """Ordered lists of constants, one a segment, and a few that are not in order yet."""
+    """Ordered lists of constants, one per segment, and new constants that are not in order yet."""
 
     starts: Array  # int64[segment + 1]: where its list starts
-    keys: Array  # int64[*]: the constants, ascending in a segment
-    ids: Array  # int32[*]: their predicates, -1 for one that is gone
-    young_segments: Array  # int64[*]
+    keys: Array  # int64[*]: the constants, ascending within a segment
+    ids: Array  # int32[*]: their predicates, -1 for one that was removed
+    young_segments: Array  # int64[*]: the segments of the new constants
     young_keys: Array  # int64[*]
     young_ids: Array  # int32[*]
-    young: int
+    young: int  # how many new constants there are
 
 
 class TableArrays(NamedTuple):
-    """Tables [operator][value] of attributes with a finite domain."""
+    """The tables [operator][value] of attributes with a finite domain (COUNT, Fig. 1)."""
 
     starts: Array  # int64[attribute]: where its table starts, -1 for none
     lows: Array  # int64[attribute]: the smallest value
@@ -39,7 +43,7 @@ class TableArrays(NamedTuple):
 
 @jit
 def holds(op: int, value: int, constant: int) -> bool:
-    """Whether a value stands in an operator to a constant."""
+    """Whether `value op constant` is true."""
     if op == EQUAL:
         return value == constant
     if op == UNEQUAL:
@@ -57,9 +61,10 @@ def holds(op: int, value: int, constant: int) -> bool:
 def satisfied_predicates(
     keys: Array, present: Array, lists: ListArrays, tables: TableArrays, found: Array
 ) -> int:
-    """Write the true predicates to found[*], which may be written one beyond; how many.
+    """Write the predicates that an event satisfies to found[*]; returns how many.
 
-    keys[attribute] where present[attribute] is 1.
+    keys[attribute] is valid where present[attribute] is 1. One place after the last predicate may
+    be overwritten.
     """
     count = 0
     for a in range(keys.size):
@@ -99,7 +104,7 @@ def _in_list(op: int, segment: int, key: int, lists: ListArrays, found: Array, c
 
 @jit
 def first_at_least(keys: Array, start: int, end: int, key: int) -> int:
-    """The first place in keys[start:end] that is not below a key."""
+    """The first place in keys[start:end] whose key is at least `key`, or `end`."""
     while start < end:
         middle = (start + end) // 2
         if keys[middle] < key:
@@ -139,9 +144,10 @@ def _copy(ids: Array, start: int, end: int, found: Array, count: int) -> int:
 
 @jit
 def merge_lists(lists: ListArrays, order: Array, starts: Array, keys: Array, ids: Array) -> None:
-    """Lists in order and young ones, in the `order` of segment and key, into new ordered lists.
+    """Merge the ordered lists and the new constants into new ordered lists.
 
-    starts[segment + 1] is written as well; keys and ids are as long as what is left.
+    `order` sorts the new constants by segment and key. starts[segment + 1], keys[*] and ids[*] are
+    written; keys and ids are as long as the predicates that were not removed.
     """
     place, young = 0, 0
     for segment in range(starts.size - 1):

@@ -1,8 +1,13 @@
-"""The second stage of counting: from satisfied predicates to conjunctions (COUNT, section 3.3).
+"""The counting algorithm: from satisfied predicates to conjunctions (COUNT, section 3.3).
 
-``hits[c]`` counts the satisfied predicates of a conjunction, ``needed[c]`` is how many it has; it
-matches when the two are equal. The association of predicates with conjunctions has three forms:
-lists, a matrix of bits, a matrix of bytes. A kernel leaves ``hit_vector`` all zero.
+COUNT is short for Ashayer, Leung and Jacobsen, "Predicate matching and subscription matching in
+publish/subscribe systems" (DEBS 2002).
+
+Dimensions: p is a predicate, s one of those that an event satisfies, c a conjunction by its slot.
+The hit vector counts the satisfied predicates of each conjunction; the count vector, which the
+paper calls the subscription-predicate count vector, says how many predicates it has. A conjunction
+matches if the two are equal. The association of predicates with conjunctions has three forms:
+lists, a matrix of bits, and a matrix of bytes. Every kernel leaves the hit vector all zero.
 """
 
 from typing import Any
@@ -13,7 +18,7 @@ from tamis.kernels.jit import jit
 
 Array = np.ndarray[Any, Any]
 
-DENSE = 16  # sweeping a conjunction costs about as much as a sixteenth of counting one
+DENSE = 16  # comparing a conjunction at the end costs a sixteenth of counting one predicate of it
 
 
 @jit
@@ -21,10 +26,11 @@ def count_lists(
     satisfied: Array, start: Array, length: Array, pool: Array, hit_vector: Array,
     count_vector: Array, touched: Array,
 ) -> Array:  # fmt: skip
-    """satisfied[s], start[p], length[p], pool[*] of slots, hits[c], needed[c], touched[c].
+    """The conjunctions that match, by lists: predicate p is in pool[start[p]:start[p] + length[p]].
 
-    Where the lists are long, counting without remembering what was touched and comparing all
-    conjunctions at the end is faster: neither has a branch.
+    satisfied[s], hit_vector[c], count_vector[c]; touched[c] is scratch. Where the lists are long,
+    it is faster to count without remembering what was touched, and to compare all conjunctions at
+    the end: neither has a branch.
     """
     total = 0
     for s in range(satisfied.size):
@@ -63,7 +69,10 @@ def count_bits(
     count_vector: Array,
     found: Array,
 ) -> Array:
-    """satisfied[s], matrix[p, word] of 64 conjunctions each, hits[c], needed[c], found[c]."""
+    """The conjunctions that match, by a matrix of bits: matrix[p, word] for 64 conjunctions each.
+
+    satisfied[s], hit_vector[c], count_vector[c]; found[c] is scratch.
+    """
     for s in range(satisfied.size):
         p = satisfied[s]
         for w in range(words):
@@ -85,7 +94,10 @@ def count_bits(
 def count_bytes(
     satisfied: Array, matrix: Array, size: int, hit_vector: Array, count_vector: Array, found: Array
 ) -> Array:
-    """satisfied[s], matrix[p, c], hits[c], needed[c], found[c]."""
+    """The conjunctions that match, by a matrix of bytes: matrix[p, c], the paper's "regular" form.
+
+    satisfied[s], hit_vector[c], count_vector[c]; found[c] is scratch.
+    """
     for s in range(satisfied.size):
         p = satisfied[s]
         for c in range(size):
@@ -95,9 +107,10 @@ def count_bytes(
 
 @jit
 def _equal(size: int, hit_vector: Array, count_vector: Array, found: Array) -> Array:
+    """The conjunctions where the hit vector equals the count vector; clears the hit vector."""
     count = 0
     for c in range(size):
-        # Written always and kept only if it counts: nothing for the processor to guess.
+        # Always written, and kept only if it matches: there is no branch to predict.
         found[count] = c
         count += (hit_vector[c] == count_vector[c]) & (count_vector[c] > 0)
         hit_vector[c] = 0
@@ -111,7 +124,8 @@ def link(
 ) -> int:  # fmt: skip
     """Append a slot to the list of each predicate; a full list moves to the end of the pool.
 
-    Returns how much of the pool is used now, or -1, having changed nothing, if it is too small.
+    Returns how much of the pool is used now. If the pool is too small, nothing changes and the
+    result is -1.
     """
     need = 0
     for k in range(predicates.size):

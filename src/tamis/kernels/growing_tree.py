@@ -1,17 +1,20 @@
-"""The matching tree that grows and shrinks (TREE, appendices A and B): nodes, edges, planting.
+"""The matching tree to which conjunctions are added one by one (TREE, appendices A and B).
+
+TREE is short for Aguilera, Strom, Sturman, Astley and Chandra, "Matching events in a content-based
+subscription system" (PODC 1999).
 
 Legend, used by all kernels of the tree:
 
-* n nodes, by their ids, which are used again
-* e elements: one result of one elementary test, ``a = 5`` of the test "examine a", or "true" of a
-  test that has no other result, such as ``a < 5``; see `ATTRIBUTE` and the columns after it
-* g groups of equal conjunctions, each a sequence of elements in the fixed order
-* r roots, one a subtree
+* n is a node, by its id; ids are used again
+* e is an element, one result of one elementary test: ``a = 5`` of the test "examine a", or "true"
+  of a test that has no other result, such as ``a < 5``; see `ATTRIBUTE` and the columns after it
+* g is a group of equal conjunctions, each a sequence of elements in the fixed order
+* r is a root; there is one per subtree
 
 A *tree* is ``(nodes[n, 8], table[*, 2], roots[r], state[*])``, *elements* are
-``(rows[e, 11], facts[*], fallen[1])``. Along every path the tests come in the fixed order, so the
+``(rows[e, 11], facts[*], fallen[1])``. Along every path the tests come in the fixed order. So the
 nodes joined by *-edges are a sorted list, and the shape of a tree does not depend on the order in
-which its conjunctions came (except for implied edges, which exist or not when one comes).
+which its conjunctions were added (except for implied edges, which depend on what was there before).
 """
 
 from typing import Any
@@ -26,40 +29,41 @@ Elements = tuple[Array, Array, Array]
 
 NONE = -1
 
-# Columns of nodes. TEST is an attribute to examine, LEAF, or BOOLEAN - e. PARENT of the root r is
+# Columns of nodes. TEST is an attribute to examine, LEAF, or BOOLEAN - e. PARENT of root r is
 # -1 - r. The edge from the parent is labelled LABEL. One of the result edges of a node is kept in
-# the node: FIRST is its label and CHILD its end; the others are in the table. A boolean node has
-# but one. CHILD of a leaf is the first of its CHILDREN groups, STAR of a free node the next free
-# one. A row is half a cache line.
+# the node itself: FIRST is its label and CHILD its end; the others are in the table. A boolean node
+# has only one. CHILD of a leaf is the first of its CHILDREN groups; STAR of a free node is the next
+# free node. A row is half a cache line.
 TEST, STAR, PARENT, LABEL, CHILDREN, CHILD, FIRST = range(7)
 NODE_COLUMNS = 8
 LEAF = -1
 BOOLEAN = -2
 STAR_EDGE = -1
 
-# Places of the state of a tree: nodes ever used, the first free one, nodes and table entries in
-# use, the most nodes allowed, and what a kernel that did nothing asks for.
+# Places of the state of a tree: how many ids were ever used, the first free one, nodes and table
+# entries in use, the most nodes allowed, and what a kernel that changed nothing needs.
 USED, FREE, NODES, HASHED, LIMIT, NEEDED, ASK_SOURCE, ASK_TARGET = range(8)
 STATE_PLACES = 8
 
-# Columns of elements. The first four are the fixed order. LOW and HIGH bound the values of which
-# the element is true, as far as numbers tell it; FORM says what its truth follows from. USES counts
-# conjunctions and nodes, LINK strings together what fell out of use.
+# Columns of elements. The first four are the fixed order. LOW and HIGH bound the values that
+# satisfy the element, where numbers can express them; FORM says how to find what implies it. USES
+# counts the conjunctions and nodes that use it; LINK joins unused elements into a list.
 ATTRIBUTE, KIND, KEY, SUBKEY, LOW, HIGH, FORM, USES, PREDICATE, OTHER, LINK = range(11)
 ELEMENT_COLUMNS = 11
 
-# Kinds, weak tests first: a test follows from those behind it, and implied edges lead to it.
+# Kinds, weak tests first: a test may be implied by later ones, and implied edges lead to it.
 (
     K_PRESENT, K_NULL, K_DIFFERS, K_ABSENT, K_UPPER, K_LOWER, K_RANGE, K_MEMBER, K_TEXT, K_OTHER,
     K_EXAMINE,
 ) = range(11)  # fmt: skip
 
-# What an element is true of, and so what it follows from: a missing value (and nothing but itself);
-# the values of an interval; the values but for the point KEY; or what numbers cannot tell. Then it
-# follows from nothing but itself (F_NEVER), or from what the table of facts says (F_ASK).
+# What satisfies an element, and so what implies it: a missing value (nothing else implies it); the
+# values of an interval; all values except the point KEY; or something that numbers cannot express.
+# Then nothing else implies it (F_NEVER), or the table of facts says what does (F_ASK).
 F_NULL, F_NEVER, F_INTERVAL, F_POINT, F_ASK = range(5)
 
-# What `process_sub` answers instead of a leaf; then it has changed nothing.
+# What `process_sub` returns instead of a leaf, having changed nothing: it lacks nodes, lacks places
+# in the table, needs a fact, or would pass the limit.
 NO_NODES, NO_TABLE, ASK, FULL = -1, -2, -3, -4
 
 _MASK = 0xFFFFFFFF
@@ -67,19 +71,19 @@ _MASK = 0xFFFFFFFF
 
 @jit
 def mix(a: int, b: int) -> int:
-    """A hash of two small numbers, in 31 bits; no step of it overflows."""
+    """A hash of two small numbers, in 31 bits; none of its steps overflows."""
     h = (np.int64(a) * 0x9E3779B1) & _MASK
     h = (((h ^ (h >> 15)) & 0x7FFFFFFF) + np.int64(b)) * 0x45D9F3B & _MASK
     h = ((h ^ (h >> 16)) & 0x7FFFFFFF) * 0x45D9F3B & _MASK
     return int((h ^ (h >> 16)) & 0x7FFFFFFF)
 
 
-# --- the fixed order and what follows from what
+# --- the fixed order, and implications
 
 
 @jit
 def element_order(rows: Array, a: int, b: int) -> int:
-    """Negative if element a comes before b, positive if behind it, 0 if they are the same."""
+    """Negative if element a comes before b, positive if after it, 0 if they are the same."""
     for column in range(SUBKEY + 1):
         if rows[a, column] != rows[b, column]:
             return -1 if rows[a, column] < rows[b, column] else 1
@@ -88,7 +92,7 @@ def element_order(rows: Array, a: int, b: int) -> int:
 
 @jit
 def _node_order(nodes: Array, rows: Array, v: int, e: int) -> int:
-    """Where the test of a node stands relative to that of an element."""
+    """Negative if the test of a node comes before that of an element, 0 if they are the same."""
     test = nodes[v, TEST]
     if test < 0:
         return element_order(rows, BOOLEAN - test, e)
@@ -99,7 +103,7 @@ def _node_order(nodes: Array, rows: Array, v: int, e: int) -> int:
 
 @jit
 def fact_place(facts: Array, source: int, target: int) -> int:
-    """Where the fact about two elements is, or would be: facts[*] is pair * 2 + truth, or -1."""
+    """The place of the fact about two elements, or for it; facts[*] is 2 * pair + truth, or -1."""
     pair = (np.int64(source) << 31) | np.int64(target)
     mask = facts.size - 1
     i = mix(source, target) & mask
@@ -110,7 +114,7 @@ def fact_place(facts: Array, source: int, target: int) -> int:
 
 @jit
 def follows(elements: Elements, source: int, target: int) -> int:
-    """Whether (source) implies (target): 1, 0, or `ASK` if that is not known yet."""
+    """Whether one element implies another: 1, 0, or `ASK` if that is not known yet."""
     rows, facts, _ = elements
     if rows[source, ATTRIBUTE] != rows[target, ATTRIBUTE] or rows[source, KIND] == K_NULL:
         return 0
@@ -132,7 +136,7 @@ def follows(elements: Elements, source: int, target: int) -> int:
 
 @jit
 def child_of(nodes: Array, table: Array, v: int, label: int) -> int:
-    """The end of the edge of a result, or NONE."""
+    """The child of a node along the edge of a result, or NONE."""
     if nodes[v, FIRST] == label:
         return int(nodes[v, CHILD])
     if nodes[v, CHILDREN] == 0 or (nodes[v, CHILDREN] == 1 and nodes[v, CHILD] >= 0):
@@ -150,6 +154,7 @@ def child_of(nodes: Array, table: Array, v: int, label: int) -> int:
 
 @jit
 def _enter(table: Array, h: int, child: int) -> None:
+    """Put a child under its hash into the table."""
     mask = table.shape[0] - 1
     i = h & mask
     while table[i, 1] >= 0:
@@ -160,6 +165,7 @@ def _enter(table: Array, h: int, child: int) -> None:
 
 @jit
 def _place(table: Array, h: int, child: int) -> int:
+    """Where a child is in the table."""
     mask = table.shape[0] - 1
     i = h & mask
     while table[i, 1] != child:
@@ -169,7 +175,7 @@ def _place(table: Array, h: int, child: int) -> int:
 
 @jit
 def _erase(table: Array, h: int, child: int) -> None:
-    """Take an entry out and move those behind it that would not be found any more."""
+    """Remove an entry, and move the entries after it that could not be found any more."""
     mask = table.shape[0] - 1
     hole = _place(table, h, child)
     i = hole
@@ -186,7 +192,7 @@ def _erase(table: Array, h: int, child: int) -> None:
 
 @jit
 def rehash(old: Array, new: Array) -> None:
-    """Enter what one table holds into a larger one, which is empty."""
+    """Enter the entries of a table into a larger one, which is empty."""
     for i in range(old.shape[0]):
         if old[i, 1] >= 0:
             _enter(new, old[i, 0], old[i, 1])
@@ -194,7 +200,7 @@ def rehash(old: Array, new: Array) -> None:
 
 @jit
 def _attach(tree: Tree, parent: int, label: int, child: int) -> None:
-    """Make a new edge to a node that has none."""
+    """Add the edge to a node that has no parent."""
     nodes, table, roots, state = tree
     nodes[child, PARENT] = parent
     nodes[child, LABEL] = label
@@ -214,7 +220,7 @@ def _attach(tree: Tree, parent: int, label: int, child: int) -> None:
 
 @jit
 def _detach(tree: Tree, child: int) -> None:
-    """Take the edge to a node away."""
+    """Remove the edge to a node."""
     nodes, table, roots, state = tree
     parent, label = nodes[child, PARENT], nodes[child, LABEL]
     if parent < 0:
@@ -232,7 +238,7 @@ def _detach(tree: Tree, child: int) -> None:
 
 @jit
 def _replace(tree: Tree, old: int, new: int) -> None:
-    """The edge to one node leads to another now."""
+    """Make the edge to one node lead to another."""
     nodes, table, roots, _ = tree
     parent, label = nodes[old, PARENT], nodes[old, LABEL]
     nodes[new, PARENT] = parent
@@ -247,11 +253,12 @@ def _replace(tree: Tree, old: int, new: int) -> None:
         table[_place(table, mix(parent, label), old), 1] = new
 
 
-# --- planting
+# --- adding a conjunction
 
 
 @jit
 def _new_node(tree: Tree, test: int) -> int:
+    """A node without edges that holds a test."""
     nodes, _, _, state = tree
     v = state[FREE]
     if v >= 0:
@@ -268,7 +275,7 @@ def _new_node(tree: Tree, test: int) -> int:
 
 @jit
 def _new_test(tree: Tree, rows: Array, e: int) -> int:
-    """A node that holds the test of an element."""
+    """A node without edges that holds the test of an element."""
     if rows[e, KIND] == K_EXAMINE:
         return _new_node(tree, rows[e, ATTRIBUTE])
     rows[e, USES] += 1
@@ -279,11 +286,11 @@ def _new_test(tree: Tree, rows: Array, e: int) -> int:
 def _walk(
     tree: Tree, elements: Elements, sequence: Array, root: int, implied_edges: bool
 ) -> tuple[int, int, int, int, bool]:
-    """Lines 11 to 25 of Fig. 8: (i, parent, label, v, here).
+    """Lines 11 to 25 of Fig. 8: how much of a sequence is in the tree already, and where it ends.
 
-    The first i elements are in the tree already. The others belong below the edge from `parent`
-    that leads to v (or nowhere) now, or, if `here`, below v itself, which has the test of the next
-    one. `i` is `ASK` if a fact is lacking.
+    Returns i, parent, label, v and `here`. The first i elements are in the tree. The others belong
+    below the edge from `parent` that now leads to v (or nowhere), or, if `here`, below v itself,
+    which has the test of the next element. `i` is `ASK` if a fact is needed.
     """
     nodes, table, roots, state = tree
     rows = elements[0]
@@ -318,7 +325,7 @@ def _walk(
 
 @jit
 def lacks_room(tree: Tree, needed: int) -> int:
-    """`FULL`, `NO_NODES` or `NO_TABLE` if so many more nodes do not fit, else 0."""
+    """`FULL`, `NO_NODES` or `NO_TABLE` if `needed` more nodes do not fit, else 0."""
     nodes, table, _, state = tree
     state[NEEDED] = needed
     if state[NODES] + needed > state[LIMIT]:
@@ -332,10 +339,11 @@ def lacks_room(tree: Tree, needed: int) -> int:
 def process_sub(
     tree: Tree, elements: Elements, sequence: Array, root: int, implied_edges: bool
 ) -> int:
-    """Add a conjunction below a root (Fig. 8); the leaf that stands for it.
+    """Add a conjunction below a root: process_sub of Fig. 8; returns the leaf that stands for it.
 
-    Negative if there is no room or a fact is lacking. What Fig. 8 does to leaves, putting a test
-    above one, is done to every node whose test comes later in the fixed order.
+    The result is negative if nodes do not fit or a fact is needed. Fig. 8 puts a test above a leaf;
+    here a test is put above every node whose test comes later in the fixed order. So a chain of
+    nodes with *-edges alone never arises (section 5).
     """
     nodes = tree[0]
     rows = elements[0]
@@ -373,7 +381,7 @@ def process_sub(
 
 @jit
 def _wanted(rows: Array, sequence: Array, i: int, attribute: int) -> int:
-    """The label of the edge that a conjunction follows where an attribute is examined."""
+    """The label of the edge that a conjunction follows at a node that examines an attribute."""
     if i < sequence.size and rows[sequence[i], ATTRIBUTE] == attribute:
         return int(sequence[i])
     return STAR_EDGE
@@ -383,9 +391,9 @@ def _wanted(rows: Array, sequence: Array, i: int, attribute: int) -> int:
 def process_sub_levels(
     tree: Tree, elements: Elements, sequence: Array, root: int, levels: Array
 ) -> int:
-    """Add a conjunction of equalities below a root, with a node at every level (Fig. 9).
+    """Add a conjunction of equalities, with a node at every level: process_sub of Fig. 9.
 
-    This is the tree without collapsed chains. levels[*] are the attributes, one a level.
+    This is the tree without collapsed chains. levels[*] are the attributes, one per level.
     """
     nodes, table, roots, _ = tree
     rows = elements[0]
@@ -419,6 +427,7 @@ def process_sub_levels(
 
 @jit
 def _free(tree: Tree, elements: Elements, v: int) -> None:
+    """Give the id of a node back."""
     nodes, _, _, state = tree
     if nodes[v, TEST] <= BOOLEAN:
         drop_use(elements, BOOLEAN - nodes[v, TEST])
@@ -429,7 +438,7 @@ def _free(tree: Tree, elements: Elements, v: int) -> None:
 
 @jit
 def drop_use(elements: Elements, e: int) -> None:
-    """One use of an element less; without any it is strung to the fallen ones."""
+    """Count one use of an element less; one without uses is added to the list of unused ones."""
     rows, _, fallen = elements
     rows[e, USES] -= 1
     if rows[e, USES] == 0:
@@ -439,9 +448,9 @@ def drop_use(elements: Elements, e: int) -> None:
 
 @jit
 def remove_leaf(tree: Tree, elements: Elements, leaf: int, collapse: bool) -> None:
-    """Take a leaf away, and every node that leads nowhere without it.
+    """Remove a leaf, and every node that leads nowhere without it.
 
-    With `collapse`, a node that is left with a *-edge alone goes, too.
+    With `collapse`, a node that is left with only a *-edge is removed as well (section 5).
     """
     nodes = tree[0]
     v = leaf

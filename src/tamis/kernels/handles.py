@@ -1,4 +1,4 @@
-"""From matched slots to handles: each once, in ascending order."""
+"""From matched slots to handles: each handle once, in ascending order."""
 
 from typing import Any
 
@@ -9,14 +9,15 @@ from tamis.kernels.jit import jit
 Array = np.ndarray[Any, Any]
 Handles = np.ndarray[Any, np.dtype[np.int64]]
 
-# Marking and sweeping beats sorting when at least one handle in this many is matched.
+# Marking the handles and collecting the marks beats sorting if at least one in 64 is matched.
 SPARSE = 64
 
 
 def sorted_handles(slots: Array, handles: Array, marks: Array) -> Array:
-    """slots[*], handles[slot], marks[handle], which must be zero and is left so.
+    """The distinct handles of slots[*], ascending, by handles[slot].
 
-    An empty `marks` says that there are too many handles to mark them.
+    marks[handle] is scratch, all zero before and after; it is empty where there are too many
+    handles to mark them.
     """
     found, sorted_already = _translate(slots, handles)
     if sorted_already:
@@ -30,7 +31,7 @@ def sorted_handles(slots: Array, handles: Array, marks: Array) -> Array:
 
 @jit
 def _translate(slots: Array, handles: Array) -> tuple[Array, bool]:
-    """The handles of the slots, and whether each is larger than the one before."""
+    """The handles of the slots, and whether they are strictly ascending already."""
     found = np.empty(slots.size, np.int64)
     rising = True
     before = -1
@@ -43,6 +44,7 @@ def _translate(slots: Array, handles: Array) -> tuple[Array, bool]:
 
 @jit
 def _sweep(found: Array, marks: Array) -> Array:
+    """The distinct handles in ascending order: mark each, then collect the marks."""
     count = 0
     low, high = marks.size, -1
     for h in found:

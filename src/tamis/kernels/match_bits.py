@@ -1,4 +1,8 @@
-"""From bits to lists: the subscriptions of each event, in ascending order of their slots."""
+"""From bits to lists: the matches of each event, in ascending order of their slots.
+
+`programs` finds the matches of a block of events as words: bit b of word w of a slot says whether
+event 64 * w + b matches. They are either listed, as slot, word and bits, or in a matrix.
+"""
 
 from typing import Any
 
@@ -10,11 +14,11 @@ from tamis.kernels.simd_rows import WORDS, write_bit_places
 
 Array = np.ndarray[Any, Any]
 
-NEAR = 4096  # slots of a matrix that stay in the cache while they are turned
-DIGIT = 11  # bits of a slot that are sorted at once
-FEW = 5  # bits of a word that are faster written one by one
+NEAR = 4096  # slots of a matrix that stay in the cache while it is transposed
+DIGIT = 11  # bits of a slot by which one pass sorts
+FEW = 5  # bits of a word up to which writing them one by one is faster
 
-# DIGITS[byte]: the places of its bits that are set, the lowest first, and then 0.
+# DIGITS[byte] has the places of the bits that are set in a byte, the lowest first, and then 0.
 DIGITS: Array = np.zeros((256, 8), np.uint8)
 for _byte in range(256):
     _set = [_place for _place in range(8) if _byte >> _place & 1]
@@ -23,7 +27,7 @@ for _byte in range(256):
 
 @jit
 def count_listed(words: Array, bits: Array, size: int, counts: Array) -> None:
-    """Add to counts[event] what the listed words say."""
+    """Add the matches of the listed words to counts[event]."""
     for k in range(size):
         left = bits[k]
         base = np.int64(words[k]) * 64
@@ -36,7 +40,7 @@ def count_listed(words: Array, bits: Array, size: int, counts: Array) -> None:
 def write_listed(
     slots: Array, words: Array, bits: Array, names: Array, places: Array, found: Array
 ) -> None:
-    """Write names[slot] for the listed words to found[*], each event at its places[event]."""
+    """Write names[slot] of every listed match to found[*], from places[event] on for each event."""
     size = slots.size
     for k in range(size):
         left = bits[k]
@@ -50,7 +54,7 @@ def write_listed(
 
 @jit
 def sort_unless_rising(found: Array, starts: Array) -> Number:
-    """Bring found[starts[e]:starts[e + 1]] into ascending order where it is not; how often."""
+    """Sort found[starts[e]:starts[e + 1]] where it is not ascending; returns how many were not."""
     sorted_ = 0
     for e in range(starts.size - 1):
         for k in range(starts[e] + 1, starts[e + 1]):
@@ -63,9 +67,9 @@ def sort_unless_rising(found: Array, starts: Array) -> Number:
 
 @jit
 def sort_listed(slots: Array, words: Array, bits: Array, most: Number) -> None:
-    """Bring the listed words into the order of their slots, which are below `most`.
+    """Sort the listed words by their slots, which are below `most`.
 
-    By digits, the lowest first: each pass keeps the order of the one before.
+    A radix sort, the lowest digit first: each pass keeps the order of the one before.
     """
     size = slots.size
     other_slots, other_words = np.empty_like(slots), np.empty_like(words)
@@ -90,7 +94,7 @@ def sort_listed(slots: Array, words: Array, bits: Array, most: Number) -> None:
 
 @jit
 def transpose_square(block: Array) -> None:
-    """Turn a square of 64 words of 64 bits around its diagonal."""
+    """Transpose a square of 64 words of 64 bits, in place."""
     width = 32
     mask = np.uint64(0x00000000FFFFFFFF)
     while width:
@@ -107,9 +111,9 @@ def transpose_square(block: Array) -> None:
 
 @jit
 def transpose_matrix(matrix: Array, transposed: Array) -> None:
-    """turned[event, slot // 64] = the bits of matrix[slot, word], turned around.
+    """Write the bits of matrix[slot, word] to transposed[event, slot // 64].
 
-    Writing matches slot by slot would go to 512 places at a time, and wait for memory.
+    Writing matches slot by slot would write to 512 places at a time, and wait for memory.
     """
     block = np.empty(64, np.uint64)
     slots = matrix.shape[0]
@@ -126,10 +130,10 @@ def transpose_matrix(matrix: Array, transposed: Array) -> None:
 def write_transposed(
     transposed: Array, begin: Number, first: Number, starts: Array, digits: Array, found: Array
 ) -> None:
-    """Write first + slot for each bit of turned[begin + event, *] to found[starts[event]:].
+    """Write first + slot for each bit of transposed[begin + event, *] to found[starts[event]:].
 
-    Where there are many, eight slots at a time are written without a branch, and what was not
-    matched is written over; digits is DIGITS.
+    Where there are many, eight slots are written at a time without a branch, and the next ones
+    overwrite those that do not match; digits is DIGITS.
     """
     for e in range(starts.size - 1):
         place, end = starts[e], starts[e + 1]
@@ -153,6 +157,7 @@ def write_transposed(
 
 @jit
 def _load_square(matrix: Array, start: int, word: int, block: Array) -> None:
+    """Copy matrix[start:start + 64, word] to block[*], with zeros after the last slot."""
     size = min(64, matrix.shape[0] - start)
     for k in range(size):
         block[k] = matrix[start + k, word]

@@ -1,9 +1,15 @@
-"""Covering by evaluation of a set of MBDs (MBD, section 4.3 and Fig. 7).
+"""Covering by evaluating a set of MBDs in one pass (MBD, section 4.3 and Fig. 7).
 
-A new subscription gives each variable two bits. RIGHT: it is implied by what the new one asks.
-LEFT: it implies that, or the new one does not ask its attribute. An output node that the right bits
-make true covers the new one. One that the left bits make true is covered by the new one, if it asks
-every attribute of it: the paper leaves this out, and the bits cannot tell it.
+MBD is short for "modified binary decision diagram" and for the paper that has them: Li, Hou and
+Jacobsen, "A unified approach to routing, covering and merging in publish/subscribe systems based on
+modified binary decision diagrams" (ICDCS 2005).
+
+A new filter gives each variable two bits. The RIGHT bit says that the variable's predicate is
+implied by a predicate of the new filter, the LEFT bit that it implies one, or that the new filter
+does not test its attribute. A stored filter whose output node the right bits make true covers the
+new one. A stored filter whose output node the left bits make true is covered by the new one, if it
+also tests every attribute that the new one tests. The paper leaves this condition out; the bits
+alone cannot decide it.
 """
 
 import numpy as np
@@ -18,7 +24,7 @@ NO_SLOT = -1
 
 @jit
 def _follow_path(node: int, truth: Array, bit: int, s: NodeStore) -> int:
-    """The value of one function for one of the two bits."""
+    """The value of one function when each variable has one of its two bits."""
     while node > TRUE:
         node = s.high[node] if truth[s.label[node]] & bit else s.low[node]
     return int(node)
@@ -26,7 +32,7 @@ def _follow_path(node: int, truth: Array, bit: int, s: NodeStore) -> int:
 
 @jit
 def _first_right(mbd: int, outputs: OutputNodes, truth: Array, s: NodeStore) -> int:
-    """An output node of a group that the right bits make true, or NOBODY."""
+    """The slot of an output node of an MBD that the right bits make true, or NO_SLOT."""
     high = _follow_path(outputs.high[mbd], truth, RIGHT, s)
     low = _follow_path(outputs.low[mbd], truth, RIGHT, s)
     if high + low > 0:
@@ -40,10 +46,10 @@ def _first_right(mbd: int, outputs: OutputNodes, truth: Array, s: NodeStore) -> 
 
 @jit
 def _all_left(
-    mbd: int, outputs: OutputNodes, truth: Array, asks: Array, asked: Array,
+    mbd: int, outputs: OutputNodes, truth: Array, tested_by: Array, tested: Array,
     s: NodeStore, found: Array, count: int,
 ) -> int:  # fmt: skip
-    """Write the output nodes of a group that the new one covers to found[count], ..."""
+    """Write the slots of an MBD that the new filter covers to found[count:]; the new count."""
     high = _follow_path(outputs.high[mbd], truth, LEFT, s)
     low = _follow_path(outputs.low[mbd], truth, LEFT, s)
     if high + low > 0:
@@ -51,8 +57,8 @@ def _all_left(
         while slot >= 0:
             if (high if truth[outputs.variable[slot]] & LEFT else low) == TRUE:
                 lacks = np.uint64(0)
-                for word in range(asked.size):
-                    lacks |= asked[word] & ~asks[slot, word]
+                for word in range(tested.size):
+                    lacks |= tested[word] & ~tested_by[slot, word]
                 if lacks == 0:
                     found[count] = slot
                     count += 1
@@ -65,16 +71,17 @@ def one_pass_covering(
     size: int,
     outputs: OutputNodes,
     truth: Array,
-    asks: Array,
-    asked: Array,
+    tested_by: Array,
+    tested: Array,
     s: NodeStore,
     found: Array,
 ) -> tuple[int, int]:
-    """Fig. 7: a slot that covers the new one, or how many slots it covers, in found[*].
+    """The covering algorithm of Fig. 7: a slot that covers the new filter, and how many it covers.
 
-    Each group is looked at once. A slot that covers the new one ends the search; after one that is
-    covered by it the right bits are not evaluated any more. asks[slot, word] are the attributes of
-    a slot, asked[word] those of the new one.
+    The slots that the new filter covers are written to found[*]. Each MBD is evaluated once. A slot
+    that covers the new filter ends the search; once the new filter covers a slot, the right bits
+    are not evaluated any more. tested_by[slot, word] has a bit for each attribute that the filter
+    of a slot tests, tested[word] for those of the new filter.
     """
     count = 0
     for mbd in range(size):
@@ -84,13 +91,13 @@ def one_pass_covering(
             slot = _first_right(mbd, outputs, truth, s)
             if slot >= 0:
                 return slot, 0
-        count = _all_left(mbd, outputs, truth, asks, asked, s, found, count)
+        count = _all_left(mbd, outputs, truth, tested_by, tested, s, found, count)
     return NO_SLOT, count
 
 
 @jit
 def find_covering(size: int, outputs: OutputNodes, truth: Array, s: NodeStore) -> int:
-    """The first of two passes: a slot that covers the new one, or NOBODY."""
+    """The first of two passes: a slot that covers the new filter, or NO_SLOT."""
     for mbd in range(size):
         if outputs.first[mbd] >= 0:
             slot = _first_right(mbd, outputs, truth, s)
@@ -104,14 +111,14 @@ def find_covered(
     size: int,
     outputs: OutputNodes,
     truth: Array,
-    asks: Array,
-    asked: Array,
+    tested_by: Array,
+    tested: Array,
     s: NodeStore,
     found: Array,
 ) -> int:
-    """The second: how many slots the new one covers, in found[*]."""
+    """The second pass: write the slots that the new filter covers to found[*]; returns how many."""
     count = 0
     for mbd in range(size):
         if outputs.first[mbd] >= 0:
-            count = _all_left(mbd, outputs, truth, asks, asked, s, found, count)
+            count = _all_left(mbd, outputs, truth, tested_by, tested, s, found, count)
     return count

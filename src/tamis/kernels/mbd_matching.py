@@ -13,21 +13,21 @@ from tamis.kernels.jit import jit
 
 
 class OutputNodes(NamedTuple):
-    """Output nodes in groups of equal children; those of a group form a list."""
+    """A set of MBDs; the output nodes of each are a linked list of slots."""
 
-    low: Array  # int32[group]: the children of its output nodes
-    high: Array  # int32[group]
-    first: Array  # int32[group]: the first slot of its list, -1 for a free group
-    next: Array  # int32[slot]: the next slot of the list, -1 at its end
-    previous: Array  # int32[slot]: the one before, -1 at its start
-    variable: Array  # int64[slot]: what the output node asks
+    low: Array  # int32[mbd]: the low child of all its output nodes
+    high: Array  # int32[mbd]: the high child
+    first: Array  # int32[mbd]: the first slot of its list, -1 for a number that is free
+    next: Array  # int32[slot]: the next slot of the list, -1 for the last
+    previous: Array  # int32[slot]: the slot before, -1 for the first
+    variable: Array  # int64[slot]: the variable of the output node
 
 
 @jit
 def eval_mbds(size: int, outputs: OutputNodes, truth: Array, s: NodeStore, found: Array) -> int:
-    """Write the slots of the output nodes that are true to found[*] (MBD, section 3.3).
+    """Write the slots whose output node is true to found[*]; returns how many (section 3.3).
 
-    The children of a group are evaluated once. How many slots were written.
+    The children of an MBD are evaluated once for all its output nodes.
     """
     count = 0
     for mbd in range(size):
@@ -48,7 +48,7 @@ def eval_mbds(size: int, outputs: OutputNodes, truth: Array, s: NodeStore, found
 
 @jit
 def follow_path(node: int, truth: Array, s: NodeStore) -> int:
-    """The value of one function: a path from its root."""
+    """The value of one function, found along a path from its root."""
     while node > TRUE:
         node = s.high[node] if truth[s.label[node]] else s.low[node]
     return int(node)

@@ -1,11 +1,11 @@
-"""Single events against the same programs: 64 subscriptions at once, a bit a subscription.
+"""One event against the programs: 64 filters at once, one bit per filter.
 
-Where a column of a chunk compares one attribute in one way, the true ones are an interval of
-references, found by one comparison of 64 numbers. Where there are few references, the truth of all
-is written to a table first. Otherwise each reference is asked.
+Where a column of a chunk compares one attribute in one way, the references that are true form an
+interval, found by one comparison of 64 numbers. Where there are few distinct references, the truth
+of all is written to a table first. Otherwise each reference is tested.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,8 +19,9 @@ from tamis.kernels.comparisons import (
     UNEQUAL,
     first_at_least,
 )
+from tamis.kernels.event_truth import EventTruth, NumberOwners, is_true
 from tamis.kernels.jit import Number, jit
-from tamis.kernels.predicate_rows import EVENTS, NO_ROW, SETS, BlockRows, PredicateNumbering
+from tamis.kernels.predicate_rows import EVENTS, BlockRows, PredicateNumbering
 from tamis.kernels.programs import (
     AND_LEAF,
     AND_TOP,
@@ -33,122 +34,23 @@ from tamis.kernels.programs import (
     cluster_end,
 )  # fmt: skip
 from tamis.kernels.simd_rows import LANES, WORDS, within_interval
-from tamis.kernels.value_classes import (
-    ABSENT,
-    MISSING,
-    PRESENT,
-    REF_KINDS,
-    holds_class,
-    string_class,
-)
+from tamis.kernels.value_classes import ABSENT, MISSING, PRESENT, REF_KINDS
 
 Array = np.ndarray[Any, Any]
 
 
-# Four bits a kind: whether it is true of a class below, at and above the cut.
+# Four bits per kind: whether it is true of a class below, at and above the cut.
 TRUTHS = (
     0b010 << 4 * EQUAL | 0b101 << 4 * UNEQUAL | 0b001 << 4 * BELOW | 0b011 << 4 * AT_MOST
     | 0b100 << 4 * ABOVE | 0b110 << 4 * AT_LEAST | 0b111 << 4 * PRESENT
 )  # fmt: skip
 
 
-class NumberOwners(NamedTuple):
-    """Whose a number is; numbers of attributes start at multiples of 2**shift."""
-
-    attributes: Array  # int32[number >> shift]
-    shift: Number
-
-
-class EventTruth(NamedTuple):
-    """The truth of single events; with a table, of one."""
-
-    classes: Array  # int32[event, attribute]
-    table: Array  # uint8[named reference]; empty where there are too many
-    rows: Array  # uint64[row, word]: of sets and tests
-    listed: Array  # int32[set or test]: its row, NO_ROW for what is usual
-
-
-@jit
-def fill_truth_table(
-    named: Array, numbering: PredicateNumbering, owners: NumberOwners, event: EventTruth
-) -> None:
-    """event.table[place] = the truth of named[place], of event 0; these are ascending."""
-    classes, table, starts = event.classes[0], event.table, numbering.starts
-    a, base = 0, numbering.starts[numbering.masks.size]
-    for place in range(named.size):
-        number = named[place] // REF_KINDS
-        if number >= base:
-            table[place] = _is_true(
-                named[place], 0, classes, starts, numbering.absent_from, event.rows, event.listed,
-                owners.attributes, owners.shift,
-            )  # fmt: skip
-            continue
-        while starts[a + 1] <= number:
-            a += 1
-        table[place] = holds_class(named[place] % REF_KINDS, classes[a], number)
-
-
-@jit
-def row_classes(
-    keys: Array, present: Array, texts: Array, ends: Array, used: Array, starts: Array,
-    cut_keys: Array, cut_at: Array, cut_offsets: Array, cut_data: Array, classes: Array,
-) -> None:  # fmt: skip
-    """classes[attribute] of one event.
-
-    keys[attribute] where present[attribute] is 1; 2 for a string, which is the next of texts[*],
-    up to its ends[*]. The cuts of attribute a are those from cut_at[0, a] to cut_at[1, a], in
-    cut_keys, or of strings, the offsets of these in cut_data.
-    """
-    classes[:] = MISSING
-    text = begin = 0
-    for a in used:
-        if present[a] == 1:
-            part = cut_keys[cut_at[0, a] : cut_at[1, a]]
-            place = first_at_least(part, 0, part.size, keys[a])
-            same = place < part.size and part[place] == keys[a]
-            classes[a] = 2 * (starts[a] + 1 + place) + same
-        elif present[a] == 2:
-            offsets = cut_offsets[cut_at[0, a] : cut_at[1, a]]
-            classes[a] = string_class(texts[begin : ends[text]], offsets, cut_data, starts[a] + 1)
-            begin = ends[text]
-            text += 1
-
-
-@jit
-def touched_references(
-    classes: Array, numbering: PredicateNumbering, listed: Array, touched: Array
-) -> Number:
-    """The equalities and sets that one event makes true; how many references.
-
-    `listed` is set for the sets with its values: to row 1, or to 0 where it must not be in one.
-    """
-    base = numbering.starts[numbering.masks.size]
-    count = 0
-    for a in range(numbering.masks.size):
-        if classes[a] == MISSING or not classes[a] & 1:
-            continue
-        cut = classes[a] >> 1
-        if numbering.masks[a] & (1 << EQUAL):
-            touched[count] = cut * REF_KINDS + EQUAL
-            count += 1
-        if numbering.masks[a] & SETS:
-            size = numbering.set_cuts.size
-            place = first_at_least(numbering.set_cuts, 0, size, cut)
-            if place < size and numbering.set_cuts[place] == cut:
-                for k in range(numbering.set_at[place], numbering.set_at[place + 1]):
-                    number = numbering.set_numbers[k]
-                    positive = number < numbering.absent_from[0]
-                    listed[number] = int(positive)
-                    touched[count] = (base + number) * REF_KINDS
-                    count += positive
-    return count
-
-
 @jit
 def _interval(
     kind: Number, value: Number, start: Number, end: Number
 ) -> tuple[Number, Number, bool]:
-    """The numbers from start to end whose `kind` is true of a class, or (if True) is not."""
+    """The interval of the numbers whose `kind` is true of a class, or false if True is returned."""
     if value == MISSING:
         return start, end if kind == ABSENT else start, False
     if kind == EQUAL or kind == UNEQUAL:
@@ -165,30 +67,12 @@ def _interval(
 
 
 @jit
-def _is_true(
-    ref: Number, e: Number, classes: Array, starts: Array, absent_from: Array, rows: Array,
-    listed: Array, attribute_of: Array, shift: Number,
-) -> bool:  # fmt: skip
-    number = ref // REF_KINDS
-    base = starts[starts.size - 1]
-    if number < base:
-        return holds_class(ref % REF_KINDS, classes[attribute_of[number >> shift]], number)
-    row = listed[number - base]
-    if row != NO_ROW:
-        return bool((rows[row, e >> 6] >> np.uint64(e & 63)) & np.uint64(1))
-    for a in range(absent_from.size - 1):
-        if absent_from[a] <= number - base < absent_from[a + 1]:
-            return bool(classes[a] != MISSING)
-    return False
-
-
-@jit
 def _intervals(
     refs: Array, at: Number, count: Number, first: Number,
     width: Number, classes: Array, starts: Array,
     attribute_of: Array, shift: Number, intervals: Array,
 ) -> None:  # fmt: skip
-    """intervals[k] = where the references of column k are true, and whether outside of it."""
+    """Write to intervals[k] where the references of column k are true, and whether outside it."""
     for k in range(first, width):
         ref = refs[at + k * count]
         a = attribute_of[(ref // REF_KINDS) >> shift]
@@ -206,7 +90,7 @@ def _intervals(
 def _all_within(
     refs: Array, at: Number, count: Number, first: Number, leads: Number, intervals: Array
 ) -> Number:
-    """Bit i: the leads of member i of a chunk, from `first` on, are all true."""
+    """Bit i says whether the leads of member i of a chunk, from `first` on, are all true."""
     found = ~np.uint64(0) >> np.uint64(LANES - count)
     for k in range(first, leads):
         inside = within_interval(refs, at + k * count, intervals[k, 0], intervals[k, 1])
@@ -218,7 +102,7 @@ def _all_within(
 
 @jit
 def _looked_up(refs: Array, at: Number, count: Number, table: Array) -> Number:
-    """Bit i: refs[at + i] is true by a table."""
+    """Bit i says whether refs[at + i] is true, by a table."""
     part, found = refs[at : at + count], np.uint64(0)
     for i in range(part.size):
         found |= np.uint64(table[np.uint32(part[i])]) << np.uint64(i)
@@ -230,7 +114,7 @@ def _tested(
     left: Number, refs: Array, at: Number, e: Number, classes: Array, starts: Array,
     absent_from: Array, rows: Array, listed: Array, attribute_of: Array, shift: Number,
 ) -> Number:  # fmt: skip
-    """The bits i of `left` for which refs[at + i] is true of the event."""
+    """The bits i of `left` for which refs[at + i] is true of event e, each of them tested."""
     found, base = np.uint64(0), starts[starts.size - 1]
     part = refs[at : at + LANES]
     while left != 0:
@@ -244,7 +128,7 @@ def _tested(
             else:
                 true = (TRUTHS >> (4 * kind + (value >= here) + (value > here))) & 1
         else:
-            true = int(_is_true(
+            true = int(is_true(
                 part[i], e, classes, starts, absent_from, rows, listed, attribute_of, shift
             ))  # fmt: skip
         found |= np.uint64(true) << np.uint64(i)
@@ -256,7 +140,7 @@ def _operate(
     found: Number, columns: Array, leads: Number, ops: Array, begin: Number, end: Number,
     stack: Array,
 ) -> Number:  # fmt: skip
-    """Bit i: member i is true, where the leads are for `found` and leaf k is for columns[k]."""
+    """Bit i says whether member i is true; `found` has the leads' results, columns[k] leaf k's."""
     top = -1
     if leads:
         top = 0
@@ -286,9 +170,9 @@ def run_one_event(
     programs: Programs, numbering: PredicateNumbering, owners: NumberOwners, event: EventTruth,
     touched: Array, stack: Array, marks: Array, found: Array,
 ) -> Number:  # fmt: skip
-    """Write the slots that are true of event 0 to found[*]; how many.
+    """Write the slots that event 0 matches to found[*]; returns how many.
 
-    If there are marks[slot // 64], they are set instead.
+    If marks[slot // 64] is not empty, the bits of the slots are set there instead.
     """
     count = 0
     for shape in range(programs.widths.size):
@@ -314,7 +198,7 @@ def _chunks(
     shape: Number, first: Number, end: Number, skip: Number, stack: Array, marks: Array,
     found: Array, count: Number,
 ) -> Number:  # fmt: skip
-    """The true members of some chunks of a shape, whose first `skip` leads are known to be true."""
+    """Append the true members of some chunks; their first `skip` leads are known to be true."""
     refs, chunk_subs, slots, ops = programs.refs, programs.chunk_subs, programs.slots, programs.ops
     signatures, shared = programs.signatures, programs.shared
     width, leads = np.int64(programs.widths[shape]), np.int64(programs.leads[shape])
@@ -339,7 +223,7 @@ def _chunks(
             if table.size:
                 are_true = table[ref] != 0
             else:
-                are_true = _is_true(
+                are_true = is_true(
                     ref, 0, classes, starts, absent_from, rows, listed, attribute_of, shift
                 )  # fmt: skip
             skipped += 1
@@ -391,7 +275,7 @@ def _chunks(
 
 @jit
 def living_handles(slots: Array, died: Array, now: Number, handles: Array) -> Array:
-    """handles[slot] of those that are not gone, ascending; the slots are sorted."""
+    """The handles of the slots that were not removed by `now`, ascending; sorts the slots."""
     slots.sort()
     found = np.empty(slots.size, np.int64)
     count = 0
@@ -424,7 +308,7 @@ def run_clusters(
     programs: Programs, numbering: PredicateNumbering, owners: NumberOwners, event: EventTruth,
     block: BlockRows, buffers: ProgramBuffers, died: Array, now: Number, out: Output,
 ) -> None:  # fmt: skip
-    """The clusters to which few events of a block come, event by event."""
+    """Run the clusters that few events of a block reach, event by event."""
     refs, chunk_subs, slots = programs.refs, programs.chunk_subs, programs.slots
     signatures, rows, listed = programs.signatures, event.rows, event.listed
     starts, absent_from, attribute_of, shift = (
@@ -476,7 +360,7 @@ def run_clusters(
 
 @jit
 def _events_of(row: Array, events: Array) -> Number:
-    """The events of a row to events[*]; how many."""
+    """Write the events of a row to events[*]; returns how many."""
     count = 0
     for w in range(WORDS):
         left = row[w]
@@ -489,7 +373,7 @@ def _events_of(row: Array, events: Array) -> Number:
 
 @jit
 def _living_members(members: Number, slots: Array, died: Array, now: Number) -> Number:
-    """The members of a chunk that are not gone."""
+    """The members of a chunk that were not removed by `now`."""
     left = members
     while left != 0:
         k = first_one(left)
@@ -501,7 +385,7 @@ def _living_members(members: Number, slots: Array, died: Array, now: Number) -> 
 
 @jit
 def _put_words(bits: Array, size: Number, slots: Array, word: Number, out: Output) -> None:
-    """Hand over what is true of 64 events, member by member; the bits are zero afterwards."""
+    """Hand over the matches of 64 events, member by member, and clear the bits."""
     if out.matrix.size:
         for i in range(size):
             out.matrix[slots[i], word] |= bits[i]

@@ -1,16 +1,17 @@
-"""The truth of a block of events: a row of bits for each way to tell the events apart.
+"""Predicate rows: which events of a block satisfy each predicate, one bit per event.
 
-A block has up to 512 events, a row a bit for each. The classes of an attribute (see `cuts`), of
-which the block has m distinct ones, ask for these rows at most:
+A block has up to 512 events, and a row has one bit for each of them. Predicates that the same
+events of the block satisfy share a row. If the values of an attribute fall into m distinct classes
+(see `value_classes`), these rows are enough for all predicates on it:
 
-* m + 1 rows "among the p smallest classes", p = 0, ..., m
+* m + 1 rows "among the p smallest classes", for p = 0, ..., m
 * m + 1 rows "present and not among the p smallest"
-* m rows "of the class", m rows "present and not of the class"
+* m rows "of this class", and m rows "present and not of this class"
 * the rows "present" and "missing"
 
-Cuts between the same two classes share their rows: in the order of the cuts there are *runs* with
-the same rows. So a block has as many rows and runs as its events ask for, however many constants
-the filters have. Sets and tests that some event makes true have a row and a run of their own.
+Cuts between the same two classes have the same rows: the cuts, in their order, form *runs* with the
+same rows. So the number of rows and runs depends on the events of the block, however many constants
+the filters have. A set or test that some event satisfies has its own row and run.
 """
 
 from typing import Any, NamedTuple
@@ -35,42 +36,43 @@ Array = np.ndarray[Any, Any]
 EVENTS = 64 * WORDS
 EMPTY = 0  # the row without any event
 NO_ROW = -1
-END = 2**31 - 1
-SETS = 1 << REF_KINDS  # in a mask of kinds: the attribute has sets
+END = 2**31 - 1  # above all numbers
+SETS = 1 << REF_KINDS  # in a mask of kinds: filters test the attribute by sets
 _BELOW, _ABOVE = 1 << BELOW | 1 << AT_MOST, 1 << ABOVE | 1 << AT_LEAST
 _EQUAL = 1 << EQUAL | 1 << UNEQUAL | SETS
-DIGIT = 8  # bits of a class that are sorted at once
+DIGIT = 8  # bits of a class by which one pass sorts
 
 
 class PredicateNumbering(NamedTuple):
-    """What the predicates of a segment are; it does not depend on events."""
+    """How the predicates of a segment are numbered, whatever the events are.
 
-    starts: Array  # int64[attribute + 1]: its first number; the last: where sets and tests start
-    masks: Array  # int64[attribute]: the kinds that are used of it, and SETS
+    Sets and tests are numbered after all cuts: IN first, then tests, then NOT IN by attribute.
+    """
+
+    starts: Array  # int64[attribute + 1]: its first number; the last is where sets and tests start
+    masks: Array  # int64[attribute]: the kinds of predicates that test it, and SETS
     set_cuts: Array  # int32[*]: the members of sets, ascending
-    set_at: Array  # int64[* + 1]: where the sets of a member start
-    set_numbers: Array  # int32[*]: numbers of the sets, counted behind the cuts
-    absent_from: Array  # int64[attribute + 1]: the first NOT IN of it; the last: one behind
+    set_at: Array  # int64[* + 1]: where the sets of a member start in set_numbers
+    set_numbers: Array  # int32[*]: the sets, counted from the first set on
+    absent_from: Array  # int64[attribute + 1]: its first NOT IN; the last is after all of them
 
 
 class BlockRows(NamedTuple):
-    """The truth of one block."""
+    """The predicate rows of one block, and the way from a reference to its row."""
 
     rows: Array  # uint64[row, word]
-    run_starts: Array  # int32[run]: its first number; END behind the last
-    run_rows: Array  # int32[run, kind]
+    run_starts: Array  # int32[run]: its first number; END after the last
+    run_rows: Array  # int32[run, kind]: the row of each kind of reference
     coarse: Array  # int32[number >> shift]: the run of the first of these numbers
     shift: int
     there: Array  # int32[attribute]: the row "present"
-    listed: Array  # int32[set or test]: its row, NO_ROW if no event asks for one
-    touched: (
-        Array  # int32[*, 2]: equalities and listed ones that some event makes true: reference, row
-    )
-    sizes: Array  # int64[4]: rows, runs, touched, listed ones with a row
-    names: Array  # int32[*]: the listed ones with a row
+    listed: Array  # int32[set or test]: its row, NO_ROW if no event needs one
+    touched: Array  # int32[*, 2]: equalities, sets and tests that some event satisfies, and rows
+    sizes: Array  # int64[4]: how many rows, runs, touched ones, and sets or tests with a row
+    names: Array  # int32[*]: the sets and tests with a row
 
 
-ROWS, RUNS, TOUCHED, NAMED = 0, 1, 2, 3
+ROWS, RUNS, TOUCHED, NAMED = 0, 1, 2, 3  # places of `BlockRows.sizes`
 
 
 @jit
@@ -78,9 +80,10 @@ def make_rows(
     classes: Array, start: int, end: int, used: Array, numbering: PredicateNumbering,
     block: BlockRows, order: Array, spare: Array,
 ) -> None:  # fmt: skip
-    """The rows of the events from start to end of classes[attribute, event].
+    """Make the rows of comparisons and sets for the events from start to end.
 
-    used[*] are the attributes of predicates, ascending; order[event], spare[event] are scratch.
+    classes[attribute, event]; used[*] are the attributes that predicates test, ascending;
+    order[event] and spare[event] are scratch.
     """
     start_block(block)
     for a in used:
@@ -89,7 +92,7 @@ def make_rows(
 
 @jit
 def start_block(block: BlockRows) -> None:
-    """Forget the block before."""
+    """Forget the rows of the block before."""
     for k in range(block.sizes[NAMED]):
         block.listed[block.names[k]] = NO_ROW
     store_row(block.rows, EMPTY, empty_row())
@@ -106,7 +109,7 @@ def attribute_rows(
     order: Array,
     spare: Array,
 ) -> None:
-    """The rows and runs of attribute a: classes[event] of this block."""
+    """Make the rows and runs of attribute a, by classes[event] of this block."""
     rows, first = block.rows, block.sizes[ROWS]
     mask = numbering.masks[a]
     there, gone, own = first, first + 1, first + 2
@@ -164,6 +167,7 @@ def attribute_rows(
 
 @jit
 def _presence(classes: Array, rows: Array, there: int, gone: int) -> None:
+    """Write the rows "present" and "missing" of an attribute."""
     for w in range(WORDS):
         present = missing = np.uint64(0)
         for e in range(64 * w, min(64 * w + 64, classes.size)):
@@ -180,7 +184,7 @@ def _run(
     starts: Array, run_rows: Array, run: int, start: int, low: int, high: int, equal: int,
     unequal: int, there: int, gone: int,
 ) -> int:  # fmt: skip
-    """Begin a run, instead of one that begins there too; the number of runs."""
+    """Begin a run, replacing one that begins at the same number; returns the number of runs."""
     if run > 0 and starts[run - 1] == start:
         run -= 1
     starts[run] = start
@@ -195,7 +199,10 @@ def _run(
 def _member(
     cut: int, row: int, there: int, numbering: PredicateNumbering, block: BlockRows, free: int
 ) -> int:
-    """The sets that hold a cut are true, or not, of the events of a row; the next free row."""
+    """Put the events of a row into, or for NOT IN out of, the rows of the sets that have a cut.
+
+    Returns the next free row.
+    """
     rows, listed = block.rows, block.listed
     place = first_at_least(numbering.set_cuts, 0, numbering.set_cuts.size, cut)
     if place == numbering.set_cuts.size or numbering.set_cuts[place] != cut:
@@ -214,6 +221,7 @@ def _member(
 
 @jit
 def _touch(ref: int, row: int, block: BlockRows) -> None:
+    """Note that some event satisfies a predicate, with its row."""
     place = block.sizes[TOUCHED]
     block.touched[place, 0], block.touched[place, 1] = ref, row
     block.sizes[TOUCHED] += 1
@@ -221,6 +229,7 @@ def _touch(ref: int, row: int, block: BlockRows) -> None:
 
 @jit
 def _name(number: int, row: int, block: BlockRows) -> None:
+    """Give a set or test a row."""
     block.listed[number] = row
     block.names[block.sizes[NAMED]] = number
     block.sizes[NAMED] += 1
@@ -228,10 +237,10 @@ def _name(number: int, row: int, block: BlockRows) -> None:
 
 @jit
 def rows_of_tests(codes: Array, starts: Array, numbers: Array, block: BlockRows) -> None:
-    """The rows of tests that are listed by value.
+    """Make the rows of tests.
 
-    codes[event] is what the event's value is called; numbers[starts[code]:starts[code + 1]] are the
-    tests that are true of it.
+    codes[event] numbers the event's value; numbers[starts[code]:starts[code + 1]] are the tests
+    that a value satisfies.
     """
     rows, listed = block.rows, block.listed
     free = block.sizes[ROWS]
@@ -248,7 +257,7 @@ def rows_of_tests(codes: Array, starts: Array, numbers: Array, block: BlockRows)
 
 @jit
 def finish_block(numbering: PredicateNumbering, block: BlockRows) -> None:
-    """The runs of sets and tests, and the way from numbers to runs."""
+    """Make the runs of sets and tests, and the table from numbers to runs."""
     starts, run_rows = block.run_starts, block.run_rows
     attributes = numbering.masks.size
     base = numbering.starts[attributes]
@@ -276,6 +285,7 @@ def finish_block(numbering: PredicateNumbering, block: BlockRows) -> None:
 
 @jit
 def _listed_run(starts: Array, run_rows: Array, run: int, start: int, row: int) -> int:
+    """Begin a run in which all kinds have the same row."""
     if run > 0 and starts[run - 1] == start:
         run -= 1
     starts[run] = start
@@ -286,6 +296,7 @@ def _listed_run(starts: Array, run_rows: Array, run: int, start: int, row: int) 
 
 @jit
 def _fill_coarse(starts: Array, runs: int, shift: int, coarse: Array) -> None:
+    """Write the run of every 2**shift-th number to coarse[*]."""
     run = 0
     for place in range(coarse.size):
         while run + 1 < runs and starts[run + 1] <= place << shift:
@@ -295,9 +306,9 @@ def _fill_coarse(starts: Array, runs: int, shift: int, coarse: Array) -> None:
 
 @jit
 def _sort(classes: Array, order: Array, spare: Array) -> tuple[int, int]:
-    """The present events in the order of their classes; how many, and how many classes.
+    """Sort the events that have a value by class; returns how many they and their classes are.
 
-    By digits, the lowest first: each pass keeps the order of the one before.
+    A radix sort, the lowest digit first: each pass keeps the order of the one before.
     """
     count, low, high = 0, END, -1
     for e in range(classes.size):

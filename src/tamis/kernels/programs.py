@@ -1,13 +1,14 @@
-"""Subscriptions as programs over truth rows.
+"""Filters as programs over predicate rows, for up to 512 events at once, one bit per event.
 
-Subscriptions of one *shape* have the same formula: `leads` predicates that must all be true, and
-perhaps operations on a stack behind them. They stand in *chunks* of up to 64, the references of a
-chunk column by column. A chunk whose members all begin with the same predicates can be left out as
-a whole. Chunks of a shape come in this order:
+Filters of one *shape* have the same formula: `leads` predicates that must all be true, and perhaps
+operations on a stack after them. They are in *chunks* of up to 64, and the references of a chunk
+are stored column by column. A chunk whose members all begin with the same predicates can be skipped
+as a whole. The chunks of a shape come in this order:
 
-* those under an *access* predicate, which events find by their values; the others stay untouched
-* those with another common first predicate, and perhaps a common second one
-* those without
+* those with an *access* predicate in common; events find these by their values, and the chunks of
+  other values are never visited
+* those with another first predicate in common, and perhaps a second one
+* those without one
 """
 
 from typing import Any, NamedTuple
@@ -35,62 +36,67 @@ from tamis.kernels.value_classes import REF_KINDS
 Array = np.ndarray[Any, Any]
 
 PUSH, AND_LEAF, OR_LEAF, AND_TOP, OR_TOP = 0, 1, 2, 3, 4
-PLANES = 20  # of bits that are counted: up to a million rows
-FEW = 64  # events of a cluster up to which they are looked at one by one, if its columns are alike
-MIXED = -1
-ALIVE = 2**63 - 1  # the time of death of a subscription that is there
+PLANES = 20  # of bits in which matches are counted: up to a million rows
+FEW = 64  # events up to which a cluster is run event by event, if its columns compare alike
+MIXED = -1  # the signature of a chunk whose columns do not compare alike
+ALIVE = 2**63 - 1  # the time of death of a subscription that is not removed
 
 
 class Programs(NamedTuple):
-    """The programs of many subscriptions; `sub` numbers them in the order of evaluation."""
+    """The programs of many filters; `sub` numbers them in the order of evaluation."""
 
     subs: Array  # int64[shape + 1]: its first sub
     refs_at: Array  # int64[shape]: where its references start
     refs: Array  # int32[* + LANES]: references, or places in `named`
-    named: Array  # int32[*]: the distinct references, ascending, if there are few
-    widths: Array  # int32[shape]: references of a sub
-    leads: Array  # int32[shape]
-    ops_at: Array  # int64[shape + 1]
-    ops: Array  # int8[*]: behind the leads; leaves take the references in order
+    named: Array  # int32[*]: the distinct references, ascending, if there are few of them
+    widths: Array  # int32[shape]: how many references a sub has
+    leads: Array  # int32[shape]: how many of them must all be true
+    ops_at: Array  # int64[shape + 1]: where its operations start
+    ops: Array  # int8[*]: operations after the leads; leaves take the references in order
     chunk_subs: Array  # int32[chunk + 1]: its first sub
     chunk_bounds: Array  # int64[shape, 4]: where its access, common and other chunks start, and end
-    signatures: Array  # int32[chunk]: the same if columns compare alike, MIXED if not within one
+    signatures: Array  # int32[chunk]: how its columns compare, MIXED if one of them is not uniform
     shared: Array  # uint8[chunk]: how many leads all its members have in common
-    access: Array  # int32[*]: references that lead to clusters, ascending
+    access: Array  # int32[*]: the access predicates, by reference, ascending
     access_chunks: Array  # int32[*]: the first chunk of each
-    access_shapes: Array  # int32[*]
+    access_shapes: Array  # int32[*]: the shape of each
     slots: Array  # int32[sub]
 
 
 class Output(NamedTuple):
-    """Where results go: to counts, to a matrix of bits, to lists of words that are not 0."""
+    """Where results go: to counts, to a matrix of bits, or to lists of words that are not 0.
 
-    counts: Array  # int64[event]; empty if nobody counts
-    matrix: Array  # uint64[slot, word]; empty if nobody wants it
-    slots: Array  # int32[*]: of the listed words; empty if nobody wants lists
-    words: Array  # int8[*]
-    bits: Array  # uint64[*]
-    size: Array  # int64[2]: how many are listed, how many rows are in the planes
-    planes: Array  # uint64[PLANES, word]: sums of bits
+    The arrays of a result that is not wanted are empty.
+    """
+
+    counts: Array  # int64[event]
+    matrix: Array  # uint64[slot, word]
+    slots: Array  # int32[*]: the slots of the listed words
+    words: Array  # int8[*]: which words of the rows they are
+    bits: Array  # uint64[*]: the words
+    size: Array  # int64[2]: how many words are listed, how many rows are in the planes
+    planes: Array  # uint64[PLANES, word]: sums of bits, not yet in the counts
 
 
 class ProgramBuffers(NamedTuple):
-    """Room to compute."""
+    """Scratch memory of one thread, and its plan for the current block."""
 
-    local: Array  # uint64[3 * LANES, word]: results that wait
+    local: Array  # uint64[3 * LANES, word]: results that are not handed over yet
     live: Array  # int64[3 * LANES]: their subs
     stack: Array  # uint64[depth * LANES, word]
     numbers: Array  # int32[*]: rows of the references of a chunk
     named: Array  # uint64[*, word]: rows of the named references
     carries: Array  # uint64[LANES // 8, word]
-    visits: Array  # int64[*, 3]: first chunk, the one behind, shape
-    single: Array  # int64[*, 4]: the same, and the row of the access predicate
-    planned: Array  # int64[2]: how many visits, how many clusters for single events
+    visits: Array  # int64[*, 3]: what to run by rows: first chunk, the one after the last, shape
+    single: (
+        Array  # int64[*, 4]: what to run event by event: the same, and the access predicate's row
+    )
+    planned: Array  # int64[2]: how many of each
 
 
 @jit
 def plan_visits(programs: Programs, block: BlockRows, buffers: ProgramBuffers) -> None:
-    """What to evaluate: by rows, or event by event where few events come to a cluster."""
+    """Plan what to run by rows, and which clusters event by event because few events reach them."""
     visits, single = 0, 0
     for shape in range(programs.widths.size):
         start, end = programs.chunk_bounds[shape, 1], programs.chunk_bounds[shape, 3]
@@ -126,7 +132,7 @@ def plan_visits(programs: Programs, block: BlockRows, buffers: ProgramBuffers) -
 
 @jit
 def cluster_end(first: Number, shape: Number, programs: Programs) -> Number:
-    """One behind the last chunk of the cluster of an access predicate."""
+    """The chunk after the last one of the cluster that begins at `first`."""
     refs, chunk_subs = programs.refs, programs.chunk_subs
     width = np.int64(programs.widths[shape])
     base = programs.refs_at[shape] - programs.subs[shape] * width
@@ -141,7 +147,7 @@ def cluster_end(first: Number, shape: Number, programs: Programs) -> Number:
 
 @jit
 def copy_named_rows(programs: Programs, block: BlockRows, rows: Array) -> None:
-    """rows[place] for every named reference; they are ascending, as the runs are."""
+    """Copy the rows of the named references, which are ascending like the runs, to rows[place]."""
     run = 0
     for place in range(programs.named.size):
         number, kind = (
@@ -158,7 +164,7 @@ def _resolve(
     refs: Array, start: Number, count: Number, coarse: Array, shift: Number, starts: Array,
     run_rows: Array, found: Array,
 ) -> None:  # fmt: skip
-    """found[k] = the row of refs[start + k], for k < count."""
+    """Write the row of refs[start + k] to found[k], for k < count."""
     for k in range(count):
         ref = np.uint32(refs[start + k])
         number = ref // np.uint32(REF_KINDS)
@@ -177,7 +183,7 @@ def run_programs(
     now: Number,
     out: Output,
 ) -> None:
-    """Evaluate the visits; died[slot] is when a subscription went, empty if none did."""
+    """Run the planned visits; died[slot] is when a subscription was removed, empty if none was."""
     refs, chunk_subs, slots = programs.refs, programs.chunk_subs, programs.slots
     ops, ops_at = programs.ops, programs.ops_at
     coarse, shift, starts, run_rows = block.coarse, block.shift, block.run_starts, block.run_rows
@@ -229,7 +235,7 @@ def _conjunctions(
     width: Number, sub: Number, sparse: bool,
     local: Array, live: Array, filled: Number,
 ) -> Number:  # fmt: skip
-    """Results of a chunk behind local[:filled]; if `sparse`, only those with any event."""
+    """Append the results of a chunk to local[:filled]; if `sparse`, only those with an event."""
     if sparse:
         for i in range(count):
             row = _conjunction(rows, numbers, at + i, count, width)
@@ -245,6 +251,7 @@ def _conjunctions(
 
 @jit
 def _conjunction(rows: Array, numbers: Array, i: Number, count: Number, width: Number) -> Row:
+    """The rows of one member, all ANDed; its references are `count` apart."""
     row = load_row(rows, numbers[i])
     for _ in range(1, width):
         i += count
@@ -256,7 +263,7 @@ def _conjunction(rows: Array, numbers: Array, i: Number, count: Number, width: N
 def _leads(
     rows: Array, numbers: Array, at: Number, count: Number, leads: Number, stack: Array
 ) -> None:
-    """Put what the leads say in the lowest places of the stack."""
+    """Put the results of the leads into the lowest places of the stack."""
     for i in range(count if leads else 0):
         store_row(stack, i, _conjunction(rows, numbers, at + i, count, leads))
 
@@ -267,7 +274,7 @@ def _formulas(
     ops: Array, begin: Number, end: Number,
     stack: Array,
 ) -> None:  # fmt: skip
-    """Run the operations of a shape for a chunk: stack[depth * LANES + member]."""
+    """Run the operations of a shape for a chunk, on stack[depth * LANES + member]."""
     top = 0 if leads else -LANES
     at += leads * count
     for k in range(begin, end):
@@ -299,6 +306,7 @@ def _formulas(
 def _gather(
     stack: Array, count: Number, sub: Number, local: Array, live: Array, filled: Number
 ) -> Number:
+    """Append the results on the stack that have an event to local[:filled]."""
     for i in range(count):
         row = load_row(stack, i)
         store_row(local, filled, row)
@@ -313,7 +321,7 @@ def _consume(
     carries: Array, died: Array, now: Number,
     out: Output,
 ) -> None:  # fmt: skip
-    """Hand over the results local[:filled] of the subs live[:filled]."""
+    """Hand over the results local[:filled] of live[:filled], without removed subscriptions."""
     if died.size:
         kept = 0
         for k in range(filled):
@@ -342,9 +350,9 @@ def _consume(
 
 @jit
 def _count(local: Array, filled: Number, carries: Array, planes: Array) -> None:
-    """Add the bits of local[:filled] up: bit e of plane p stands for 2**p at event e.
+    """Add the bits of local[:filled] to the planes: bit e of plane p stands for 2**p at event e.
 
-    Eight rows become one carry to plane 3, eight carries one to plane 6.
+    Eight rows become one carry to plane 3, and eight such carries one carry to plane 6.
     """
     while filled % LANES:
         store_row(local, filled, empty_row())
@@ -363,7 +371,7 @@ def _count(local: Array, filled: Number, carries: Array, planes: Array) -> None:
 
 @jit
 def _sum_of_eight(rows: Array, start: Number, planes: Array, p: Number) -> Row:
-    """Add eight rows to the planes from p on; the carry to plane p + 3."""
+    """Add eight rows to the planes from p on; returns the carry to plane p + 3."""
     ones, carry_a = _add(load_row(planes, p), load_row(rows, start), load_row(rows, start + 1))
     ones, carry_b = _add(ones, load_row(rows, start + 2), load_row(rows, start + 3))
     twos, fours_a = _add(load_row(planes, p + 1), carry_a, carry_b)
@@ -379,14 +387,14 @@ def _sum_of_eight(rows: Array, start: Number, planes: Array, p: Number) -> Row:
 
 @jit
 def _add(a: Row, b: Row, c: Row) -> tuple[Row, Row]:
-    """The sum and the carry of three rows, bit by bit."""
+    """The sum and the carry of three rows, bit by bit: a full adder."""
     one = xor_rows(a, b)
     return xor_rows(one, c), or_rows(and_rows(a, b), and_rows(one, c))
 
 
 @jit
 def add_planes(out: Output) -> None:
-    """Pour the planes into the counts."""
+    """Add the planes to the counts, and clear them."""
     counts, planes = out.counts, out.planes
     for p in range(PLANES):
         for w in range(WORDS):

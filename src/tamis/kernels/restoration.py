@@ -1,8 +1,9 @@
-"""From matches of a compacted table to those of the table that it was made from.
+"""From matches of a compacted table to matches of the original table.
 
-Dimensions: filters of one meaning are one *form*, and originals are numbered such that form f has
-those from starts[f] to starts[f + 1]. An event has forms that were found at first, and more of them
-that were found at a second look: first[bounds[e]:bounds[e + 1]], more[more_bounds[e]:...].
+Dimensions: equivalent filters are one *form* f; the original filters of form f have the numbers
+from starts[f] to starts[f + 1]. Event e matches some forms in the compacted table, which are
+first[bounds[e]:bounds[e + 1]], and more forms when it is evaluated again, which are
+more[more_bounds[e]:more_bounds[e + 1]].
 """
 
 from typing import Any
@@ -13,12 +14,12 @@ from tamis.kernels.jit import jit
 
 Array = np.ndarray[Any, Any]
 
-FEW = 8  # originals of a form that are faster written one by one
+FEW = 8  # originals of a form up to which writing them one by one is faster
 
 
 @jit
 def find_watched(bounds: Array, places: Array, watched: Array, found: Array) -> None:
-    """found[event] becomes whether watched[place] of one of its places."""
+    """Write to found[e] whether one of places[bounds[e]:bounds[e + 1]] is watched."""
     for e in range(bounds.size - 1):
         found[e] = False
         for k in range(bounds[e], bounds[e + 1]):
@@ -31,7 +32,7 @@ def find_watched(bounds: Array, places: Array, watched: Array, found: Array) -> 
 def count_restored(
     bounds: Array, first: Array, more_bounds: Array, more: Array, starts: Array, totals: Array
 ) -> None:
-    """totals[event] becomes the number of originals."""
+    """Write to totals[event] how many original filters it matches."""
     for e in range(bounds.size - 1):
         total = np.int64(0)
         for k in range(bounds[e], bounds[e + 1]):
@@ -45,7 +46,7 @@ def count_restored(
 def write_restored(
     bounds: Array, first: Array, more_bounds: Array, more: Array, starts: Array, restored: Array
 ) -> None:
-    """restored[*] become the originals, those of an event behind those of the one before."""
+    """Write the original filters that match to restored[*], event after event."""
     place = 0
     for e in range(bounds.size - 1):
         place = _written(first[bounds[e] : bounds[e + 1]], starts, restored, place)
@@ -61,7 +62,7 @@ def _written(forms: Array, starts: Array, restored: Array, place: int) -> int:
                 restored[place + k] = start + np.int32(k)
         else:
             part = restored[place : place + size]
-            for k in range(size):  # never below 0, as an index: the compiler takes many at once
+            for k in range(size):  # k is never negative, so the compiler writes many at once
                 part[k] = start + np.int32(k)
         place += size
     return place

@@ -1,7 +1,8 @@
-"""A row of 512 bits as one value, so that the compiler keeps it in one or two registers.
+"""A row of 512 bits as one value, which the compiler keeps in one or two SIMD registers.
 
-numba has no such type, and what LLVM makes of loops over eight words is up to ten times slower
-(a runtime check for overlap, words one by one). Without the compiler a row is an array of 8 words.
+numba has no such type. What LLVM makes of loops over eight words is up to ten times slower, because
+it checks for overlap at run time and takes the words one by one. Without the compiler, a row is an
+array of 8 words.
 
 `within_interval` compares 64 numbers with an interval at once and returns a word of bits.
 `write_bit_places` goes the other way: it writes the numbers of the bits of a byte.
@@ -17,10 +18,10 @@ from numba.extending import intrinsic, models, overload, register_model
 from tamis.kernels.jit import Number
 
 Array = np.ndarray[Any, Any]
-Row = Any  # one value of 512 bits
+Row = Any  # a value of 512 bits
 
-WORDS = 8
-LANES = 64
+WORDS = 8  # of 64 bits, in a row
+LANES = 64  # numbers that are compared at once
 
 _WORD = ir.IntType(64)
 _VECTOR = ir.VectorType(_WORD, WORDS)
@@ -45,7 +46,7 @@ class _RowModel(models.PrimitiveModel):
         super().__init__(manager, kind, _VECTOR)  # type: ignore[no-untyped-call]  # numba's
 
 
-# --- without the compiler
+# --- the functions as they run without the compiler
 
 
 def load_row(rows: Array, number: Number) -> Row:
@@ -59,32 +60,32 @@ def store_row(rows: Array, number: Number, row: Row) -> None:
 
 
 def empty_row() -> Row:
-    """No bit."""
+    """A row without any bit."""
     return np.zeros(WORDS, np.uint64)
 
 
 def and_rows(one: Row, other: Row) -> Row:
-    """The bits of both."""
+    """The bits that are set in both rows."""
     return one & other
 
 
 def or_rows(one: Row, other: Row) -> Row:
-    """The bits of either."""
+    """The bits that are set in at least one of the rows."""
     return one | other
 
 
 def xor_rows(one: Row, other: Row) -> Row:
-    """The bits of one alone."""
+    """The bits that are set in exactly one of the rows."""
     return one ^ other
 
 
 def any_bit(row: Row) -> bool:
-    """Whether any bit is set."""
+    """Whether any bit of a row is set."""
     return bool(row.any())
 
 
 def within_interval(numbers: Array, start: Number, low: Number, span: Number) -> Number:
-    """Bit k: 0 <= numbers[start + k] - low < span, for 64 numbers of 32 bits without a sign."""
+    """Bit k says whether 0 <= numbers[start + k] - low < span; 64 unsigned numbers of 32 bits."""
     part = numbers[start : start + LANES].astype(np.int64)
     held = (part - int(low)) & 0xFFFFFFFF
     held = np.concatenate([held < int(span), np.zeros(LANES - part.size, np.bool_)])
@@ -96,13 +97,13 @@ def write_bit_places(
 ) -> None:
     """Write base + digits[byte, k] to numbers[start + k], for all eight k.
 
-    digits[byte] are the places of its bits that are set, and then anything: what is written for
-    those is to be written over.
+    digits[byte] has the places of the bits that are set in the byte, then arbitrary numbers, whose
+    places in numbers[*] the next call overwrites.
     """
     numbers[start : start + 8] = digits[byte].astype(np.int64) + int(base)
 
 
-# --- with it
+# --- the instructions that the compiler puts in their place
 
 
 def _address(context: Any, builder: Any, kind: Any, array: Any, place: Any, vector: Any) -> Any:
@@ -208,29 +209,29 @@ def _write_bit_places(
 
 
 def _spread(builder: Any, number: Any, kind: Any) -> Any:
-    """A vector of the same number everywhere."""
+    """A vector that has the same number in every lane."""
     nothing_yet = ir.Constant(kind, ir.Undefined)
     single = builder.insert_element(nothing_yet, number, ir.Constant(ir.IntType(32), 0))
     everywhere = ir.Constant(ir.VectorType(ir.IntType(32), kind.count), [0] * kind.count)
     return builder.shuffle_vector(single, nothing_yet, everywhere)
 
 
-# numba gives the intrinsics another signature than they are written with.
+# numba adds the first parameter of an intrinsic itself; hence the ignored types.
 
 
 @overload(load_row, strict=False)
 def _compiled_load_row(rows: Any, number: Any) -> Any:  # noqa: ARG001 - numba looks at the types
-    return lambda rows, number: _load(rows, number)  # type: ignore[call-arg]  # numba adds one
+    return lambda rows, number: _load(rows, number)  # type: ignore[call-arg]
 
 
 @overload(store_row, strict=False)
 def _compiled_store_row(rows: Any, number: Any, row: Any) -> Any:  # noqa: ARG001 - as above
-    return lambda rows, number, row: _store(rows, number, row)  # type: ignore[call-arg]  # numba adds one
+    return lambda rows, number, row: _store(rows, number, row)  # type: ignore[call-arg]
 
 
 @overload(empty_row, strict=False)
 def _compiled_empty_row() -> Any:
-    return lambda: _empty_row()  # type: ignore[call-arg]  # numba adds one
+    return lambda: _empty_row()  # type: ignore[call-arg]
 
 
 @overload(and_rows, strict=False)
@@ -250,16 +251,16 @@ def _compiled_xor_rows(one: Any, other: Any) -> Any:  # noqa: ARG001 - as above
 
 @overload(any_bit, strict=False)
 def _compiled_any_bit(row: Any) -> Any:  # noqa: ARG001 - as above
-    return lambda row: _any_bit(row)  # type: ignore[call-arg]  # numba adds one
+    return lambda row: _any_bit(row)  # type: ignore[call-arg]
 
 
 @overload(within_interval, strict=False)
 def _compiled_within_interval(numbers: Any, start: Any, low: Any, span: Any) -> Any:  # noqa: ARG001 - as above
-    return lambda numbers, start, low, span: _within_interval(numbers, start, low, span)  # type: ignore[call-arg]  # numba adds one
+    return lambda numbers, start, low, span: _within_interval(numbers, start, low, span)  # type: ignore[call-arg]
 
 
 @overload(write_bit_places, strict=False)
 def _compiled_write_bit_places(numbers: Any, start: Any, byte: Any, digits: Any, base: Any) -> Any:  # noqa: ARG001 - as above
     return lambda numbers, start, byte, digits, base: _write_bit_places(
         numbers, start, byte, digits, base
-    )  # type: ignore[call-arg]  # numba adds one
+    )  # type: ignore[call-arg]

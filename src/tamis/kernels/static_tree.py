@@ -1,21 +1,24 @@
-"""The matching tree that keeps its shape, with its successors (TREE, section 5).
+"""The matching tree that keeps its shape, annotated with successors (TREE, section 5).
 
-The legend is that of `tree`. A *static tree* is ``(nodes[n, 8], successors[*], roots[r], order[l],
-index[*, 3], classes[e], held[*])``: level l examines the attribute order[l]. The children of a node
-lie side by side, the *-child first, in the order of their labels, so that looking for a result
-reads the node that it leads to.
+TREE is short for Aguilera, Strom, Sturman, Astley and Chandra, "Matching events in a content-based
+subscription system" (PODC 1999).
 
-A path is a list of segments, one a level: a value or ``*``. A node is *entered* behind the last
-segment that is not part of a collapsed chain: ENTRY segments are behind it, and it examines the
+The legend is that of `growing_tree`. A *static tree* is ``(nodes[n, 8], successors[*], roots[r],
+order[l], index[*, 3], classes[e], held[*])``: level l examines the attribute order[l]. The children
+of a node are side by side, the *-child first, then in the order of their labels, so that looking
+for a result reads the node that it leads to.
+
+A path is a list of segments, one per level: a value or ``*``. A node is *entered* after the last
+segment that is not part of a collapsed chain: ENTRY segments lead to it, and it examines the
 attribute of LEVEL >= ENTRY. If the path ends in values, its successors are the paths in which one
-or more of these are ``*`` instead. Taking the stars from left to right reaches every such path in
-one way only; where a path does not exist, those that are reached through it take its place. So a
-node has the *nearest existing* ones as successors, all of the same length, and a search that goes
-on from successor to successor meets every node that it must visit exactly once: no node needs to be
+or more of these are replaced by ``*``. Placing the stars from left to right reaches every such path
+in exactly one way; where a path does not exist, those that are reached through it take its place.
+So the successors of a node are the *nearest existing* ones, all of the same length. Going on from
+successor to successor meets every node that must be visited exactly once, so nodes need not be
 marked as visited.
 
 A successor that is met in the middle of a collapsed chain (its own ENTRY is smaller) has no
-successors of its own there. So successors are kept as ``2 * node + own``.
+successors of its own there. So successors are stored as ``2 * node + own``.
 """
 
 from typing import Any
@@ -34,26 +37,24 @@ Static = tuple[Array, Array, Array, Array, Array, Array, Array]
 
 Frozen = tuple[Array, Array, Array]  # nodes, roots, held
 
-# Columns of nodes: the children are BLOCK ... BLOCK + COUNT - 1, the successors lie at
+# Columns of nodes: the children are BLOCK ... BLOCK + COUNT - 1, the successors are at
 # SUCCESSORS ... END - 1. LEVEL of a leaf is the number of levels; its groups are
-# held[BLOCK] ... held[STAR - 1], and COUNT is -1.
+# held[BLOCK] ... held[STAR - 1], and its COUNT is -1.
 LABEL, LEVEL, BLOCK, COUNT, STAR, ENTRY, SUCCESSORS, END = range(8)
 STATIC_COLUMNS = 8
-# In the finished tree ENTRY is GATE: the label of the first child, so that its record need not be
-# read to see that it is not wanted, and whether LEVEL > ENTRY, as 2 * label + chained.
+# In the finished tree ENTRY becomes GATE, 2 * label + chained: the label of the first child, so
+# that its row need not be read to see that it is not the one, and whether LEVEL > ENTRY.
 GATE = ENTRY
 
-NO_SPACE = (
-    -1
-)  # what `annotate_successors` and `refine_successors` answer if the successors do not fit
+NO_SPACE = -1  # returned if the successors do not fit into the pool
 
-FEW = 8  # children that are looked at one after the other
+FEW = 8  # children up to which they are searched one after another
 MANY = 64  # children beyond which refining does not compare sets of labels
 
 
 @jit
 def find_child(nodes: Array, v: int, label: int, skipped: int) -> int:
-    """The child of a node by a value, or NONE, if it is none of the first ones."""
+    """The child of a node along the edge of a value, or NONE; the first ones are skipped."""
     low = nodes[v, BLOCK] + skipped
     count = nodes[v, COUNT] - skipped
     if count <= FEW:
@@ -72,14 +73,14 @@ def find_child(nodes: Array, v: int, label: int, skipped: int) -> int:
     return low if low < end and nodes[low, LABEL] == label else NONE
 
 
-# --- from a tree that grows
+# --- from a growing tree
 
 
 @jit
 def _children(growing: Array, used: int) -> tuple[Array, Array]:
-    """start[n + 1] and keys: the children of v by values are keys[start[v]] ... in their order.
+    """start[n + 1] and keys[*]: the children of v by values are keys[start[v]:start[v + 1]].
 
-    A key is label and node in one number that sorts by label.
+    A key is the label and the node in one number, so that keys sort by label.
     """
     start = np.zeros(used + 1, np.int64)
     for v in range(used):
@@ -101,7 +102,7 @@ def _children(growing: Array, used: int) -> tuple[Array, Array]:
 
 @jit
 def _write(nodes: Array, v: int, label: int, entry: int) -> None:
-    """Begin a node; what follows fills in the rest."""
+    """Begin a node; the caller fills in the rest."""
     nodes[v, LABEL] = label
     nodes[v, ENTRY] = entry
     nodes[v, STAR] = NONE
@@ -111,7 +112,7 @@ def _write(nodes: Array, v: int, label: int, entry: int) -> None:
 
 @jit
 def _write_leaf(links: Array, first: int, nodes: Array, v: int, held: Array, used: int) -> int:
-    """Write the groups of a leaf; how much of `held` is used now."""
+    """Write the groups of a leaf; returns how much of `held` is used now."""
     nodes[v, BLOCK] = used
     link = first
     while link:
@@ -124,9 +125,9 @@ def _write_leaf(links: Array, first: int, nodes: Array, v: int, held: Array, use
 
 @jit
 def freeze(tree: Tree, links: Array, order: Array, parents: Array, frozen: Frozen) -> None:
-    """Write a tree that `plant_all` made into nodes[n, 8], roots[r] and held[*], and parents[n].
+    """Write a tree that `place_in_subtrees` made as nodes[n, 8], roots[r], held[*] and parents[n].
 
-    order[l] are the attributes of the tree. Parents come before children.
+    order[l] are the attributes of the levels. Parents come before children.
     """
     nodes, roots, held = frozen
     growing, _, old_roots, state = tree
@@ -179,7 +180,7 @@ def freeze(tree: Tree, links: Array, order: Array, parents: Array, frozen: Froze
 
 @jit
 def order_by_entry(nodes: Array, levels: int) -> Array:
-    """The nodes in the order of their entries."""
+    """The nodes, sorted by their ENTRY."""
     count = nodes.shape[0]
     start = np.zeros(levels + 2, np.int64)
     for v in range(count):
@@ -197,13 +198,13 @@ def order_by_entry(nodes: Array, levels: int) -> Array:
 def annotate_successors(
     nodes: Array, parents: Array, order: Array, pool: Array, stack: Array
 ) -> int:
-    """Find the successors of all nodes; how many there are, or `NO_SPACE`.
+    """Write the successors of all nodes to pool[*]; returns how many, or `NO_SPACE`.
 
-    order[n] the nodes by their entries, pool[*] for the successors, stack[*] scratch.
+    order[n] has the nodes by their entries; stack[*] is scratch.
 
-    The successors of the child c of N by a value v are found where a search would find them: it
-    would take v at the successors of N, at theirs where there is no v, and come to the *-edge of N
-    last.
+    The successors of the child c of N by a value v are found where matching would find them: it
+    follows v at the successors of N, at their successors where there is no v, and takes the *-edge
+    of N last.
     """
     used = 0
     for k in range(order.size):
@@ -246,7 +247,7 @@ def annotate_successors(
 
 @jit
 def _push(nodes: Array, pool: Array, v: int, stack: Array, top: int) -> int:
-    """Put the successors of a node on the stack; the new top, or -1 if they do not fit."""
+    """Put the successors of a node on the stack; returns the new top, or -1 if they do not fit."""
     start, end = nodes[v, SUCCESSORS], nodes[v, END]
     if top + end - start > stack.size:
         return -1
@@ -258,7 +259,7 @@ def _push(nodes: Array, pool: Array, v: int, stack: Array, top: int) -> int:
 
 @jit
 def _within(nodes: Array, m: int, v: int) -> bool:
-    """Whether every value for which m has a child is one for which v has a child."""
+    """Whether v has a child for every value for which m has one."""
     if nodes[m, COUNT] > MANY or nodes[v, COUNT] > MANY:
         return False
     at, end = nodes[v, BLOCK], nodes[v, BLOCK] + nodes[v, COUNT]
@@ -272,11 +273,12 @@ def _within(nodes: Array, m: int, v: int) -> bool:
 
 @jit
 def refine_successors(nodes: Array, old: Array, pool: Array, stack: Array, ends: Array) -> int:
-    """Write the refined successors into another pool; how many there are, or `NO_SPACE`.
+    """Write the refined successors to another pool; returns how many, or `NO_SPACE`.
 
-    A search asks a node for its successors when it has no child for the event's value. A successor
-    that examines the same attribute and has no child for any other value is blocked, too, and those
-    reached from it take its place. ends[n, 2] receives where the successors of each node lie.
+    Matching goes to the successors of a node when it has no child for the event's value. A
+    successor that examines the same attribute, and has children only for values for which the node
+    has one, is blocked as well; what is reached from it takes its place. ends[n, 2] receives where
+    the successors of each node are.
     """
     used = 0
     for v in range(nodes.shape[0]):
@@ -309,7 +311,7 @@ def refine_successors(nodes: Array, old: Array, pool: Array, stack: Array, ends:
 
 @jit
 def set_gates(nodes: Array) -> None:
-    """Turn ENTRY into GATE."""
+    """Replace ENTRY by GATE in all nodes."""
     for v in range(nodes.shape[0]):
         first = nodes[nodes[v, BLOCK], LABEL] if nodes[v, COUNT] > 0 else NONE
         nodes[v, GATE] = 2 * first + (nodes[v, LEVEL] > nodes[v, ENTRY])
@@ -320,7 +322,7 @@ def set_gates(nodes: Array) -> None:
 
 @jit
 def _subtree(static: Static, codes: Array) -> int:
-    """The root of the subtree of an event's values of the index attributes."""
+    """The root of the subtree for an event's values of the index attributes."""
     _, _, roots, _, index, classes, _ = static
     place = 0
     for k in range(index.shape[0]):
@@ -332,9 +334,9 @@ def _subtree(static: Static, codes: Array) -> int:
 
 @jit
 def match_static(static: Static, annotated: bool, groups: Groups, event: EventArrays) -> bool:
-    """Visit what an event reaches; False if the stack was too short.
+    """Visit the nodes that an event reaches in its subtree; False if the stack is too short.
 
-    Results are followed until there is none or a leaf is reached, then the successors; without
+    Result edges are followed until there is none or a leaf is reached, then the successors; without
     annotations, the *-edges.
     """
     nodes, successors, _, order, _, _, held = static

@@ -1,10 +1,14 @@
 """Distinct conjunctions of the matching tree: equal ones share a leaf (TREE, footnote 1).
 
+TREE is short for Aguilera, Strom, Sturman, Astley and Chandra, "Matching events in a content-based
+subscription system" (PODC 1999).
+
 A *group* is one distinct conjunction, a sequence of elements in the fixed order, with the slots
 that hold it. *Groups* are ``(rows[g, 7], pool[*], table[*], slots[c, 3], state[5], first[g])``: the
-sequences lie in the pool, the table finds a group by its sequence. The legend is that of `tree`.
+sequences are in the pool, and the table finds a group by its sequence. The legend is that of
+`growing_tree`.
 
-A search reads nothing but `first`: the first slot of a group and whether there are more, as
+Matching reads only `first`: the first slot of a group and whether there are more, as
 ``2 * slot + more``, or NONE.
 """
 
@@ -32,24 +36,25 @@ from tamis.kernels.jit import jit
 Array = np.ndarray[Any, Any]
 Groups = tuple[Array, Array, Array, Array, Array, Array]
 
-# Columns of rows. LEAF_OF is the leaf of a group in a tree that grows; NEXT and BEFORE string the
-# groups of one leaf together (those that mean the same, where implied edges are followed); HOME
-# tells the tree. NEXT of a free group is the next free one.
+# Columns of rows. LEAF_OF is the leaf of a group in a growing tree; NEXT and BEFORE join the groups
+# of one leaf into a list (where implied edges are followed, equivalent groups share a leaf); HOME
+# says which tree has it. NEXT of a free group is the next free one.
 START, LENGTH, HASH, LEAF_OF, NEXT, BEFORE, HOME = range(7)
 GROUP_COLUMNS = 7
 
-# Homes of groups. Those without slots stay in the old tree until it is made anew.
+# Homes of groups. A group without slots stays in the old tree until that is built again.
 FREED, GENERAL, YOUNG, OLD = range(4)
 
 GROUP, FOLLOWING, PRECEDING = range(3)  # columns of slots
 
-# Places of the state: groups ever used, the first free one, groups in use, and how much of the pool
-# is taken and how much of that is waste.
+# Places of the state: how many ids were ever used, the first free one, groups in use, how much of
+# the pool is taken, and how much of that is waste.
 G_USED, G_FREE, G_LIVE, G_POOL, G_WASTE = range(5)
 
-MOST_TRANSLATED = 256  # predicates of a conjunction that `element_sequence` brings into order
+MOST_TRANSLATED = 256  # predicates of a conjunction that `element_sequence` sorts
 
-# What `element_sequence` answers instead of a length.
+# What `element_sequence` returns instead of a length: a predicate has no element yet, the
+# conjunction is never true, or some of its predicates must become one element.
 UNKNOWN, IMPOSSIBLE, COMPOSED = -1, -2, -3
 
 
@@ -58,7 +63,7 @@ UNKNOWN, IMPOSSIBLE, COMPOSED = -1, -2, -3
 
 @jit
 def _arrange(sequence: Array, size: int, rows: Array) -> None:
-    """Bring elements into the fixed order."""
+    """Sort elements into the fixed order."""
     for i in range(1, size):
         e = sequence[i]
         k = i - 1
@@ -70,9 +75,9 @@ def _arrange(sequence: Array, size: int, rows: Array) -> None:
 
 @jit
 def element_sequence(predicates: Array, of_predicate: Array, rows: Array, sequence: Array) -> int:
-    """The sequence of a conjunction; its length, negative if the slow way must be gone.
+    """Write the sequence of a conjunction; returns its length, negative if more work is needed.
 
-    predicates[*], of_predicate[p] the element of a predicate or NONE.
+    predicates[*] are its predicates, of_predicate[p] is the element of a predicate, or NONE.
     """
     if predicates.size > MOST_TRANSLATED:
         return COMPOSED
@@ -134,7 +139,7 @@ def find_group(groups: Groups, sequence: Array) -> int:
 
 @jit
 def add_group(groups: Groups, elements: Elements, sequence: Array, home: int) -> int:
-    """A new group without slots, for which there is room."""
+    """Add a group without slots; the arrays are large enough."""
     rows, pool, table, _, state, first = groups
     g = state[G_FREE]
     if g >= 0:
@@ -167,7 +172,7 @@ def _enter(table: Array, h: int, g: int) -> None:
 
 @jit
 def drop_group(groups: Groups, elements: Elements, g: int) -> None:
-    """A group goes, and its elements have one use less."""
+    """Remove a group; its elements have one use less."""
     rows, pool, table, _, state, _ = groups
     mask = table.size - 1
     hole = rows[g, HASH] & mask
@@ -221,7 +226,7 @@ def compact_pool(groups: Groups, pool: Array) -> None:
 
 @jit
 def add_slot(groups: Groups, slot: int, g: int) -> None:
-    """A slot holds the conjunction of a group."""
+    """Add a slot to the group whose conjunction it holds."""
     slots, first = groups[3], groups[5]
     behind = first[g] >> 1 if first[g] >= 0 else NONE
     slots[slot, GROUP] = g
@@ -234,7 +239,7 @@ def add_slot(groups: Groups, slot: int, g: int) -> None:
 
 @jit
 def remove_slot(groups: Groups, slot: int) -> int:
-    """The slot goes; its group if that has no other, else NONE."""
+    """Remove a slot from its group; returns the group if it has no other slot, else NONE."""
     slots, first = groups[3], groups[5]
     g = slots[slot, GROUP]
     before, behind = slots[slot, PRECEDING], slots[slot, FOLLOWING]
@@ -256,7 +261,7 @@ def remove_slot(groups: Groups, slot: int) -> int:
 
 @jit
 def attach_to_leaf(groups: Groups, nodes: Array, leaf: int, g: int) -> None:
-    """A group belongs to a leaf of a tree that grows."""
+    """Add a group to a leaf of a growing tree."""
     rows = groups[0]
     first = nodes[leaf, CHILD]
     rows[g, LEAF_OF] = leaf
@@ -270,7 +275,7 @@ def attach_to_leaf(groups: Groups, nodes: Array, leaf: int, g: int) -> None:
 
 @jit
 def detach_from_leaf(groups: Groups, nodes: Array, g: int) -> int:
-    """A group leaves its leaf; the leaf if it has no other, else NONE."""
+    """Remove a group from its leaf; returns the leaf if it has no other group, else NONE."""
     rows = groups[0]
     leaf, before, behind = rows[g, LEAF_OF], rows[g, BEFORE], rows[g, NEXT]
     if behind >= 0:

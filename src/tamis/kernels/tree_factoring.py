@@ -1,7 +1,11 @@
-"""Factoring the equality tree by index attributes (TREE, section 5).
+"""Factoring the equality tree: one subtree per value of the index attributes (TREE, section 5).
 
-The legend is that of `tree`. members[*] are the groups to plant. The values of an index attribute
-that occur in them are classes 1, 2, ...; all others, and a missing one, are class 0.
+TREE is short for Aguilera, Strom, Sturman, Astley and Chandra, "Matching events in a content-based
+subscription system" (PODC 1999).
+
+The legend is that of `growing_tree`. members[*] are the groups to put into the subtrees. The values
+of an index attribute that occur in them have the classes 1, 2, ...; all other values, and a missing
+one, have class 0.
 """
 
 from typing import Any
@@ -25,9 +29,9 @@ Factors = tuple[Array, Array]  # index[*, 3], classes[e]
 
 FactoringPlan = tuple[Array, Array, Array, Array]
 
-# Without their tests of index attributes, different conjunctions may be the same, and share a leaf.
-# CHILD of such a leaf is a row of links[*, 2]: a group and the next row, or 0. The row 0 says how
-# many rows are used.
+# Without their tests of index attributes, different conjunctions may become equal and share a leaf.
+# CHILD of such a leaf is a row of links[*, 2]: a group, and the next row or 0. Row 0 says how many
+# rows are used.
 L_GROUP, L_NEXT = range(2)
 
 I_ATTRIBUTE, I_CLASSES, I_STRIDE = range(3)  # columns of index
@@ -63,9 +67,9 @@ def empty_groups(groups: Groups) -> Array:
 def number_values(
     groups: Groups, elements: Array, members: Array, classes: Array, counts: Array
 ) -> None:
-    """classes[e] the class of a value, counts[a, 2] how often an attribute is tested, its classes.
+    """Give every value a class: write classes[e] and counts[a, 2], which must be zero.
 
-    Both must be zero.
+    counts[a] says how often an attribute is tested, and how many classes its values have.
     """
     rows, pool, _, _, _, _ = groups
     for i in range(members.size):
@@ -83,10 +87,10 @@ def number_values(
 def count_copies(
     groups: Groups, elements: Array, members: Array, radix: Array
 ) -> tuple[float, float]:
-    """How often members are planted, and the most nodes that they need.
+    """How often members are put into a subtree, and the most nodes that they need.
 
     radix[a] is how many classes an index attribute has, 0 for other attributes. A member that does
-    not test an index attribute is planted once for each of its classes.
+    not test an index attribute is put into the subtrees of all its classes.
     """
     rows, pool, _, _, _, _ = groups
     everywhere = 1.0
@@ -110,11 +114,11 @@ def count_copies(
 def place_in_subtrees(
     tree: Tree, elements: Elements, groups: Groups, members: Array, plan: FactoringPlan, start: int
 ) -> int:  # fmt: skip
-    """Plant members from `start` on, each below all roots that it is consistent with.
+    """Put the members from `start` on into every subtree that they are consistent with.
 
     A plan is ``(index[*, 3], classes[e], links[*, 2], levels[*])``. The levels are the attributes
-    of a tree without collapsed chains; there are none for a tree with them. Returns how many
-    members are done: not all if room is lacking.
+    of a tree without collapsed chains; for a tree with collapsed chains there are none. Returns how
+    many members are done; that is not all of them if more room is needed.
     """
     index, classes, links, levels = plan
     rows, pool, _, _, _, _ = groups

@@ -1,10 +1,17 @@
-"""Matching by a tree that grows (TREE, Fig. 4).
+"""The algorithm match on a growing tree (TREE, Fig. 4).
 
-The legend is that of `tree`. An *event* is ``(codes[a], ordinals[a], missing[a], truth[p],
-holds[e], stack[*], found[c], tally[2])``: the element of each attribute's value, or NONE if no
-conjunction asks for it; the value's place in the order of numbers, and whether there is none; which
-predicates are true, as far as tests ask; which elements are, if that was decided beforehand;
-scratch; the slots found; and how many were found and how many nodes were visited.
+TREE is short for Aguilera, Strom, Sturman, Astley and Chandra, "Matching events in a content-based
+subscription system" (PODC 1999).
+
+The legend is that of `growing_tree`. An *event* is ``(codes[a], ordinals[a], missing[a], truth[p],
+holds[e], stack[*], found[c], tally[2])``:
+
+* codes: the element of each attribute's value, NONE if no conjunction tests for it
+* ordinals, missing: the value's place in the order of numbers, and whether there is no value
+* truth: which predicates are true, of those that tests need
+* holds: which elements are true, if that was decided beforehand
+* stack: scratch
+* found, tally: the slots that match; how many they are, and how many nodes were visited
 """
 
 from typing import Any
@@ -52,9 +59,9 @@ _GREATEST = np.iinfo(np.int64).max
 
 @jit
 def order_doubles(ordinals: Array, doubles: Array, positions: Array) -> None:
-    """ordinals[a] and doubles[a] are one memory; what is there as a double becomes an ordinal.
+    """Turn the doubles of the attributes positions[*] into ordinals, in place.
 
-    positions[*] are the attributes in question. NaN is above every number.
+    ordinals[a] and doubles[a] are the same memory. NaN is above every number.
     """
     for k in range(positions.size):
         a = positions[k]
@@ -67,14 +74,14 @@ def order_doubles(ordinals: Array, doubles: Array, positions: Array) -> None:
 
 @jit
 def mark_predicates(satisfied: Array, event: EventArrays, truth: int) -> None:
-    """Note that predicates are true, or (0) are not any more."""
+    """Note that predicates are true (1), or that they are not any more (0)."""
     for k in range(satisfied.size):
         event[3][satisfied[k]] = truth
 
 
 @jit
 def mark_values(satisfied: Array, of_predicate: Array, rows: Array, event: EventArrays) -> None:
-    """Note what the satisfied equalities say of an event's values."""
+    """Note the elements of an event's values, by the equalities that it satisfies."""
     for k in range(satisfied.size):
         p = satisfied[k]
         if p < of_predicate.size and of_predicate[p] >= 0:
@@ -85,7 +92,7 @@ def mark_values(satisfied: Array, of_predicate: Array, rows: Array, event: Event
 
 @jit
 def _holds(rows: Array, e: int, event: EventArrays, by_value: bool) -> bool:
-    """Perform the test of an element, on the event's values where numbers tell it."""
+    """Perform the test of an element, by the event's value where numbers can express it."""
     ordinals, missing, truth = event[1], event[2], event[3]
     form = rows[e, FORM]
     if by_value and form not in (F_ASK, F_NEVER):
@@ -103,18 +110,18 @@ def _holds(rows: Array, e: int, event: EventArrays, by_value: bool) -> bool:
 
 @jit
 def decide_elements(rows: Array, size: int, event: EventArrays, by_value: bool) -> None:
-    """Perform the tests of all elements, of which there are few."""
+    """Perform the tests of all elements, where there are few of them."""
     holds = event[4]
     for e in range(size):
         holds[e] = rows[e, KIND] != K_EXAMINE and _holds(rows, e, event, by_value)
 
 
-# --- the search
+# --- match
 
 
 @jit
 def report_group(groups: Groups, event: EventArrays, g: int) -> None:
-    """The slots of a group are found."""
+    """Add the slots of a group to the slots found."""
     slots, first = groups[3], groups[5]
     found, tally = event[6], event[7]
     if first[g] < 0:
@@ -131,10 +138,11 @@ def report_group(groups: Groups, event: EventArrays, g: int) -> None:
 
 @jit
 def match(tree: Tree, rows: Array, groups: Groups, event: EventArrays, decided: bool) -> bool:
-    """Visit what an event reaches from the root; False if the stack was too short.
+    """Visit the nodes that an event reaches from the root (Fig. 4); False if the stack is full.
 
-    rows[e, 11] are the elements. Their tests are performed now or, if `decided`, were before. The
-    *-edges that wait on the stack are at most as many as the result edges of one path.
+    rows[e, 11] are the elements. Their tests are performed during the visit or, if `decided`, were
+    performed before. The stack has the *-edges that are still to be followed, at most as many as
+    one path has result edges.
     """
     nodes, table, roots, _ = tree
     codes, _, _, _, holds, stack, _, tally = event

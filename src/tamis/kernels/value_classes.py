@@ -1,13 +1,13 @@
-"""Where values lie between the constants that filters compare them with.
+"""The classes of values: where they lie between the constants that filters compare them with.
 
-The constants of an attribute, its *cuts*, are numbered in their order; attribute a has the cuts
-behind starts[a], which itself is none. A value gets a *class*: 2 * c + 1 if it is equal to cut c,
-else 2 * c for the first cut c above it. So with a cut c a value compares as its class does with
-2 * c + 1, and nothing else of it matters. A missing value has the class MISSING.
+The constants of an attribute, its *cuts*, are numbered in their order. The cuts of attribute a have
+the numbers after starts[a]; starts[a] itself is not a cut. A value gets a *class*: 2 * c + 1 if it
+equals cut c, else 2 * c for the first cut c above it. So a value compares with cut c as its class
+compares with 2 * c + 1, and nothing else about it matters. A missing value has the class MISSING.
 
-A *reference* to a predicate is its cut and its kind in one number of 31 bits. Presence hangs on the
-number starts[a]. Sets and tests have numbers behind all cuts and no kind: they are not compared but
-listed by value.
+A *reference* to a predicate is its cut and its kind in one number of 31 bits. The predicates IS
+NULL and IS NOT NULL use the number starts[a]. Sets and tests have numbers after all cuts, and no
+kind: they are not compared, but listed for each value that satisfies them.
 """
 
 from typing import Any
@@ -27,7 +27,7 @@ from tamis.kernels.jit import jit
 
 Array = np.ndarray[Any, Any]
 
-# Kinds of references; the first six are those of comparisons.
+# The kinds of references: the six operators of `comparisons`, and these two.
 PRESENT, ABSENT = 6, 7
 REF_KINDS = 8
 MISSING = -1
@@ -36,7 +36,7 @@ MOST_CUTS = 2**31 // REF_KINDS
 
 @jit
 def key_classes(keys: Array, present: Array, cuts: Array, first: int, classes: Array) -> None:
-    """classes[event] of keys[event], where the cuts are numbered from `first`."""
+    """Write classes[event] of keys[event]; the first of the cuts has the number `first`."""
     for e in range(keys.size):
         if present[e]:
             place = first_at_least(cuts, 0, cuts.size, keys[e])
@@ -48,7 +48,7 @@ def key_classes(keys: Array, present: Array, cuts: Array, first: int, classes: A
 
 @jit
 def string_class(text: Array, offsets: Array, data: Array, first: int) -> int:
-    """The class of a string in UTF-8; cut k is data[offsets[k]:offsets[k + 1]]."""
+    """The class of a string in UTF-8; cut first + k is data[offsets[k]:offsets[k + 1]]."""
     low, high = 0, offsets.size - 1
     while low < high:
         middle = (low + high) // 2
@@ -64,7 +64,7 @@ def string_class(text: Array, offsets: Array, data: Array, first: int) -> int:
 def string_classes(
     starts: Array, bytes_: Array, offsets: Array, data: Array, first: int, classes: Array
 ) -> None:
-    """classes[text] of the strings bytes_[starts[text]:starts[text + 1]]."""
+    """Write classes[text] of the strings bytes_[starts[text]:starts[text + 1]]."""
     for k in range(starts.size - 1):
         text = bytes_[starts[k] : starts[k + 1]]
         classes[k] = string_class(text, offsets, data, first)
@@ -72,7 +72,7 @@ def string_classes(
 
 @jit
 def _compare(one: Array, other: Array) -> int:
-    """Below 0, 0 or above 0, as the first is before, equal to or behind the second."""
+    """Negative, 0 or positive, as the first comes before, equals or comes after the second."""
     for k in range(min(one.size, other.size)):
         if one[k] != other[k]:
             return 1 if one[k] > other[k] else -1
@@ -81,7 +81,7 @@ def _compare(one: Array, other: Array) -> int:
 
 @jit
 def holds_class(kind: int, value: int, cut: int) -> bool:
-    """Whether a class stands in the relation `kind`, not of sets or tests, to a cut."""
+    """Whether a value of a class satisfies the predicate of a kind and a cut, not a set or test."""
     if value == MISSING:
         return kind == ABSENT
     here = 2 * cut + 1

@@ -13,6 +13,7 @@ from tamis.engines.sliced.buffers import Room
 from tamis.engines.sliced.segment import Segment
 from tamis.engines.sliced.value_classes import Passed, RowClasses, Tests, classes_of
 from tamis.events import Row
+from tamis.kernels.event_truth import EventTruth, fill_truth_table, touched_references
 from tamis.kernels.handles import SPARSE
 from tamis.kernels.match_bits import (
     DIGITS,
@@ -24,13 +25,10 @@ from tamis.kernels.match_bits import (
     write_transposed,
 )
 from tamis.kernels.one_event import (
-    EventTruth,
-    fill_truth_table,
     living_handles,
     living_marked_handles,
     run_clusters,
     run_one_event,
-    touched_references,
 )
 from tamis.kernels.predicate_rows import EVENTS, NO_ROW, finish_block, make_rows, rows_of_tests
 from tamis.kernels.programs import Output, add_planes, plan_visits, run_programs

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.errors import CapacityError
-from tamis.kernels.one_event import NumberOwners
+from tamis.kernels.event_truth import NumberOwners
 from tamis.kernels.predicate_rows import SETS, PredicateNumbering
 from tamis.kernels.value_classes import MOST_CUTS, REF_KINDS
 from tamis.language.ast import Node

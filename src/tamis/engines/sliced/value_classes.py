@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from tamis.engines.sliced.segment_predicates import Predicates, Texts, texts_of
 from tamis.events import Row
-from tamis.kernels.one_event import row_classes
+from tamis.kernels.event_truth import row_classes
 from tamis.kernels.value_classes import MISSING, key_classes, string_classes
 from tamis.language import ast
 from tamis.language.ast import Node

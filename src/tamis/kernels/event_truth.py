@@ -1,0 +1,126 @@
+"""What is true of one event: the classes of its values, and single predicates.
+
+See `value_classes` for classes and references, `predicate_rows` for how predicates are numbered.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tamis.kernels.comparisons import EQUAL, first_at_least
+from tamis.kernels.jit import Number, jit
+from tamis.kernels.predicate_rows import NO_ROW, SETS, PredicateNumbering
+from tamis.kernels.value_classes import MISSING, REF_KINDS, holds_class, string_class
+
+Array = np.ndarray[Any, Any]
+
+
+class NumberOwners(NamedTuple):
+    """The attribute of each number; the numbers of one start at a multiple of 2**shift."""
+
+    attributes: Array  # int32[number >> shift]
+    shift: Number
+
+
+class EventTruth(NamedTuple):
+    """What is true of single events; if there is a table, of one event."""
+
+    classes: Array  # int32[event, attribute]
+    table: Array  # uint8[named reference]; empty where there are too many references
+    rows: Array  # uint64[row, word]: the rows of sets and tests
+    listed: Array  # int32[set or test]: its row, NO_ROW if IN or a test is false, or NOT IN is true
+
+
+@jit
+def row_classes(
+    keys: Array, present: Array, texts: Array, ends: Array, used: Array, starts: Array,
+    cut_keys: Array, cut_at: Array, cut_offsets: Array, cut_data: Array, classes: Array,
+) -> None:  # fmt: skip
+    """Write classes[attribute] of one event.
+
+    present[attribute] is 0 for a missing value, 1 for one in keys[attribute], and 2 for a string:
+    the strings are in texts[*] one after another, up to their ends[*]. The cuts of attribute a are
+    at cut_at[0, a] to cut_at[1, a] in cut_keys, or, for strings, in cut_offsets into cut_data.
+    """
+    classes[:] = MISSING
+    text = begin = 0
+    for a in used:
+        if present[a] == 1:
+            part = cut_keys[cut_at[0, a] : cut_at[1, a]]
+            place = first_at_least(part, 0, part.size, keys[a])
+            same = place < part.size and part[place] == keys[a]
+            classes[a] = 2 * (starts[a] + 1 + place) + same
+        elif present[a] == 2:
+            offsets = cut_offsets[cut_at[0, a] : cut_at[1, a]]
+            classes[a] = string_class(texts[begin : ends[text]], offsets, cut_data, starts[a] + 1)
+            begin = ends[text]
+            text += 1
+
+
+@jit
+def touched_references(
+    classes: Array, numbering: PredicateNumbering, listed: Array, touched: Array
+) -> Number:
+    """Write the equalities and IN sets that one event satisfies to touched[*]; returns how many.
+
+    `listed` is set for every set that has one of its values: to row 1 for IN, to row 0 for NOT IN.
+    """
+    base = numbering.starts[numbering.masks.size]
+    count = 0
+    for a in range(numbering.masks.size):
+        if classes[a] == MISSING or not classes[a] & 1:
+            continue
+        cut = classes[a] >> 1
+        if numbering.masks[a] & (1 << EQUAL):
+            touched[count] = cut * REF_KINDS + EQUAL
+            count += 1
+        if numbering.masks[a] & SETS:
+            size = numbering.set_cuts.size
+            place = first_at_least(numbering.set_cuts, 0, size, cut)
+            if place < size and numbering.set_cuts[place] == cut:
+                for k in range(numbering.set_at[place], numbering.set_at[place + 1]):
+                    number = numbering.set_numbers[k]
+                    positive = number < numbering.absent_from[0]
+                    listed[number] = int(positive)
+                    touched[count] = (base + number) * REF_KINDS
+                    count += positive
+    return count
+
+
+@jit
+def fill_truth_table(
+    named: Array, numbering: PredicateNumbering, owners: NumberOwners, event: EventTruth
+) -> None:
+    """Write to event.table[place] whether named[place], ascending, is true of event 0."""
+    classes, table, starts = event.classes[0], event.table, numbering.starts
+    a, base = 0, numbering.starts[numbering.masks.size]
+    for place in range(named.size):
+        number = named[place] // REF_KINDS
+        if number >= base:
+            table[place] = is_true(
+                named[place], 0, classes, starts, numbering.absent_from, event.rows, event.listed,
+                owners.attributes, owners.shift,
+            )  # fmt: skip
+            continue
+        while starts[a + 1] <= number:
+            a += 1
+        table[place] = holds_class(named[place] % REF_KINDS, classes[a], number)
+
+
+@jit
+def is_true(
+    ref: Number, e: Number, classes: Array, starts: Array, absent_from: Array, rows: Array,
+    listed: Array, attribute_of: Array, shift: Number,
+) -> bool:  # fmt: skip
+    """Whether a reference is true of event e."""
+    number = ref // REF_KINDS
+    base = starts[starts.size - 1]
+    if number < base:
+        return holds_class(ref % REF_KINDS, classes[attribute_of[number >> shift]], number)
+    row = listed[number - base]
+    if row != NO_ROW:
+        return bool((rows[row, e >> 6] >> np.uint64(e & 63)) & np.uint64(1))
+    for a in range(absent_from.size - 1):
+        if absent_from[a] <= number - base < absent_from[a + 1]:
+            return bool(classes[a] != MISSING)
+    return False
