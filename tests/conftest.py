@@ -36,5 +36,31 @@ def spark() -> Iterator[object]:
     session.stop()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Say what runs together when there are several processes, and what runs first.
+
+    All tests of the one Spark session are a group, which begins first: it is the longest. A test
+    that starts a process of its own waits for it most of the time, so such tests come next, each
+    alone. Every other file is a group, so that fixtures of a module are made once.
+    """
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)
+        item.add_marker(pytest.mark.xdist_group(_group(item)))
+    items.sort(key=_turn)  # stable: otherwise the order is that of the files
+
+
+def _group(item: pytest.Item) -> str:
+    if "spark" in getattr(item, "fixturenames", ()):
+        return "spark"
+    return item.nodeid if item.get_closest_marker("process") else item.nodeid.partition("::")[0]
+
+
+def _turn(item: pytest.Item) -> int:
+    if "spark" in getattr(item, "fixturenames", ()):
+        return 0
+    return 1 if item.get_closest_marker("process") else 2
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--engine", help="the only engine to run the conformance suite on")

@@ -5,9 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import tamis
+from cases import each
 
 SOURCE = Path(tamis.__file__).parent
 
@@ -44,7 +43,7 @@ def imported(tree):
             yield from (name.name for name in node.names)
 
 
-@pytest.mark.parametrize("module", modules(), ids=str)
+@each("module", modules())
 def test_imports_point_one_way(module):
     here = LAYERS.index(layer_of(module.with_suffix("").parts))
     tree = ast.parse((SOURCE / module).read_text(encoding="utf-8"))

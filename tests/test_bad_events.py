@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from tamis import EventError, Matcher, Schema
 from tamis.bad_events import faults_of
 from tamis.semantics import NAMES, Semantics
@@ -134,7 +135,7 @@ def test_the_reasons():
     assert total[6].startswith("the event misses r.k, lacking")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_no_rows_have_no_faults(name):
     assert faults_of(table_of([]), semantics_of(name)) == {}
 

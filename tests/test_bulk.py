@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from stocks import SMALL, stock_filters, stock_rows
 from tamis import (
     BulkError,
@@ -138,8 +139,8 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-@pytest.mark.parametrize(("size", "kind"), [(2, str), (70, str), (70, int)])
+@each("form", FORMS.values())
+@each(("size", "kind"), [(2, str), (70, str), (70, int)])
 def test_every_form(form, size, kind):
     pairs = named(size, kind)
     matcher = Matcher(SMALL)
@@ -168,17 +169,16 @@ def test_strings_of_other_kinds(size):
     assert str(matcher.get("1")) == "i > 0"
 
 
-@pytest.mark.parametrize("what", [5, None, "abc", b"abc", 1.5, object()])
+@each("what", [5, None, "abc", b"abc", 1.5, object()])
 def test_what_is_no_bulk(what):
     matcher = Matcher(SMALL)
     with pytest.raises(OptionError, match="subscribe_many takes"):
         matcher.subscribe_many(what)
 
 
-@pytest.mark.parametrize(
+@each(
     "nothing",
     [[], {}, iter([]), pa.table({"id": [], "filter": []})],
-    ids=["list", "dict", "iterator", "table"],
 )
 def test_nothing(nothing):
     matcher, calls = Matcher(SMALL), []
@@ -189,8 +189,8 @@ def test_nothing(nothing):
 # --- one and the same as one by one
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("size", SIZES)
+@each("engine", ENGINES)
+@each("size", SIZES)
 def test_sizes_around_the_border(engine, size):
     matcher, kind = Matcher(SMALL, engine), (str, int)[size % 2]
     pairs = named(size, kind)
@@ -293,8 +293,8 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("size", [5, 100])
-@pytest.mark.parametrize("engine", ["auto", "sliced", "naive"])
+@each("size", [5, 100])
+@each("engine", ["auto", "sliced", "naive"])
 def test_every_bad_row_is_named_and_nothing_is_changed(size, engine):
     matcher = Matcher(SMALL, engine)
     matcher.subscribe_many(named(80, seed=3))
@@ -350,7 +350,7 @@ def test_ids_of_two_kinds(size):
     assert len(caught.value.failures) == size - 2
 
 
-@pytest.mark.parametrize("size", [10, 100, 1300])
+@each("size", [10, 100, 1300])
 def test_an_error_behind_many_good_rows(size):
     """Also behind more than are asked one by one; they may be compiled then, and that is all."""
     matcher = Matcher(SMALL)

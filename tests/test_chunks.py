@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from stocks import SMALL, stock_filters, stock_rows
 from tamis import CapacityError, EventError, Matcher, OptionError, chunks
 from tamis.chunks import parts_of
@@ -113,7 +114,7 @@ def test_any_parts(sizes, form, output, most):
     assert rows_of(tables) == rows_of([expected])
 
 
-@pytest.mark.parametrize(
+@each(
     "nothing",
     [[], iter([]), {}.values(), pa.table({"i": pa.array([], pa.int64())}),
      iter([pa.table({"i": pa.array([], pa.int64())})]), pd.DataFrame({"i": []}).astype("Int64")],
@@ -122,7 +123,7 @@ def test_no_events(nothing):
     assert rows_of(made().match_batches(nothing)) == []
 
 
-@pytest.mark.parametrize("strange", [{"i": 1}, "{}", b"{}", None, 5, Matcher])
+@each("strange", [{"i": 1}, "{}", b"{}", None, 5, Matcher])
 def test_what_is_no_stream(strange):
     with pytest.raises(OptionError, match="match takes a single event"):
         list(made().match_batches(strange))
@@ -219,7 +220,7 @@ def test_nothing_is_asked_before_somebody_wants_something():
     assert source.asked > 0
 
 
-@pytest.mark.parametrize("output", OUTPUTS)
+@each("output", OUTPUTS)
 def test_a_table_is_taken_when_the_one_before_is_done(output):
     source = Counting(table_of(10, seed) for seed in range(5))
     stream = made().match_batches(source, output)

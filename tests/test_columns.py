@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from strategies import SCHEMA, rows
 from tamis import EventError, Schema
 from tamis.columns import as_table, table_rows
@@ -37,12 +38,12 @@ INTS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(),
         pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]  # fmt: skip
 
 
-@pytest.mark.parametrize("arrow", INTS, ids=str)
+@each("arrow", INTS)
 def test_integers_of_any_width(arrow):
     assert read(pa.array([1, None, 100], arrow), "int") == [1, None, 100]
 
 
-@pytest.mark.parametrize("arrow", INTS, ids=str)
+@each("arrow", INTS)
 def test_integers_as_doubles(arrow):
     values = read(pa.array([1, None], arrow), "double")
     assert values == [1.0, None]
@@ -55,7 +56,7 @@ def test_an_unsigned_integer_beyond_64_bits(value):
         read(pa.array([1, value], pa.uint64()), "int")
 
 
-@pytest.mark.parametrize(
+@each(
     "column",
     [
         pa.array([0.5, None], pa.float16()),
@@ -66,7 +67,6 @@ def test_an_unsigned_integer_beyond_64_bits(value):
         pa.array([Decimal("0.50"), None], pa.decimal32(5, 2)),
         pa.array([Decimal("0.50"), None]).dictionary_encode(),
     ],
-    ids=lambda column: str(column.type),
 )
 def test_doubles_and_decimals(column):
     assert read(column, "double") == [0.5, None]
@@ -82,7 +82,7 @@ def test_nan_and_infinities_of_arrow_are_values():
     assert (inf, missing) == (-math.inf, None)
 
 
-@pytest.mark.parametrize(
+@each(
     "column",
     [
         pa.array(["é", None]),
@@ -91,7 +91,6 @@ def test_nan_and_infinities_of_arrow_are_values():
         pa.array(["é", None]).dictionary_encode(),
         pa.array(["é", None], pa.large_string()).dictionary_encode(),
     ],
-    ids=lambda column: str(column.type),
 )
 def test_strings(column):
     assert read(column, "string") == ["é", None]
@@ -101,7 +100,7 @@ def test_bools():
     assert read(pa.array([True, None, False]), "bool") == [True, None, False]
 
 
-@pytest.mark.parametrize(
+@each(
     "column",
     [
         *(pa.array([MOMENT, None], pa.timestamp(unit)) for unit in ("s", "ms", "us", "ns")),
@@ -111,7 +110,6 @@ def test_bools():
         pa.array([DAY, None], pa.date64()),
         pa.array([MOMENT, None]).dictionary_encode(),
     ],
-    ids=lambda column: str(column.type),
 )
 def test_timestamps_and_dates(column):
     assert read(column, "timestamp") == [NEW_YEAR, None]
@@ -121,12 +119,12 @@ def test_nanoseconds_are_cut_to_microseconds():
     assert read(pa.array([1_999], pa.timestamp("ns")), "timestamp") == [1]
 
 
-@pytest.mark.parametrize("kind", ["int", "double", "string", "bool", "timestamp", "int(1, 5)"])
+@each("kind", ["int", "double", "string", "bool", "timestamp", "int(1, 5)"])
 def test_a_column_of_nothing_but_nulls(kind):
     assert read(pa.nulls(2), kind) == [None, None]
 
 
-@pytest.mark.parametrize(
+@each(
     ("column", "kind"),
     [
         (["1"], "int"),
@@ -183,7 +181,7 @@ def test_two_columns_of_one_name():
         read_table(table, {"a": "int"})
 
 
-@pytest.mark.parametrize(("name", "attribute"), [("a.b", "`a.b`"), ("x y", "x y"), ("", "``")])
+@each(("name", "attribute"), [("a.b", "`a.b`"), ("x y", "x y"), ("", "``")])
 def test_odd_names_of_columns(name, attribute):
     assert read_table(pa.table({name: [1]}), {attribute: "int"}) == [(1,)]
 
@@ -214,7 +212,7 @@ def test_a_value_where_a_record_was_expected():
         read_table(pa.table({"a": [1]}), {"a.b": "int"})
 
 
-@pytest.mark.parametrize(
+@each(
     ("columns", "message"),
     [
         ({"prize": [1]}, r"unknown attribute 'prize'; did you mean 'price'\?"),
@@ -243,7 +241,7 @@ def test_values_inside_their_domains():
     assert read(pa.array(["b", None]), "enum('a', 'b')") == ["b", None]
 
 
-@pytest.mark.parametrize(
+@each(
     ("column", "kind", "message"),
     [
         (pa.array([1, None, 6, 7]), "int(1, 5)", r"event 2: attribute a: 6 .* domain int\(1, 5\)"),
@@ -268,7 +266,7 @@ def test_what_is_already_a_table_or_batch():
     assert as_table(table.to_batches()[0]) == table
 
 
-@pytest.mark.parametrize("events", [[{"a": 1}], {"a": [1]}, "text", None, iter([])])
+@each("events", [[{"a": 1}], {"a": [1]}, "text", None, iter([])])
 def test_what_is_not_in_columns(events):
     assert as_table(events) is None
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from stocks import stock_filters, stock_rows
 from strategies import SCHEMA, filters, rows
 from tamis import BulkError, EventError, ExpressionError, Matcher, OptionError, SubscriptionError
@@ -108,7 +109,7 @@ def test_every_form_of_subscriptions_and_no_subscriptions():
     assert never.restore(pa.table({"event": [], "subscription": []}), [{}]).num_rows == 0
 
 
-@pytest.mark.parametrize(
+@each(
     ("ids", "expected"),
     [
         (["a", "b"], "merged-1"),
@@ -233,7 +234,7 @@ def test_the_matches_of_the_originals_come_back(semantics, texts, some, merge):
     assert sorted([*found.mapping["original"].to_pylist(), *never]) == list(range(len(texts)))
 
 
-@pytest.mark.parametrize("output", ["pairs", "lists", "counts"])
+@each("output", ["pairs", "lists", "counts"])
 def test_many_subscriptions_in_every_output(output):
     schema = {"i": "int", "x": "double", "s": "string", "b": "bool"}
     texts = stock_filters(3, 150) * 3

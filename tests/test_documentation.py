@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import tamis
+from cases import each
 
 ROOT = Path(__file__).parent.parent
 PAGES = ["README.md", "docs/language.md", "docs/engines.md", "CONTRIBUTING.md"]
@@ -127,12 +128,12 @@ def module_names():
     return ["tamis", *(m.name for m in packages if not m.name.endswith("__main__"))]
 
 
-@pytest.mark.parametrize("name", module_names())
+@each("name", module_names())
 def test_docstrings_are_true(name):
     assert doctest.testmod(importlib.import_module(name)).failed == 0
 
 
-@pytest.mark.parametrize("page", sorted(ROOT.glob("*.md")) + sorted(ROOT.glob("docs/**/*.md")))
+@each("page", sorted(ROOT.glob("*.md")) + sorted(ROOT.glob("docs/**/*.md")))
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
         if not target.startswith("http"):

@@ -3,6 +3,7 @@ import pickle
 import pytest
 
 import tamis
+from cases import each
 from tamis.errors import (
     BulkError,
     EventError,
@@ -26,18 +27,18 @@ ALL = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ALL)
+@each("kind", ALL)
 def test_one_base_catches_every_error(kind):
     assert issubclass(kind, TamisError)
 
 
-@pytest.mark.parametrize("kind", [*ALL, TamisError])
+@each("kind", [*ALL, TamisError])
 def test_every_error_stands_at_the_top_of_the_package(kind):
     assert getattr(tamis, kind.__name__) is kind
     assert kind.__name__ in tamis.__all__
 
 
-@pytest.mark.parametrize("kind", [ParseError, TypeMismatch, LimitError])
+@each("kind", [ParseError, TypeMismatch, LimitError])
 def test_errors_about_a_filter_share_a_base(kind):
     assert issubclass(kind, ExpressionError)
 
@@ -60,14 +61,14 @@ def test_the_line_at_fault_is_the_one_that_is_drawn():
     assert error._drawing() == "    b = = 2\n        ^"
 
 
-@pytest.mark.parametrize(("start", "end"), [(0, None), (3, 99), (99, None), (2, 1)])
+@each(("start", "end"), [(0, None), (3, 99), (99, None), (2, 1)])
 def test_a_place_beyond_the_text_is_brought_inside(start, end):
     error = ParseError("odd", "abc", start, end)
     assert 0 <= error.start <= error.end <= 3
     assert str(error).rstrip().endswith("^")
 
 
-@pytest.mark.parametrize("start", [0, 500, 995])
+@each("start", [0, 500, 995])
 def test_a_long_line_is_cut_around_the_place(start):
     text = "x" * start + "!" + "x" * (995 - start)
     shown, carets = ParseError("odd", text, start, start + 1)._drawing().splitlines()
@@ -105,7 +106,7 @@ def test_a_bulk_error_indents_what_has_several_lines():
     assert text.splitlines()[2:] == ["      x y", "        ^"]
 
 
-@pytest.mark.parametrize(
+@each(
     "error",
     [
         OptionError("odd"),
@@ -128,7 +129,7 @@ def test_errors_survive_pickling(error):
 # --- suggestions
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "known", "hint"),
     [
         ("prize", ["company", "price"], "did you mean 'price'?"),
@@ -153,7 +154,7 @@ def test_choose_gives_back_a_choice():
     assert choose("colour", "red", ["red", "blue"]) == "red"
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "message"),
     [
         ("rde", "unknown colour 'rde'; did you mean 'red'? choices: red, blue"),

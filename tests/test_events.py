@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from tamis import EventError, OptionError, Schema
 from tamis.events import MAX_EVENT_DEPTH, MAX_EVENT_TEXT, EventReader
 
@@ -32,7 +33,7 @@ def test_a_row_is_in_the_order_of_the_schema():
     assert READER.row(event) == row(company="IBM", price=5.0, ok=True, at=0)
 
 
-@pytest.mark.parametrize("event", [{}, {"price": None}, {"address": None}, {"address": {}}])
+@each("event", [{}, {"price": None}, {"address": None}, {"address": {}}])
 def test_what_is_absent_or_none_is_missing(event):
     assert READER.row(event) == row()
 
@@ -42,12 +43,12 @@ def test_nested_records():
     assert READER.row(event) == row(city="Paris", zip=75001)
 
 
-@pytest.mark.parametrize("make", [dict, MappingProxyType, ChainMap])
+@each("make", [dict, MappingProxyType, ChainMap])
 def test_any_mapping_will_do(make):
     assert READER.row(make({"price": 1})) == row(price=1.0)
 
 
-@pytest.mark.parametrize(
+@each(
     ("event", "message"),
     [
         ({"price": "5"}, r"attribute price expects double, got '5' \(str\)"),
@@ -67,7 +68,7 @@ def test_values_that_do_not_fit_the_schema(event, message):
         READER.row(event)
 
 
-@pytest.mark.parametrize("event", [None, 5, 1.5, [("price", 5)], {"price"}, object()])
+@each("event", [None, 5, 1.5, [("price", 5)], {"price"}, object()])
 def test_what_is_no_event(event):
     with pytest.raises(EventError, match=f"JSON or XML as text, not {type(event).__name__}"):
         READER.row(event)
@@ -82,14 +83,12 @@ def test_reading_does_not_change_the_event():
 # --- unknown attributes
 
 
-@pytest.mark.parametrize(
-    "event", [{"prize": 5}, {"address": {"town": 1}}, {5: 6}, {"a": {"b": [object()]}}]
-)
+@each("event", [{"prize": 5}, {"address": {"town": 1}}, {5: 6}, {"a": {"b": [object()]}}])
 def test_unknown_attributes_are_ignored(event):
     assert READER.row(event) == row()
 
 
-@pytest.mark.parametrize(
+@each(
     ("event", "message"),
     [
         ({"prize": 5}, r"unknown attribute 'prize'; did you mean 'price'\?"),
@@ -116,7 +115,7 @@ def test_an_unknown_treatment_of_unknown_attributes():
 # --- JSON
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         '{"price": 5, "address": {"city": "Paris"}}',
@@ -130,7 +129,7 @@ def test_json_as_text_or_bytes(text):
     assert READER.row(text) == row(price=5.0, city="Paris")
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "message"),
     [
         ("", r"the event is no JSON: Expecting value \(line 1, column 1\)"),
@@ -157,9 +156,7 @@ def test_json_that_cannot_be_read(text, message):
         READER.row(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "price"), [("Infinity", math.inf), ("-Infinity", -math.inf), ("1e999", math.inf)]
-)
+@each(("text", "price"), [("Infinity", math.inf), ("-Infinity", -math.inf), ("1e999", math.inf)])
 def test_infinities_in_json_are_kept(text, price):
     assert READER.row(f'{{"price": {text}}}') == row(price=price)
 
@@ -173,9 +170,7 @@ def test_bytes_that_are_no_utf8():
         READER.row(b'{"company": "\xff"}')
 
 
-@pytest.mark.parametrize(
-    "text", ["[" * 100_000, '{"a":' * 100_000, '{"a":' * 9999 + "1" + "}" * 9999]
-)
+@each("text", ["[" * 100_000, '{"a":' * 100_000, '{"a":' * 9999 + "1" + "}" * 9999])
 def test_json_of_bottomless_depth_is_refused(text):
     with pytest.raises(EventError, match="nests too deeply"):
         READER.row(text)
@@ -217,7 +212,7 @@ DOCUMENT = (
 OFFER = ("IBM", "PC AT, 20 Mhz, 256 KB RAM", 5000)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         DOCUMENT,
@@ -263,7 +258,7 @@ def test_an_empty_element_is_an_empty_string_or_missing():
     assert PAPER.row("<company/><price></price>") == ("", None, None)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "message"),
     [
         ("<company>IBM", "the event is no XML"),
@@ -288,7 +283,7 @@ def test_xml_that_cannot_be_read(text, message):
 BOMB = "<!DOCTYPE b [<!ENTITY a '{}'><!ENTITY b '{}'>]>".format("x" * 10, "&a;" * 10)
 
 
-@pytest.mark.parametrize(
+@each(
     "head",
     [
         BOMB,
@@ -330,10 +325,9 @@ def test_a_path_may_be_a_flat_name():
     assert reader.row({"address.city": "Paris"}) == READER.row({"address": {"city": "Paris"}})
 
 
-@pytest.mark.parametrize(
+@each(
     "event",
     [{"price": 10**5000}, {"level": 10**5000}, "<company>\ud800</company>"],
-    ids=["double", "int", "surrogate"],
 )
 def test_values_that_cannot_even_be_shown(event):
     with pytest.raises(EventError):

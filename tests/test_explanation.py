@@ -3,6 +3,7 @@ import json
 import pytest
 from hypothesis import given, settings
 
+from cases import each
 from strategies import SCHEMA, filters, rows
 from tamis import EventError, ExpressionError, Matcher, SubscriptionError, parse
 from tamis.explanation import explain
@@ -106,7 +107,7 @@ def test_the_explanation_as_plain_data():
     assert json.loads(json.dumps(explanation.to_dict())) == explanation.to_dict()
 
 
-@pytest.mark.parametrize("event", ['{"price": 5}', b'{"price": 5}', "<price>5</price>"])
+@each("event", ['{"price": 5}', b'{"price": 5}', "<price>5</price>"])
 def test_the_event_may_be_text(event):
     assert why("price < 10", event).matched
 
@@ -118,7 +119,7 @@ def test_an_unknown_subscription():
         matcher.why("alcie", {})
 
 
-@pytest.mark.parametrize("event", [{"price": "x"}, None, "{"])
+@each("event", [{"price": "x"}, None, "{"])
 def test_an_event_that_cannot_be_read(event):
     with pytest.raises(EventError):
         why("price < 10", event)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from offers import EVENTS, OFFERS, offers, state
 from tamis import (
     BulkError,
@@ -41,7 +42,7 @@ def test_the_example_of_the_documentation():
     assert matcher.match('{"price": 4}') == ["bob"]
 
 
-@pytest.mark.parametrize(
+@each(
     "event",
     [
         {"company": "IBM", "price": 900},
@@ -142,13 +143,13 @@ def test_ids_are_strings_or_integers_of_64_bits(ids):
     assert matcher.match_batch([{}])["subscription"].to_pylist() == ids
 
 
-@pytest.mark.parametrize("bad", [None, True, 1.0, b"a", ("a",), ["a"], object()])
+@each("bad", [None, True, 1.0, b"a", ("a",), ["a"], object()])
 def test_what_cannot_be_an_id(bad):
     with pytest.raises(SubscriptionError, match="a subscription id is a string or an integer"):
         Matcher(OFFERS).subscribe(bad, "TRUE")
 
 
-@pytest.mark.parametrize("bad", [2**63, -(2**63) - 1, 10**100])
+@each("bad", [2**63, -(2**63) - 1, 10**100])
 def test_an_id_beyond_64_bits(bad):
     with pytest.raises(SubscriptionError, match="does not fit in 64 bits"):
         Matcher(OFFERS).subscribe(bad, "TRUE")
@@ -159,9 +160,7 @@ def test_an_id_that_is_no_unicode_text():
         Matcher(OFFERS).subscribe("\ud800", "TRUE")
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "kind"), [("1", 1, "strings"), (1, "1", "integers"), (0, "", "integers")]
-)
+@each(("first", "second", "kind"), [("1", 1, "strings"), (1, "1", "integers"), (0, "", "integers")])
 def test_ids_of_two_kinds_do_not_mix(first, second, kind):
     matcher = Matcher(OFFERS)
     matcher.subscribe(first, "TRUE")
@@ -224,7 +223,7 @@ BAD_CALLS = {
 }
 
 
-@pytest.mark.parametrize("call", BAD_CALLS.values(), ids=BAD_CALLS)
+@each("call", BAD_CALLS.values())
 def test_a_call_that_fails_changes_nothing(call):
     matcher = offers(a="price < 1", b="company = 'IBM'")
     before = state(matcher)
@@ -245,7 +244,7 @@ def test_a_filter_that_fails_shows_the_place():
     assert "did you mean 'price'?" in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "message"),
     [
         ({"engine": "naiv"}, "unknown engine 'naiv'; did you mean 'naive'"),
@@ -291,7 +290,7 @@ MANY = {
 }
 
 
-@pytest.mark.parametrize("subscriptions", MANY.values(), ids=MANY)
+@each("subscriptions", MANY.values())
 def test_many_subscriptions_at_once(subscriptions):
     matcher = Matcher(OFFERS)
     matcher.subscribe_many(subscriptions() if callable(subscriptions) else subscriptions)
@@ -299,14 +298,14 @@ def test_many_subscriptions_at_once(subscriptions):
     assert matcher.match({"price": 0}) == ["a"]
 
 
-@pytest.mark.parametrize("make", [pa.table, pd.DataFrame, pl.DataFrame])
+@each("make", [pa.table, pd.DataFrame, pl.DataFrame])
 def test_integer_ids_of_tables(make):
     matcher = Matcher(OFFERS)
     matcher.subscribe_many(make({"id": [7, 3], "filter": ["TRUE", "TRUE"]}))
     assert matcher.match({}) == [7, 3]
 
 
-@pytest.mark.parametrize("nothing", [[], {}, pa.table({"id": [], "filter": []})])
+@each("nothing", [[], {}, pa.table({"id": [], "filter": []})])
 def test_no_subscriptions_at_all(nothing):
     matcher = offers(a="TRUE")
     matcher.subscribe_many(nothing)

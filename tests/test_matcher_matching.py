@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from cases import each
 from offers import EVENTS, OFFERS, event_of, offers, parsed
 from strategies import SCHEMA, filters, rows
 from tamis import (
@@ -78,8 +79,8 @@ def test_counts(four):
 TEXTS, WHOLE = (pa.dictionary(pa.int32(), kind) for kind in (pa.string(), pa.int64()))
 
 
-@pytest.mark.parametrize("events", [EVENTS, [], pa.table({"price": pa.array([], pa.float64())})])
-@pytest.mark.parametrize(("ids", "kind"), [(["a"], TEXTS), ([1], WHOLE), ([], TEXTS)])
+@each("events", [EVENTS, [], pa.table({"price": pa.array([], pa.float64())})])
+@each(("ids", "kind"), [(["a"], TEXTS), ([1], WHOLE), ([], TEXTS)])
 def test_the_schemas_of_the_answers(events, ids, kind):
     matcher = Matcher(OFFERS)
     matcher.subscribe_many(dict.fromkeys(ids, "price < 100"))
@@ -166,7 +167,7 @@ def test_batches_agree_with_single_events(texts, some_rows):
 # --- semantics
 
 
-@pytest.mark.parametrize(
+@each(
     ("semantics", "matched"),
     [
         ({"semantics": "sql"}, ["or", "priced"]),
@@ -186,7 +187,6 @@ def test_batches_agree_with_single_events(texts, some_rows):
             ["is", "or", "priced"],
         ),
     ],
-    ids=["sql", "strict", "default with ⊥", "default"],
 )
 def test_what_a_missing_attribute_means(semantics, matched):
     matcher = Matcher(OFFERS, **semantics)
@@ -367,7 +367,7 @@ TestLife = Life.TestCase
 # --- what once went wrong
 
 
-@pytest.mark.parametrize("strange", [["a"], {}, None, True, 1.0])
+@each("strange", [["a"], {}, None, True, 1.0])
 def test_what_is_no_id_is_not_there(strange):
     m = Matcher({"i": "int"})
     m.subscribe(1, "i > 1")
@@ -401,7 +401,7 @@ def test_a_huge_id_is_refused():
         Matcher({"b": "bool"}).subscribe(10**5000, "b")
 
 
-@pytest.mark.parametrize("strange", [5, None, ["a"], "ab", [("a", "int", "x")]])
+@each("strange", [5, None, ["a"], "ab", [("a", "int", "x")]])
 def test_what_is_no_schema(strange):
     with pytest.raises(SchemaError):
         Schema(strange)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 import pytest
 
+from cases import each
 from tamis import Matcher, SubscriptionError
 from tamis.engines import auto
 from tamis.engines.sliced import segment_merges
@@ -95,7 +96,7 @@ def readers(*works):
 # --- one moment
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@each("engine", ENGINES)
 def test_what_stays_is_always_there(engine):
     """Others come, go, are replaced and loaded in bulk."""
     matcher = made(engine)
@@ -137,7 +138,7 @@ def test_what_stays_is_always_there(engine):
     assert matcher.match(HERE) == stay
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@each("engine", ENGINES)
 def test_what_is_replaced_is_never_missing_nor_there_twice(engine):
     matcher = made(engine)
     names = [f"r{n}" for n in range(50)]
@@ -162,8 +163,8 @@ def test_what_is_replaced_is_never_missing_nor_there_twice(engine):
     assert matcher.match(HERE) == names
 
 
-@pytest.mark.parametrize("size", [40, 90])
-@pytest.mark.parametrize("engine", ENGINES)
+@each("size", [40, 90])
+@each("engine", ENGINES)
 def test_a_bulk_is_seen_whole_or_not_at_all(engine, size):
     """One that replaces others, and one that adds new ones."""
     matcher = made(engine)
@@ -188,7 +189,7 @@ def test_a_bulk_is_seen_whole_or_not_at_all(engine, size):
             matcher.subscribe_many({f"new{turn} {n}": "i > 0" for n in range(size)})
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@each("engine", ENGINES)
 def test_every_answer_is_that_of_some_moment(engine):
     """They come and go one behind the other: each answer is a part without gaps."""
     matcher = made(engine)
@@ -217,7 +218,7 @@ def test_every_answer_is_that_of_some_moment(engine):
     assert matcher.match(HERE) == list(range(190, 250))
 
 
-@pytest.mark.parametrize("engine", COMPILING)
+@each("engine", COMPILING)
 def test_several_who_change(engine):
     """Changes wait for each other; none is lost."""
     matcher = made(engine)
@@ -278,8 +279,8 @@ def ask_everything(matcher):
     assert matcher.get(next(iter(matcher))) is not None
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("size", [50, 200])
+@each("engine", ENGINES)
+@each("size", [50, 200])
 def test_matching_goes_on_while_a_bulk_is_read(engine, size):
     matcher = made(engine)
     matcher.subscribe_many(dict.fromkeys(range(40), "i > 0"))
@@ -387,8 +388,8 @@ def between(matcher, change, call=2):
     held.find = slow
 
 
-@pytest.mark.parametrize("call", [1, 2])
-@pytest.mark.parametrize("ask", ["get", "why"])
+@each("call", [1, 2])
+@each("ask", ["get", "why"])
 def test_looking_up_what_goes_in_this_moment(call, ask):
     """It is there or not; nothing else can be said."""
     matcher = made("auto")
@@ -403,7 +404,7 @@ def test_looking_up_what_goes_in_this_moment(call, ask):
         assert str(error).startswith("no subscription 'a'")  # noqa: PT017 - it need not be raised
 
 
-@pytest.mark.parametrize("engine", ["counting-list", "tree", "bdd"])
+@each("engine", ["counting-list", "tree", "bdd"])
 def test_a_plan_is_of_one_moment(engine):
     """The engines of the papers are not made for threads, so the lock is held."""
     matcher = Matcher(KINDS, engine)

@@ -2,11 +2,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from tamis.errors import SchemaError
 from tamis.names import RESERVED, path_text, split_path
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "path"),
     [
         ("price", ("price",)),
@@ -33,7 +34,7 @@ def test_a_name_means_a_path(name, path):
     assert split_path(name) == path
 
 
-@pytest.mark.parametrize("name", ["a`b", "`a", "`a`b", "a.`b", "`", "```", "`a`.b`", "a``"])
+@each("name", ["a`b", "`a", "`a`b", "a.`b", "`", "```", "`a`.b`", "a``"])
 def test_a_stray_backtick_is_refused_with_a_way_out(name):
     with pytest.raises(
         SchemaError, match=r"write `a\.b` for a name with a dot and `` for a backtick"
@@ -41,7 +42,7 @@ def test_a_stray_backtick_is_refused_with_a_way_out(name):
         split_path(name)
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "text"),
     [
         (("price",), "price"),
@@ -57,7 +58,7 @@ def test_a_path_is_written_with_backticks_where_needed(path, text):
     assert path_text(path) == text
 
 
-@pytest.mark.parametrize("word", sorted(RESERVED))
+@each("word", sorted(RESERVED))
 def test_reserved_words_are_written_in_backticks(word):
     assert path_text((word.lower(),)) == f"`{word.lower()}`"
 

@@ -5,6 +5,7 @@ import json
 import pyarrow as pa
 import pytest
 
+from cases import each
 from stocks import SMALL, stock_filters, stock_rows
 from tamis import Matcher, OptionError, Schema
 from tamis.engines import ENGINES, auto
@@ -50,7 +51,7 @@ def compiled(texts, **options):
     return matcher
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@each("engine", ENGINES)
 def test_every_engine(engine):
     matcher = Matcher(SMALL, engine)
     assert check(matcher) == Plan(matcher.engine, 0, 0, ())
@@ -82,7 +83,7 @@ def test_filters_that_are_asked_are_counted(monkeypatch):
     assert "19 asked one by one" in str(plan)
 
 
-@pytest.mark.parametrize("size", [1, 100, 3000])
+@each("size", [1, 100, 3000])
 def test_numbers_add_up(size):
     matcher = compiled(stock_filters(3, size))
     plan = check(matcher)
@@ -192,7 +193,7 @@ def test_asking_for_the_plan_changes_nothing():
 # --- which attributes are asked for
 
 
-@pytest.mark.parametrize(
+@each(
     ("texts", "asked"),
     [
         (["TRUE", "FALSE"], set()),
@@ -205,7 +206,7 @@ def test_asking_for_the_plan_changes_nothing():
         (["i = 1 AND (s = 'a' OR upper(s) RLIKE 'B' AND b)"], {"i", "s", "b"}),
     ],
 )
-@pytest.mark.parametrize("semantics", ["sql", "strict"])
+@each("semantics", ["sql", "strict"])
 def test_attributes_that_filters_ask_for(texts, asked, semantics):
     matcher = Matcher(SMALL, semantics=semantics)
     matcher.subscribe_many(dict(enumerate(texts)))

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from tamis.results import IdColumn, Places, pieces_of, table_of, table_of_counts
 
 WORDS = ["", "a", "é", "日本", "a\nb", "x" * 1000, "0", "NULL"]
@@ -74,7 +74,7 @@ def kind_of(table, name):
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-@pytest.mark.parametrize(
+@each(
     ("ids", "kind"),
     [
         ({}, pa.string()),
@@ -84,7 +84,7 @@ def kind_of(table, name):
         ({3: 1, 9: 2}, pa.int64()),
     ],
 )
-@pytest.mark.parametrize("size", [0, 1, 3])
+@each("size", [0, 1, 3])
 def test_the_types_of_the_columns(ids, kind, size):
     """They do not depend on whether anything matched."""
     found, column = [np.array(sorted(ids), np.int64)] * size, IdColumn(ids)
@@ -150,7 +150,7 @@ def test_places(handles, others, ascending):
     assert places.handles(np.arange(len(handles))).tolist() == handles
 
 
-@pytest.mark.parametrize("first", [0, 5, 2**40])
+@each("first", [0, 5, 2**40])
 def test_places_without_gaps(first):
     """Handles of 32 bits are asked for too, of which none may be there."""
     for places in (Places(first, 10), Places.of(np.arange(first, first + 10))):

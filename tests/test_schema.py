@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from tamis import Matcher, OptionError, Schema, SchemaError
 from tamis.schema import Attribute, Enumeration, IntRange, as_schema
 from tamis.types import BOOL, DOUBLE, INT, STRING, TIMESTAMP
@@ -15,12 +16,12 @@ TYPES = {"int": INT, "double": DOUBLE, "string": STRING, "bool": BOOL, "timestam
 # --- types and domains
 
 
-@pytest.mark.parametrize(("text", "kind"), TYPES.items())
+@each(("text", "kind"), TYPES.items())
 def test_the_five_types(text, kind):
     assert Schema({"a": text})["a"] == Attribute(("a",), kind)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "low", "high"),
     [
         ("int(1, 250)", 1, 250),
@@ -35,7 +36,7 @@ def test_a_range_of_integers(text, low, high):
     assert attribute.domain == IntRange(low, high)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "values"),
     [
         ("enum('buy', 'sell')", ("buy", "sell")),
@@ -63,12 +64,12 @@ def test_every_enumeration_survives_being_written(values):
     assert Schema({"a": str(domain)})["a"].domain == domain
 
 
-@pytest.mark.parametrize(("value", "inside"), [(0, False), (1, True), (5, True), (6, False)])
+@each(("value", "inside"), [(0, False), (1, True), (5, True), (6, False)])
 def test_the_ends_of_a_range_belong_to_it(value, inside):
     assert (value in IntRange(1, 5)) is inside
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "message"),
     [
         ("int(5, 1)", r"'a': the domain int\(5, 1\) is empty"),
@@ -89,7 +90,7 @@ def test_domains_that_cannot_be(text, message):
         Schema({"a": text})
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "hint"),
     [
         ("long", "did you mean 'int'?"),
@@ -114,7 +115,7 @@ def test_an_unknown_type_brings_a_hint(text, hint):
     assert f"attribute 'volume' has the unknown type {text!r}; {hint}" in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", [int, None, 5, INT])
+@each("kind", [int, None, 5, INT])
 def test_a_type_is_written_as_a_string(kind):
     with pytest.raises(SchemaError, match="'a': a type is written as a string"):
         Schema({"a": kind})
@@ -123,7 +124,7 @@ def test_a_type_is_written_as_a_string(kind):
 # --- names
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "path"),
     [
         ("address.city", ("address", "city")),
@@ -145,7 +146,7 @@ def test_odd_names(name, path):
     assert schema[name].path == path
 
 
-@pytest.mark.parametrize(
+@each(
     "path",
     [("a.b",), ("zip code",), ("a`b",), ("",), ("é",), ("日本", "東京"), ("and",), ("a\nb",)],
 )
@@ -159,25 +160,25 @@ def test_filters_reach_attributes_of_odd_names(path):
     assert matcher.match(event) == ["five"]
 
 
-@pytest.mark.parametrize("name", [5, None, ("a",), b"a"])
+@each("name", [5, None, ("a",), b"a"])
 def test_a_name_is_a_string(name):
     with pytest.raises(SchemaError, match="an attribute name must be a string"):
         Schema({name: "int"})
 
 
-@pytest.mark.parametrize(("first", "second"), [("a", "a"), ("a", "`a`"), ("a.b", "`a`.b")])
+@each(("first", "second"), [("a", "a"), ("a", "`a`"), ("a.b", "`a`.b")])
 def test_a_name_twice_is_refused(first, second):
     with pytest.raises(SchemaError, match="is declared twice"):
         Schema([(first, "int"), (second, "string")])
 
 
-@pytest.mark.parametrize("names", [("a", "a.b"), ("a.b", "a"), ("a.b", "a.b.c")])
+@each("names", [("a", "a.b"), ("a.b", "a"), ("a.b", "a.b.c")])
 def test_a_path_inside_a_value_is_refused(names):
     with pytest.raises(SchemaError, match=r"lies inside a.*, which is declared as a value"):
         Schema(dict.fromkeys(names, "int"))
 
 
-@pytest.mark.parametrize("names", [("a.b", "a.c"), ("a", "`a.b`"), ("ab", "a.b"), ("a", "A")])
+@each("names", [("a.b", "a.c"), ("a", "`a.b`"), ("ab", "a.b"), ("a", "A")])
 def test_names_that_only_look_alike_stand_side_by_side(names):
     assert len(Schema(dict.fromkeys(names, "int"))) == 2
 
@@ -193,7 +194,7 @@ def test_a_schema_is_a_mapping_in_the_order_of_its_attributes():
     assert [str(attribute) for attribute in schema.values()] == ["int", "string", "bool"]
 
 
-@pytest.mark.parametrize("name", ["c", "a", "B", 5, None])
+@each("name", ["c", "a", "B", 5, None])
 def test_what_a_schema_does_not_have(name):
     assert name not in Schema({"b": "int", "a.c": "string"})
 
@@ -225,7 +226,7 @@ def test_schemas_are_equal_if_their_attributes_are():
     assert hash(Schema(EXAMPLE)) == hash(Schema(list(EXAMPLE.items())))
 
 
-@pytest.mark.parametrize(
+@each(
     "other",
     [
         Schema({**EXAMPLE, "a.b": "int(1, 6)"}),
@@ -267,7 +268,7 @@ def test_an_arrow_schema_is_a_schema():
     assert as_schema(pa.schema([("a", pa.int8())])) == Schema({"a": "int"})
 
 
-@pytest.mark.parametrize("thing", [None, 5, "a:int", ["a"], object()])
+@each("thing", [None, 5, "a:int", ["a"], object()])
 def test_anything_else_is_no_schema(thing):
     with pytest.raises(SchemaError, match=f"not {type(thing).__name__}"):
         as_schema(thing)
@@ -276,7 +277,7 @@ def test_anything_else_is_no_schema(thing):
 # --- Arrow
 
 
-@pytest.mark.parametrize(
+@each(
     ("arrow", "kind"),
     [
         *((t, "int") for t in (pa.int8(), pa.int16(), pa.int32(), pa.int64())),
@@ -293,7 +294,6 @@ def test_anything_else_is_no_schema(thing):
         (pa.timestamp("us", "UTC"), "timestamp"),
         (pa.timestamp("ns", "Europe/Paris"), "timestamp"),
     ],
-    ids=str,
 )
 def test_types_of_arrow(arrow, kind):
     assert Schema.from_arrow(pa.schema([("a", arrow)])) == Schema({"a": kind})
@@ -307,13 +307,13 @@ UNSUPPORTED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("arrow", UNSUPPORTED, ids=str)
+@each("arrow", UNSUPPORTED)
 def test_columns_that_no_filter_can_use_are_refused(arrow):
     with pytest.raises(SchemaError, match=r"column `odd name` has the type .*pass unsupported="):
         Schema.from_arrow(pa.schema([("odd name", arrow)]))
 
 
-@pytest.mark.parametrize("arrow", UNSUPPORTED, ids=str)
+@each("arrow", UNSUPPORTED)
 def test_columns_that_no_filter_can_use_are_skipped_on_demand(arrow):
     schema = pa.schema([("a", pa.int64()), ("b", arrow), ("c", pa.struct([("d", arrow)]))])
     assert Schema.from_arrow(schema, unsupported="skip") == Schema({"a": "int"})
@@ -331,7 +331,7 @@ def test_structs_become_dotted_paths():
     )
 
 
-@pytest.mark.parametrize("name", ["a.b", "a`b", "", "zip code", "日本", "and"])
+@each("name", ["a.b", "a`b", "", "zip code", "日本", "and"])
 def test_a_column_name_is_one_part_whatever_is_in_it(name):
     assert Schema.from_arrow(pa.schema([(name, pa.int64())])).attributes[0].path == (name,)
 

@@ -4,6 +4,7 @@ from decimal import Decimal
 
 import pytest
 
+from cases import each
 from tamis import ParseError, Schema, SchemaError, parse
 from tamis.schema_inference import schema_of_filter, schema_of_records
 
@@ -19,7 +20,7 @@ def of_texts(*records):
 # --- from events
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "kind"),
     [
         (True, "bool"),
@@ -39,7 +40,7 @@ def test_the_type_of_a_value(value, kind):
     assert of_values({"a": value}) == Schema({"a": kind})
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "kind"),
     [
         ("5", "int"),
@@ -62,7 +63,7 @@ def test_the_type_of_a_text(text, kind):
     assert of_texts({"a": text}) == Schema({"a": kind})
 
 
-@pytest.mark.parametrize("value", [None, [1], b"a", object()])
+@each("value", [None, [1], b"a", object()])
 def test_a_value_without_a_type_gives_no_attribute(value):
     assert of_values({"a": value, "b": 1}) == Schema({"b": "int"})
 
@@ -73,18 +74,18 @@ def test_an_empty_text_says_nothing():
     )
 
 
-@pytest.mark.parametrize("values", [(1, 0.5), (0.5, 1), (1, None, 0.5), (1, 2**63)])
+@each("values", [(1, 0.5), (0.5, 1), (1, None, 0.5), (1, 2**63)])
 def test_whole_and_other_numbers_are_doubles(values):
     assert of_values(*({"a": value} for value in values)) == Schema({"a": "double"})
 
 
-@pytest.mark.parametrize("values", [(1, "a"), ("a", 0.5), (True, 1), (True, 0.5)])
+@each("values", [(1, "a"), ("a", 0.5), (True, 1), (True, 0.5)])
 def test_values_of_no_common_type_are_refused(values):
     with pytest.raises(SchemaError, match=r"attribute a has values of type .* and of type"):
         of_values(*({"a": value} for value in values))
 
 
-@pytest.mark.parametrize("texts", [("1", "a"), ("true", "5"), ("2024-01-01", "soon"), ("a", "1")])
+@each("texts", [("1", "a"), ("true", "5"), ("2024-01-01", "soon"), ("a", "1")])
 def test_texts_of_no_common_type_are_strings(texts):
     assert of_texts(*({"a": text} for text in texts)) == Schema({"a": "string"})
 
@@ -110,7 +111,7 @@ def test_no_events_give_no_attributes():
 # --- from a filter
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "schema"),
     [
         ("price < 10", {"price": "double"}),
@@ -164,7 +165,7 @@ def test_a_filter_that_is_no_text_of_the_language():
         schema_of_filter("price < 'unfinished")
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "types"),
     [
         ("company LIKE 'A%' AND price > 5", "string double"),

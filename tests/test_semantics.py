@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from strategies import SCHEMA, delicate_rows, filters, rows
 from tamis import EventError, Matcher, OptionError, Schema, TypeMismatch, parse
 from tamis.semantics import NAMES, Semantics
@@ -50,7 +51,7 @@ def test_example_3_a_document_is_a_message():
     assert reader.row(FUTURE_PC) == ("Future Inc.", "100 GHz Super PC", None)
 
 
-@pytest.mark.parametrize("semantics", NAMES)
+@each("semantics", NAMES)
 def test_example_4_cheap_fast_computers(semantics):
     query = (
         "company IN {'IBM', 'Dell', 'Siemens'} AND 'PC' SUBSTRING OF product "
@@ -139,7 +140,7 @@ def test_a_partial_event_is_an_error_where_events_are_total():
         m.match_batch([IBM_PC, FUTURE_PC])
 
 
-@pytest.mark.parametrize(
+@each(
     ("defaults", "message"),
     [
         (None, "needs defaults"),

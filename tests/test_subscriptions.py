@@ -18,6 +18,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from cases import each
 from tamis import FileError, Schema, subscriptions
 from tamis.container import open_container, write
 from tamis.language.expression import parse_with
@@ -453,7 +454,7 @@ def test_a_page_that_was_cut_out_of_another_is_stored_alone():
     assert str(again.expression(0)) == "x = 200 AND s <> 'é'"
 
 
-@pytest.mark.parametrize(
+@each(
     "meta",
     [
         {}, {"count": None}, {"count": -1, "ids": "int"}, {"count": 1.0, "ids": "int"},
@@ -461,7 +462,6 @@ def test_a_page_that_was_cut_out_of_another_is_stored_alone():
         {"count": 100, "ids": "x"}, {"count": 99, "ids": "string"}, {"count": 100, "ids": "int"},
         {"count": 2**70, "ids": "string"},
     ],
-    ids=str,
 )  # fmt: skip
 def test_descriptions_that_do_not_fit(meta):
     sections = filled(many(100)).to_sections().sections
@@ -469,8 +469,8 @@ def test_descriptions_that_do_not_fit(meta):
         Subscriptions.from_sections(meta, sections.__getitem__, parse)
 
 
-@pytest.mark.parametrize("name", ["ids", "filters"])
-@pytest.mark.parametrize(
+@each("name", ["ids", "filters"])
+@each(
     "change",
     [
         lambda offsets: offsets[:-1],
@@ -491,7 +491,7 @@ def test_offsets_that_do_not_fit(name, change):
         Subscriptions.from_sections(meta, sections.__getitem__, parse).expression(0)
 
 
-@pytest.mark.parametrize("change", [lambda o: o[1:], lambda o: o + 1, lambda o: o - 1, np.int64])
+@each("change", [lambda o: o[1:], lambda o: o + 1, lambda o: o - 1, np.int64])
 def test_orders_that_do_not_fit(change):
     meta, sections, _ = filled(many(100)).to_sections()
     sections |= {"subscriptions.order": change(sections["subscriptions.order"])}

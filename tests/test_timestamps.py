@@ -1,9 +1,9 @@
 from datetime import UTC, date, datetime, timedelta, timezone
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from tamis.timestamps import (
     EPOCH,
     timestamp_from_datetime,
@@ -17,7 +17,7 @@ FIRST = -62_135_596_800 * SECOND  # 0001-01-01
 LAST = 253_402_300_799_999_999  # the end of 9999
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "moment"),
     [
         ("1970-01-01", 0),
@@ -49,7 +49,7 @@ def test_digits_beyond_microseconds_are_cut_off():
     assert timestamp_from_text("1970-01-01 00:00:00.123456999") == 123_456
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "", "today", "24-01-01", "20240-01-01", "2024-13-01", "2024-02-30", "2023-02-29",
@@ -64,7 +64,7 @@ def test_texts_that_are_no_timestamps(text):
     assert timestamp_from_text(text) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("moment", "expected"),
     [
         (datetime(2024, 1, 1, tzinfo=UTC), NEW_YEAR),
@@ -78,7 +78,7 @@ def test_datetimes_and_dates(moment, expected):
     assert timestamp_from_datetime(moment) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("moment", "text"),
     [
         (0, "1970-01-01 00:00:00Z"),

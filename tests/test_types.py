@@ -2,10 +2,11 @@ import pickle
 
 import pytest
 
+from cases import each
 from tamis.types import ATTRIBUTE_TYPES, BOOL, DOUBLE, INT, INT32, NULL, STRING, decimal_type
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "text"),
     [(INT, "int"), (INT32, "int"), (DOUBLE, "double"), (decimal_type(5, 2), "decimal(5, 2)")],
 )
@@ -13,12 +14,12 @@ def test_types_are_named_as_users_know_them(kind, text):
     assert str(kind) == text
 
 
-@pytest.mark.parametrize("kind", [INT, INT32, DOUBLE, decimal_type(3, 1)])
+@each("kind", [INT, INT32, DOUBLE, decimal_type(3, 1)])
 def test_numbers(kind):
     assert kind.is_number
 
 
-@pytest.mark.parametrize("kind", [STRING, BOOL, NULL])
+@each("kind", [STRING, BOOL, NULL])
 def test_what_is_no_number(kind):
     assert not kind.is_number
     assert not kind.is_integer

@@ -10,6 +10,7 @@ import pytest
 import growth_plot
 import pipeline
 import tamis
+from cases import each
 from pipelines import growth, material, memory, overhead, tables, users
 from pipelines.remote import Failed, Place, Remote, Session
 from pipelines.timing import fitting, rate, rounds
@@ -100,9 +101,9 @@ def test_what_is_fast_is_asked_about_all():
 
 
 def test_a_round_takes_about_what_is_wanted():
-    for each in (1e-5, 1e-3, 3e-3):
-        count, _, _ = asked(lambda n, each=each: 0.2 + each * n)
-        assert 1.0 <= each * (count - 64) < 4.0
+    for per_event in (1e-5, 1e-3, 3e-3):
+        count, _, _ = asked(lambda n, per_event=per_event: 0.2 + per_event * n)
+        assert 1.0 <= per_event * (count - 64) < 4.0
 
 
 def test_planning_is_no_reason_for_few_events():
@@ -152,7 +153,7 @@ def test_parts_add_up_to_the_whole(session, monkeypatch):
     assert len(tables.part_cells("w4", "lists", 2, found)) == len(tables.PART_COLUMNS)
 
 
-@pytest.mark.parametrize("output", ["pairs", "lists", "counts"])
+@each("output", ["pairs", "lists", "counts"])
 def test_as_much_is_given_back(output):
     batches = pa.table({"id": list(range(1000))}).to_batches(max_chunksize=300)
     given = list(overhead.giving_back(output, 2.5)(batches))

@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
+from cases import each
 from rivals import LeftOut, contestant
 from rivals.columns import read_alerts, read_atoms
 from tamis.workloads import NAMES, workload
@@ -32,7 +33,7 @@ def built(name, source, subscriptions):
     return made
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "bdd"])
+@each("name", [name for name in NAMES if name != "bdd"])
 def test_rivals_find_what_tamis_finds(name):
     source = workload(name)
     subscriptions, events = source.subscriptions(SUBSCRIPTIONS), source.events(EVENTS)
@@ -72,7 +73,7 @@ def test_long_runs_of_alerts_are_looked_at_one_by_one():
     assert made.count(events).tolist() == np.bincount(wanted["event"], minlength=3).tolist()
 
 
-@pytest.mark.parametrize("name", JOINS)
+@each("name", JOINS)
 def test_joins_leave_formulas_out(name):
     source = workload("bdd")
     made = contestant(name)(source)
@@ -80,7 +81,7 @@ def test_joins_leave_formulas_out(name):
         made.read(source.subscriptions(10))
 
 
-@pytest.mark.parametrize("name", RIVALS)
+@each("name", RIVALS)
 def test_bounds_leave_partial_events_out(name):
     source = workload("w4")
     made = built(name, source, source.subscriptions(10))

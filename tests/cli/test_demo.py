@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from cases import each
 from tamis.cli import demo, main
 from tamis.spark.demo import demonstration
 from tamis.spark.demo.agreement import MicroBatch, Sums, differences
@@ -208,7 +209,7 @@ def test_misuse(arguments, capsys):
 # --- changes
 
 
-@pytest.mark.parametrize("subscriptions", [1, 9, 10, 2000, 100_000])
+@each("subscriptions", [1, 9, 10, 2000, 100_000])
 def test_every_change_adds_and_those_of_many_replace_and_remove(subscriptions):
     changes = make_changes(Sizes(10, subscriptions))
     live = set(range(subscriptions))

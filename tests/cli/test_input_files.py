@@ -3,6 +3,7 @@ from types import SimpleNamespace
 import pytest
 from pyspark.sql.types import ArrayType, IntegerType, StructType
 
+from cases import each
 from tamis import Matcher, Schema
 from tamis.cli.input_files import found_schema, read_typed, subscribe_file
 from tamis.errors import FileError, SchemaError
@@ -91,7 +92,7 @@ def test_text_is_read_with_the_types_of_the_schema():
     assert typed(found, schema) == (expected, 2)
 
 
-@pytest.mark.parametrize(
+@each(
     ("found", "schema", "looks"),
     [
         (struct(("zip", "integer")), Schema({"zip": "string"}), 1),  # no text

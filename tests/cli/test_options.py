@@ -2,11 +2,12 @@ import json
 
 import pytest
 
+from cases import each
 from tamis import OptionError, Schema, SchemaError
 from tamis.cli.options import read_defaults, read_schema
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "schema"),
     [
         ("price:double", {"price": "double"}),
@@ -26,7 +27,7 @@ def test_a_schema_of_pairs(text, schema):
     assert read_schema(text) == Schema(schema)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "message"),
     [
         ("price", "--schema: expected NAME:TYPE, got 'price'"),
@@ -91,7 +92,7 @@ def test_defaults():
     assert read_defaults('{"price": -1, "company": null}') == {"price": -1, "company": None}
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "message"),
     [
         ("", "--defaults is no JSON"),

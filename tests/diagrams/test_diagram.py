@@ -17,6 +17,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from cases import each
 from tamis import CapacityError
 from tamis.diagrams import diagram as package
 from tamis.diagrams.diagram import (
@@ -412,7 +413,7 @@ OPERATIONS = {
 }
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
+@each("operation", OPERATIONS)
 def test_every_operation_keeps_to_the_limit(operation):
     diagram = diagram_of([0, 1, 2, 3])
     f = diagram.build(array([0, 1, DO_AND, 0, DO_NOT, 2, DO_AND, DO_OR]))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from tamis import CapacityError
 from tamis.diagrams.diagram import AND, DO_AND, DO_OR, FALSE, OR, TRUE, Diagram
 from tamis.diagrams.drawing import FAINT, HEIGHT, INK, LINES, MOST_CELLS, MOST_SHAPES, SHAPES, draw
@@ -237,7 +238,7 @@ NASTY = ["<b>&amp;\"'</b>", "]]>", "a\x00b\x0b", "\ud800", "\uffff", "a\nb\tc", 
          "日本" * 30, "é😀", "\u202egnirts", "", "x" * 500]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", NASTY)
+@each("text", NASTY)
 def test_any_text_is_valid_xml(text):
     diagram = diagram_of()
     picture = Picture(draw(diagram, {text: diagram.variable(0)}, lambda _: text))
@@ -322,7 +323,7 @@ def contrast(one, other):
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize("background", ["#ffffff", "#0d1117", "#000000"])
+@each("background", ["#ffffff", "#0d1117", "#000000"])
 def test_lines_can_be_seen_on_light_and_dark(background):
     """3:1 is what WCAG asks of graphics, 4.5:1 of text; no grey has 4.5 on all of these."""
     assert contrast(FAINT, background) >= 4

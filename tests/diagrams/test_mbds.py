@@ -1,7 +1,6 @@
 """Output nodes in groups of equal children: the set of MBDs."""
 
 import numpy as np
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -12,6 +11,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from cases import each
 from tamis import Schema, parse
 from tamis.diagrams.diagram import DO_AND, DO_NOT, DO_OR, FALSE, TRUE, Diagram
 from tamis.diagrams.mbds import MbdSet
@@ -156,7 +156,7 @@ def test_a_slot_far_away():
     assert true_slots(mbds, diagram, {0, 1}) == [0]
 
 
-@pytest.mark.parametrize("keep", [set(), {1}, {0, 2}])
+@each("keep", [set(), {1}, {0, 2}])
 def test_collect_drops_what_no_group_needs(keep):
     diagram, mbds = diagram_of(), MbdSet()
     for slot in range(3):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from strategies import SCHEMA, delicate_rows, filters, rows
 from tamis import LimitError, Matcher, Schema, TypeMismatch, parse
 from tamis.diagrams.diagram import DO_AND, DO_NOT, DO_OR, DO_TRUE, FALSE, TRUE
@@ -216,7 +217,7 @@ def test_ten_is_more_than_eight():
     assert asked("n = 10 AND n > 8", restriction="none") == {ten, more}
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "before", "after"),
     [
         ("n < 5 AND n > 8", 2, 0),  # they exclude each other
@@ -237,7 +238,7 @@ def test_diagrams_become_smaller(text, before, after):
     assert size(text, restriction="iterative") == after
 
 
-@pytest.mark.parametrize(
+@each(
     ("semantics", "defaults", "constant"),
     [
         ("strict", None, True),  # what decides is whether the event has a price
@@ -254,8 +255,8 @@ def test_every_price_is_below_a_thousand_or_above_five_hundred(semantics, defaul
     assert (node == TRUE) is constant
 
 
-@pytest.mark.parametrize("engine", ["bdd", "mbd"])
-@pytest.mark.parametrize("semantics", ["strict", "sql"])
+@each("engine", ["bdd", "mbd"])
+@each("semantics", ["strict", "sql"])
 def test_a_message_without_a_price_does_not_match(engine, semantics):
     """Whatever the diagram says: adequacy is a matter of the text."""
     m = Matcher(PRICES, engine=engine, semantics=semantics)

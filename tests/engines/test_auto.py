@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from cases import each
 from stocks import SMALL, stock_filters, stock_rows
 from tamis import LimitError, Matcher, OptionError, parse
 from tamis.engines import auto, make_engine
@@ -454,11 +455,10 @@ def test_what_cannot_be_compiled_is_refused_at_once(monkeypatch, compiled):
         assert (*after, matcher._engine.statistics()) == before
 
 
-@pytest.mark.parametrize(
+@each(
     "options",
     [{"threads": -1}, {"threads": 1025}, {"threads": True}, {"threads": 1.0}, {"threads": None},
      {"background": 1}, {"background": None}, {"thread": 1}],
-    ids=str,
 )  # fmt: skip
 def test_options_that_are_none(options):
     with pytest.raises(OptionError):

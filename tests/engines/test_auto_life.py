@@ -11,6 +11,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from cases import each
 from strategies import SCHEMA, delicate_rows, filters, rows
 from tamis import ExpressionError, parse
 from tamis.engines import auto, make_engine
@@ -127,8 +128,8 @@ def life_of(semantics_name, uncompiled, most_live):
     return Life
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("bounds", [(0, 0), (0, 1), (1, 2)], ids=str)
+@each("name", NAMES)
+@each("bounds", [(0, 0), (0, 1), (1, 2)])
 def test_a_long_life(name, bounds):
     run_state_machine_as_test(
         life_of(name, *bounds), settings=settings(max_examples=5, stateful_step_count=25)

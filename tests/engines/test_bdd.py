@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from strategies import SCHEMA, delicate_rows, filters, rows
 from tamis import (
     CapacityError,
@@ -57,7 +58,7 @@ def nodes(engine):
 # --- options
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "message"),
     [
         ({"order": "atribute"}, "unknown order 'atribute'; did you mean 'attribute'?"),
@@ -126,7 +127,7 @@ def test_every_order_and_every_restriction_give_the_same_answers(semantics, text
     check_answers(tested, oracle, meaning, [*some_rows, *delicate_rows()[:5]])
 
 
-@pytest.mark.parametrize("semantics", ["sql", "strict", "total"])
+@each("semantics", ["sql", "strict", "total"])
 def test_the_queries_of_the_paper(semantics):
     """Restriction takes a good part of the nodes away and changes no answer."""
     generated = workload("bdd")
@@ -340,7 +341,7 @@ STRICT = [
 ]
 
 
-@pytest.mark.parametrize("restriction", RESTRICTIONS)
+@each("restriction", RESTRICTIONS)
 def test_strict_semantics_with_partial_events(restriction):
     """All filters in one diagram, so that the undefined nodes of some stand below others."""
     engine = engine_of(semantics="strict", restriction=restriction)
@@ -373,7 +374,7 @@ def test_strict_semantics_as_predicates_come_and_go():
 # --- keeping house
 
 
-@pytest.mark.parametrize("options", CHOICES, ids=lambda o: "-".join(o.values()))
+@each("options", CHOICES)
 def test_nothing_is_left_when_all_are_removed(options):
     engine = engine_of(**options)
     for n in range(50):
@@ -385,7 +386,7 @@ def test_nothing_is_left_when_all_are_removed(options):
     assert engine.match((1, 1, 1, "1")).tolist() == []
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@each("order", ORDERS)
 def test_memory_stays_bounded_as_filters_come_and_go(order):
     engine = engine_of(order=order)
     oracle = make_engine("naive", Semantics("sql", SMALL))

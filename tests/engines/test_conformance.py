@@ -3,11 +3,6 @@
 Run one engine alone with ``pytest tests/engines --engine counting-list``.
 """
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -87,6 +82,7 @@ FINITE_ATOMS = [
     )
 )  # fmt: skip
 @settings(max_examples=40)
+@pytest.mark.uncompiled
 def test_finite_domains(engine, texts):
     meaning = Semantics("sql", FINITE)
     tested, oracle = make_engine(engine, meaning), make_engine("naive", meaning)
@@ -177,14 +173,3 @@ def test_a_filter_of_too_many_disjuncts_is_held_or_meets_a_limit(engine):
     row = dict.fromkeys(SCHEMA)
     assert tested.match(tuple((row | {"i": 5, "j": 5}).values())).tolist() == []
     assert tested.match(tuple((row | {"i": 5, "j": 6}).values())).tolist() == [0]
-
-
-def test_the_kernels_without_the_compiler(engine):
-    """The same suite on the plain functions, in a process that never compiles."""
-    here = str(Path(__file__))
-    answer = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-k", "finite", "--engine", engine, here],
-        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert answer.returncode == 0, answer.stdout

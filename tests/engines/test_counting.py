@@ -2,6 +2,7 @@
 
 import pytest
 
+from cases import each
 from tamis import CapacityError, Matcher, Schema
 from tamis.engines import associations
 
@@ -15,7 +16,7 @@ def matcher(engine, subscriptions):
     return made
 
 
-@pytest.mark.parametrize("engine", COUNTING)
+@each("engine", COUNTING)
 def test_many_conjunctions_of_few_predicates(engine):
     """Beyond every first capacity of vectors, lists and matrices."""
     m = matcher(engine, ((n, f"a = {n % 50} AND b >= {n // 50}") for n in range(5000)))
@@ -29,13 +30,13 @@ def test_many_conjunctions_of_few_predicates(engine):
     assert m.match({"a": 8, "b": 2}) == [8, 58, 108]
 
 
-@pytest.mark.parametrize("engine", COUNTING)
+@each("engine", COUNTING)
 def test_a_subscription_matches_once_however_many_of_its_disjuncts_do(engine):
     m = matcher(engine, {"x": "a = 1 OR b = 2 OR a < 5"})
     assert m.match({"a": 1, "b": 2}) == ["x"]
 
 
-@pytest.mark.parametrize("engine", COUNTING)
+@each("engine", COUNTING)
 def test_always_and_never(engine):
     m = matcher(engine, {"all": "TRUE", "none": "a < 1 AND FALSE", "some": "a < 1"})
     assert m.match({}) == ["all"]

@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from cases import each
 from tamis import Matcher, MissingDependency, Schema
 
 ENGINES = ["sql-scan", "sql-grouped"]
@@ -11,8 +12,8 @@ SCHEMA = Schema({"s": "string", "i": "int", "x": "double", "b": "bool", "at": "t
 NASTY = ["'; DROP TABLE subs; --", "a'b", '"', "$s", "?", "\x00", "é😀", "{}"]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("text", NASTY)
+@each("engine", ENGINES)
+@each("text", NASTY)
 def test_no_text_of_a_user_is_part_of_a_query(engine, text):
     m = Matcher(SCHEMA, engine=engine)
     m.subscribe(text, "s = '" + text.replace("\\", "\\\\").replace("'", "''") + "'")

@@ -1,10 +1,10 @@
 """Pieces of matches: taken apart, and put together event by event."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from tamis.engines.match_lists import lists_of, merged
 
 HANDLES = st.integers(0, 9) | st.integers(0, 2**31 - 1)
@@ -51,7 +51,7 @@ def test_several_parts_event_by_event(drawn, kinds):
     assert [one.tolist() for one in lists_of(counts, handles)] == together
 
 
-@pytest.mark.parametrize("size", [0, 1, 3])
+@each("size", [0, 1, 3])
 def test_no_parts_match_nothing(size):
     counts, handles = merged([], size)
     assert counts.tolist() == [0] * size

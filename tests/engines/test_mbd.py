@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from strategies import SCHEMA, delicate_rows, filters, rows
 from tamis import (
     CapacityError,
@@ -44,7 +45,7 @@ def add(engine, handle, text, schema=SMALL):
 # --- options
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "message"),
     [
         ({"order": "statistic"}, "unknown order 'statistic'; did you mean 'statistics'?"),
@@ -250,8 +251,8 @@ def test_a_full_engine_changes_nothing_and_goes_on():
 # --- keeping house
 
 
-@pytest.mark.parametrize("semantics", ["sql", "strict"])
-@pytest.mark.parametrize("order", ORDERS)
+@each("semantics", ["sql", "strict"])
+@each("order", ORDERS)
 def test_nothing_is_left_when_all_are_removed(order, semantics):
     engine = engine_of(order=order, semantics=semantics)
     for n in range(50):

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from strategies import SCHEMA, filters, rows
 from tamis import ExpressionError, OptionError, Schema, parse
 from tamis.engines import ENGINES, make_engine
@@ -60,7 +61,7 @@ def test_many_rows_are_matched_one_by_one():
     ]
 
 
-@pytest.mark.parametrize("name", ["auto", *ENGINES])
+@each("name", ["auto", *ENGINES])
 def test_engines_are_made_by_name(name):
     assert make_engine(name, SQL).name in ENGINES
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from stocks import SMALL, stock_filters, stock_rows
 from strategies import DOUBLES, INTS, MOMENTS, SCHEMA, STRINGS, delicate_rows, filters, rows
 from tamis import EventError, ExpressionError, Matcher, Schema, parse
@@ -210,7 +211,7 @@ def test_every_way(way, texts, seed):
         both.put(texts[4:], first=100, step=3).check(batch)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@each("way", WAYS)
 def test_every_way_over_many_blocks(way):
     """A way may depend on the block before, so there are several, and unlike each other."""
     with taken(way):
@@ -227,7 +228,7 @@ def test_every_way_over_many_blocks(way):
         both.check(some[300:900])
 
 
-@pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 511, 512, 513, 1025, 9000])
+@each("size", [0, 1, 63, 64, 65, 511, 512, 513, 1025, 9000])
 def test_batches_of_any_size(size):
     both = Both().put([*stock_filters(size, 80), "TRUE", "1 > 2", "NULL IS NULL"])
     some = some_of(stock_rows(size, 200), size)
@@ -293,7 +294,7 @@ def test_a_segment_that_every_event_matches_and_then_none():
         both.check(some, singles=1)
 
 
-@pytest.mark.parametrize(("first", "step"), [(0, 1), (5, 1), (5, 3), (2**31 - 70, 1), (2**40, 1)])
+@each(("first", "step"), [(0, 1), (5, 1), (5, 3), (2**31 - 70, 1), (2**40, 1)])
 def test_many_matches_of_handles_with_gaps_and_without(first, step):
     both = Both(threads=1).put((f"i > {n % 9}" for n in range(150)), first, step)
     some = some_of([(i, None, None, None, None) for i in range(12)], 2000)
@@ -444,7 +445,7 @@ EDGES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "side LIKE 'sell'", "side LIKE 'other'", "NOT side LIKE 'other'", "side LIKE ''",
@@ -493,7 +494,7 @@ def test_moments_and_small_domains():
     Both(TIMES).put(texts).check(some, singles=len(some))
 
 
-@pytest.mark.parametrize("way", ["as it is", "no names", "clusters", "clusters without names"])
+@each("way", ["as it is", "no names", "clusters", "clusters without names"])
 def test_sets_and_missing_values(way):
     texts = [
         f"{word} {name} IN ({members})"
@@ -590,13 +591,13 @@ def test_an_equality_that_nobody_uses_any_more():
 # --- errors
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(
+@each("name", NAMES)
+@each(
     "table",
     [pa.table({"side": ["buy", "bye"]}), pa.table({"i": ["a"]}), pa.table({"i": [1, None]}),
      pa.table({"stranger": pa.array([], pa.int64())}), pa.table({"i": [1], "stranger": [2]})],
 )  # fmt: skip
-@pytest.mark.parametrize("unknown", ["ignore", "refuse"])
+@each("unknown", ["ignore", "refuse"])
 def test_errors_are_those_of_naive(name, table, unknown):
     defaults = dict.fromkeys(SMALL, None) if name == "default" else None
 

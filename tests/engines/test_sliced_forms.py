@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from offers import parsed
 from strategies import SCHEMA, delicate_rows, filters, rows
 from tamis import Schema, parse
@@ -72,7 +73,7 @@ def test_what_segments_rely_on(name, text):
         assert not isinstance(node, ast.And | ast.Or | ast.Literal)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "shape"),
     [
         ("a > 1", "a"),
@@ -107,7 +108,7 @@ def test_the_order_of_parts_does_not_matter(data):
 # --- filters without any predicate
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "shape"),
     [
         ("TRUE", ALWAYS), ("FALSE", NEVER), ("1 = 1", ALWAYS), ("1 > 2", NEVER),
@@ -126,7 +127,7 @@ def presence(*names):
     return [ast.Not(ast.IsNull(ast.Attribute(ABC[n].path, ABC[n].type))) for n in names]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "asked"),
     [
         ("a > 1", []),
@@ -150,12 +151,12 @@ def test_strict_asks_for_what_is_not_asked_for_anyway(text, asked):
     assert evaluated(form, tuple(row.values()), ABC) is False
 
 
-@pytest.mark.parametrize("text", ["TRUE", "1 = 1", "NULL IS NULL"])
+@each("text", ["TRUE", "1 = 1", "NULL IS NULL"])
 def test_strict_asks_for_nothing_where_nothing_occurs(text):
     assert form_of(parse(text, ABC), Semantics("strict", ABC)).shape == ALWAYS
 
 
-@pytest.mark.parametrize("text", ["FALSE", "FALSE AND a > 1", "a = NULL OR b = NULL"])
+@each("text", ["FALSE", "FALSE AND a > 1", "a = NULL OR b = NULL"])
 def test_strict_never_is_never(text):
     assert form_of(parse(text, ABC), Semantics("strict", ABC)) == (NEVER, ())
 

@@ -2,10 +2,10 @@
 
 import math
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from offers import parsed
 from strategies import SCHEMA, filters
 from tamis import Schema, parse
@@ -61,7 +61,7 @@ def test_codes():
     assert all(hasattr(leaves, name) for name in leaves.__all__)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "code", "constant"),
     [
         ("n = 5", N + EQUAL, 5),
@@ -111,7 +111,7 @@ def test_comparisons_sets_and_presence(text, code, constant):
     assert repr(found[1]) == repr(constant)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "code"),
     [
         ("s LIKE 'a%b'", S + TEST),
@@ -171,7 +171,7 @@ def test_shapes_and_order():
     )
 
 
-@pytest.mark.parametrize(("text", "shape"), [("TRUE", "1"), ("n = NULL", "0"), ("1 > 2", "0")])
+@each(("text", "shape"), [("TRUE", "1"), ("n = NULL", "0"), ("1 > 2", "0")])
 def test_filters_without_leaves(text, shape):
     assert read(text) == (shape, (), ())
 

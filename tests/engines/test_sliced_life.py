@@ -16,6 +16,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from cases import each
 from stocks import SMALL, stock_filters, stock_rows
 from tamis import CapacityError, Schema, parse
 from tamis.engines import make_engine
@@ -177,7 +178,7 @@ def life_of(settings_, options):  # noqa: C901 - a rule is a function
     return Life
 
 
-@pytest.mark.parametrize(
+@each(
     ("settings_", "options"),
     [
         ({}, {}),

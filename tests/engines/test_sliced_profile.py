@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from cases import each
 from stocks import SMALL, stock_filters
 from tamis import Matcher, OptionError, Profile
 from tamis.engines import make_engine
@@ -118,8 +119,8 @@ def test_a_profile_may_know_other_attributes_and_records():
     assert [int(column.present.sum()) for column in found.columns] == [100, 0]
 
 
-@pytest.mark.parametrize("engine", ["sliced", "auto"])
-@pytest.mark.parametrize("size", [0, 1, 700])
+@each("engine", ["sliced", "auto"])
+@each("size", [0, 1, 700])
 def test_answers_do_not_depend_on_it(engine, size):
     texts = dict(enumerate(stock_filters(3, 30)))
     naive = Matcher(SMALL, "naive")
@@ -141,8 +142,8 @@ def test_a_large_profile_is_looked_at_here_and_there():
     assert found.columns[1].keys.max() > 2.9 * MOST_PROFILED
 
 
-@pytest.mark.parametrize("engine", ["sliced", "auto"])
-@pytest.mark.parametrize(
+@each("engine", ["sliced", "auto"])
+@each(
     ("profile", "problem"),
     [
         (3, "profile is a tamis.Profile, the path of one, or a table of events, not int"),

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from stocks import SMALL, stock_filters
 from strategies import SCHEMA, filters
 from tamis import ExpressionError, parse
@@ -167,8 +168,8 @@ def test_any_filters(texts, named):
         check(Segment.compile(source), source)
 
 
-@pytest.mark.parametrize("size", [1, 2, 15, 16, 17, 63, 64, 65, 129, 400])
-@pytest.mark.parametrize(
+@each("size", [1, 2, 15, 16, 17, 63, 64, 65, 129, 400])
+@each(
     "text",
     ["i = {} AND x > {}", "side = 'buy' AND i < {}", "x > {} AND i < {}", "i < {} OR x > {}",
      "s LIKE '%{}' AND b", "b AND (i < {} OR s = '{}')"],
@@ -236,7 +237,7 @@ def test_columns_of_chunks():
     assert sorted(places.ravel().tolist()) == list(range(10))
 
 
-@pytest.mark.parametrize("size", [0, 1, 3, 1 << 16, (1 << 16) + 1, 200_000])
+@each("size", [0, 1, 3, 1 << 16, (1 << 16) + 1, 200_000])
 def test_distinct_numbers_up_to_some(size):
     numbers = (np.arange(size, dtype=np.int32) * 7) % 50
     assert distinct_up_to(numbers, 50).tolist() == sorted(set(numbers.tolist()))
@@ -250,7 +251,7 @@ def test_distinct_numbers_up_to_some(size):
 # --- handles
 
 
-@pytest.mark.parametrize(
+@each(
     ("first", "step", "kind", "gapless"),
     [(0, 1, np.int32, True), (7, 1, np.int32, True), (0, 2, np.int32, False),
      (2**31 - 9, 1, np.int32, True), (2**31 - 8, 1, np.int64, False), (2**40, 3, np.int64, False)],
@@ -388,7 +389,7 @@ def test_chunks_follow_each_other():
 # --- which become one
 
 
-@pytest.mark.parametrize(
+@each(
     ("sizes", "new", "merged"),
     [([], 1, 0), ([1], 1, 1), ([4], 1, 0), ([3], 1, 1), ([100, 20, 3], 1, 1), ([100, 20, 4], 1, 0),
      ([100, 25, 5], 2, 3), ([1000, 100, 10], 300, 3), ([2000, 100, 10], 300, 2), ([5], 0, 0)],
@@ -398,8 +399,8 @@ def test_which_segments_are_merged_with_new_ones(sizes, new, merged):
     assert due(segments, new) == segments[len(segments) - merged :]
 
 
-@pytest.mark.parametrize("one_by_one", [True, False])
-@pytest.mark.parametrize("sizes", [[1], [7], [1, *[10] * 80], [3, *[40] * 80], [20, 1, 5] * 30])
+@each("one_by_one", [True, False])
+@each("sizes", [[1], [7], [1, *[10] * 80], [3, *[40] * 80], [20, 1, 5] * 30])
 def test_however_they_come_segments_are_few(sizes, one_by_one):
     tested = make_engine("sliced", Semantics("sql", SMALL), {"threads": 1})
     ready = tested.prepare(parse("i > 0 AND x > 0", SMALL))

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
+from cases import each
 from stocks import SMALL, stock_filters, stock_rows
 from tamis import CapacityError, OptionError, parse
 from tamis.engines import make_engine
@@ -116,7 +117,7 @@ def aside(work):
 # --- options
 
 
-@pytest.mark.parametrize(
+@each(
     "options",
     [{"threads": -1}, {"threads": 1025}, {"threads": True}, {"threads": 1.0}, {"threads": None},
      {"background": 1}, {"background": None}, {"memory": -1}, {"memory": 1.5}, {"memory": True},

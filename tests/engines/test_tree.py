@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from cases import each
 from tamis import CapacityError, Matcher, OptionError, Schema
 from tamis.engines.tree import TreeOptions, factoring, static_tree, theorem_bound
 
@@ -405,7 +406,7 @@ def test_weaker_tests_stand_above_stronger_ones():
     assert m.match({}) == []
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -0.0, 0.0, 1.5, -1.5, None])
+@each("value", [math.nan, math.inf, -math.inf, -0.0, 0.0, 1.5, -1.5, None])
 def test_doubles_at_the_ends(value):
     texts = [
         "x > 0", "x >= 0", "x < 0", "x <= 0", "x = 0", "x <> 0", "x > 1e308D", "x < -1e308D",
@@ -527,7 +528,7 @@ def test_all_attributes_may_be_index_attributes():
         assert m.match(event()) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "complaint"),
     [
         ({"collapse": "yes"}, "collapse is true or false"),

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from tamis.kernels.bits import EVERY_BIT, count_ones, first_one
 
+pytestmark = pytest.mark.uncompiled
+
 SINGLE = [1 << place for place in range(64)]
 LOW = [(1 << width) - 1 for width in range(1, 65)]
 HIGH = [EVERY_BIT ^ (word >> 1) for word in LOW]

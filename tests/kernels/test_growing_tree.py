@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from tamis import Matcher, parse
 from tamis.engines.tree import elements, growing_tree
 from tamis.engines.tree.descriptions import describe, extent, ordinal
@@ -21,6 +22,8 @@ from tamis.language.normal_form import normalize
 from tamis.predicates.implication import implies
 from tamis.predicates.index import PredicateIndex
 from tamis.schema import Schema
+
+pytestmark = pytest.mark.uncompiled
 
 SCHEMA = Schema({"i": "int", "x": "double", "at": "timestamp"})
 DOUBLES = st.floats(width=64) | st.sampled_from([0.0, -0.0, math.inf, -math.inf, 5e-324])
@@ -164,7 +167,7 @@ def test_groups_come_and_go(changes):
         assert len(store) == len(model)
 
 
-@pytest.mark.parametrize("count", [1, 8, 9, 100])
+@each("count", [1, 8, 9, 100])
 def test_children_are_found_by_their_labels(count):
     nodes = np.zeros((count + 1, 8), np.int32)
     nodes[1:, 0] = range(0, 3 * count, 3)

@@ -1,10 +1,13 @@
 """Handles each once, in order, whichever way they are found."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.kernels.handles import sorted_handles
+
+pytestmark = pytest.mark.uncompiled
 
 
 @given(st.lists(st.integers(0, 49), max_size=60), st.sampled_from([50, 100_000, 0]))

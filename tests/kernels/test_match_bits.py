@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from tamis.kernels.match_bits import (
     DIGITS,
     FEW,
@@ -22,6 +23,8 @@ from tamis.kernels.match_bits import (
 )
 from tamis.kernels.predicate_rows import EVENTS
 from tamis.kernels.simd_rows import WORDS
+
+pytestmark = pytest.mark.uncompiled
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 SIZES = [0, 1, 2, 63, 64, 65, 127, 128, 129, 200] if COMPILED else [0, 1, 65]
@@ -70,7 +73,7 @@ def expected_lists(matrix, names):
 # --- transposing
 
 
-@pytest.mark.parametrize("density", DENSITIES)
+@each("density", DENSITIES)
 def test_transposing(density):
     bits = np.random.default_rng(3).random((64, 64)) < density
     block = words_of(bits).reshape(64)
@@ -100,8 +103,8 @@ def transposed(matrix):
     return found
 
 
-@pytest.mark.parametrize("density", DENSITIES)
-@pytest.mark.parametrize("size", SIZES)
+@each("density", DENSITIES)
+@each("size", SIZES)
 def test_turning(size, density):
     """Places behind the last slot are 0."""
     matrix = random_matrix(size, size, density)
@@ -145,8 +148,8 @@ def written(matrix, first, events=EVENTS, begin=0):
     return split(found, starts)
 
 
-@pytest.mark.parametrize("density", DENSITIES)
-@pytest.mark.parametrize("size", SIZES)
+@each("density", DENSITIES)
+@each("size", SIZES)
 def test_matrices(size, density):
     matrix = random_matrix(size, size, density)
     for first in (0, 1000, 2**31 - 1 - size):
@@ -172,7 +175,7 @@ def test_events_that_no_matrix_is_turned_for():
     assert written(matrix, 0, 1, EVENTS - 1) == expected[-1:]
 
 
-@pytest.mark.parametrize("matches", range(FEW - 1, FEW + 3))
+@each("matches", range(FEW - 1, FEW + 3))
 def test_words_of_few_bits(matches):
     """Each way to write a word goes on where the other one stopped."""
     bits = np.zeros((640, EVENTS), bool)
@@ -201,8 +204,8 @@ def names_of(size, kind):
     return names + 2**40 if kind is np.int64 else names
 
 
-@pytest.mark.parametrize("density", DENSITIES)
-@pytest.mark.parametrize("size", SIZES)
+@each("density", DENSITIES)
+@each("size", SIZES)
 def test_listed_words(size, density):
     kind = KINDS[size % 2]
     matrix, names = random_matrix(size + 1, size, density), names_of(size, kind)
@@ -253,7 +256,7 @@ def test_a_word_that_comes_in_parts():
 # --- sorting
 
 
-@pytest.mark.parametrize("most", [1, 2, 2047, 2048, 2049, 2**22, 2**22 + 5, 2**31 - 1])
+@each("most", [1, 2, 2047, 2048, 2049, 2**22, 2**22 + 5, 2**31 - 1])
 def test_sorting_listed_words(most):
     """By slots, whatever comes twice stays in its order."""
     chance = np.random.default_rng(most)

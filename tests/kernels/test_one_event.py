@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from offers import parsed
 from strategies import SCHEMA, filters, rows
 from tamis import Schema, parse
@@ -39,6 +40,8 @@ from tamis.predicates.event_batches import batch_of_rows
 from tamis.predicates.keys import Keys
 from tamis.semantics import Semantics
 
+pytestmark = pytest.mark.uncompiled
+
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 MANY = 60 if COMPILED else 20
 TRUE_ROWS = np.array([[0], [1]], np.uint64)
@@ -49,7 +52,7 @@ STOCK = Schema({"n": "int", "m": "int", "x": "double", "s": "string", "b": "bool
 # --- intervals
 
 
-@pytest.mark.parametrize("kind", range(REF_KINDS))
+@each("kind", range(REF_KINDS))
 def test_the_interval_of_a_class(kind):
     """Exactly the true references of a kind, of an attribute with the numbers from 20 to 29."""
     start, end = 20, 30
@@ -60,7 +63,7 @@ def test_the_interval_of_a_class(kind):
         assert found == expected
 
 
-@pytest.mark.parametrize("count", [1, 2, 63, 64])
+@each("count", [1, 2, 63, 64])
 def test_columns_of_a_chunk(count):
     """Conditions from `first` to `leads`, some of them negated; no bit behind the last member."""
     chance = np.random.default_rng(count)
@@ -286,7 +289,7 @@ def test_alike_columns(size, way):
         bench.check(row)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@each("way", WAYS)
 def test_mixed_columns(way):
     bench = Bench(mixed(140 if COMPILED else 70), STOCK, **way)
     assert (bench.segment.programs.signatures == MIXED).any()
@@ -294,7 +297,7 @@ def test_mixed_columns(way):
         bench.check(row)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@each("way", WAYS)
 def test_deaths_at_different_times(way):
     bench = Bench(alike(12) + mixed(12), STOCK, **way)
     chance = np.random.default_rng(3)

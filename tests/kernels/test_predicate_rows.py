@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from tamis.engines.sliced.interning import sets_of
 from tamis.engines.sliced.segment_predicates import Predicates
 from tamis.kernels.comparisons import ABOVE, AT_LEAST, AT_MOST, BELOW, EQUAL, UNEQUAL
@@ -27,6 +28,8 @@ from tamis.kernels.predicate_rows import (
 )
 from tamis.kernels.simd_rows import WORDS
 from tamis.kernels.value_classes import ABSENT, MISSING, PRESENT, REF_KINDS, holds_class
+
+pytestmark = pytest.mark.uncompiled
 
 RUBBISH = 0xDEADBEEFDEADBEEF
 SIZES = [0, 1, 2, 63, 64, 65, 300, 511, 512]
@@ -191,8 +194,8 @@ def random_classes(chance, predicates, size, missing, pool=None):
 # --- comparisons
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("shift", [None, 0, 1, 3, 6])
+@each("size", SIZES)
+@each("shift", [None, 0, 1, 3, 6])
 def test_every_kind(size, shift):
     chance = np.random.default_rng(size)
     predicates = predicates_of([9, 0, 1])
@@ -201,7 +204,7 @@ def test_every_kind(size, shift):
         check(bench, random_classes(chance, predicates, size, missing), 0, size)
 
 
-@pytest.mark.parametrize(
+@each(
     "mask",
     [
         1 << EQUAL, 1 << UNEQUAL, 1 << BELOW, 1 << AT_MOST, 1 << ABOVE, 1 << AT_LEAST,
@@ -233,7 +236,7 @@ def test_cuts_that_the_block_cannot_tell_apart_share_a_run():
     assert starts == [0, 11, 31, 32, 101]
 
 
-@pytest.mark.parametrize("shift", [2, 6, 12])
+@each("shift", [2, 6, 12])
 def test_a_million_cuts(shift):
     """A block is as large as its events, not as the filters."""
     size = 10**6
@@ -297,7 +300,7 @@ def test_a_member_of_many_sets():
     assert bench.block_rows.sizes[NAMED] == 18
 
 
-@pytest.mark.parametrize("attribute", [0, 1, 2])
+@each("attribute", [0, 1, 2])
 def test_nothing_but_sets_of_one_attribute(attribute):
     predicates = predicates_of([2, 2, 2], [], 0, [(attribute, [0]), (attribute, [0, 1])])
     bench = Bench(predicates, [0, 0, 0])

@@ -2,9 +2,6 @@
 
 import operator
 import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from tamis import Schema, parse
 from tamis.engines.sliced import layout
 from tamis.engines.sliced import value_classes as of_events
@@ -50,6 +48,8 @@ from tamis.kernels.simd_rows import LANES, WORDS
 from tamis.language.evaluation import compile_tree
 from tamis.predicates.event_batches import batch_of_rows
 from tamis.predicates.keys import Keys
+
+pytestmark = pytest.mark.uncompiled
 
 COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 MANY = 60 if COMPILED else 12
@@ -304,7 +304,7 @@ def test_any_programs(data):
         check(bench, order, filters, random_rows(chance, size), times=(0, 2, ALIVE - 1))
 
 
-@pytest.mark.parametrize("how", WAYS)
+@each("how", WAYS)
 def test_every_way_at_once(how):
     """Enough filters for full chunks of every group."""
     chance = np.random.default_rng(7)
@@ -368,7 +368,7 @@ def symbols(size, alike=True):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each(
     ("alike", "named", "events", "is_single"),
     [
         (True, False, 1, True), (True, False, FEW, True), (True, False, FEW + 1, False),
@@ -511,7 +511,7 @@ def planes_of(count):
     return np.array([[every if count >> p & 1 else 0] * WORDS for p in range(PLANES)], np.uint64)
 
 
-@pytest.mark.parametrize("count", [2**k - 1 for k in range(6, PLANES)] + [1024, 2**19 + 2**7])
+@each("count", [2**k - 1 for k in range(6, PLANES)] + [1024, 2**19 + 2**7])
 def test_carries_go_through_all_planes(count):
     planes = planes_of(count)
     rows = random_bits(count, 2 * LANES, 0.5)
@@ -521,8 +521,8 @@ def test_carries_go_through_all_planes(count):
     assert sums.tolist() == (count + digits(rows).sum(axis=0)).tolist()
 
 
-@pytest.mark.parametrize("before", [0, 1000, 2**PLANES - 4 * LANES - 127, 2**PLANES - 4 * LANES])
-@pytest.mark.parametrize("size", [0, 1, 64, 127])
+@each("before", [0, 1000, 2**PLANES - 4 * LANES - 127, 2**PLANES - 4 * LANES])
+@each("size", [0, 1, 64, 127])
 def test_planes_are_poured_before_they_are_full(size, before):
     """Whatever was there is counted once, and there is room for the next portion."""
     out = output()
@@ -548,27 +548,3 @@ def test_counts_of_many(size):
     segment, order = compiled(filters, How(size != 1024))
     rows = [(5, None, None), (0, 1, "a"), (-1, 1, "a"), (-size // 2, None, ""), (None, 2, "b")]
     check(Bench(segment), order, filters, rows)
-
-
-# --- all of it again
-
-
-def test_all_kernels_without_the_compiler():
-    """The same tests on the plain functions, in a process that never compiles."""
-    here = Path(__file__).parent
-    names = [
-        "bits",
-        "simd_rows",
-        "value_classes",
-        "predicate_rows",
-        "match_bits",
-        "programs",
-        "one_event",
-    ]
-    answer = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-k", "not compiler",
-         *(str(here / f"test_{name}.py") for name in names)],
-        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert answer.returncode == 0, answer.stdout

@@ -3,14 +3,17 @@
 import numpy as np
 import pytest
 
+from cases import each
 from tamis.kernels.restoration import FEW, count_restored, find_watched, write_restored
+
+pytestmark = pytest.mark.uncompiled
 
 
 def ends(counts):
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]).astype(np.int64)
 
 
-@pytest.mark.parametrize("density", [0.0, 0.3, 1.0])
+@each("density", [0.0, 0.3, 1.0])
 def test_every_event_gets_the_originals_of_its_forms(density):
     chance = np.random.default_rng(3)
     starts = ends(chance.integers(0, 2 * FEW, 10))

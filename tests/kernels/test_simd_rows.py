@@ -21,6 +21,8 @@ from tamis.kernels.simd_rows import (
     xor_rows,
 )
 
+pytestmark = pytest.mark.uncompiled
+
 RUBBISH = 0xDEADBEEFDEADBEEF
 EVERY_BIT = 2**64 - 1
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from tamis.kernels import comparisons
 from tamis.kernels.value_classes import (
     ABSENT,
@@ -20,6 +21,8 @@ from tamis.kernels.value_classes import (
     string_classes,
 )
 from tamis.types import INT64_MAX, INT64_MIN
+
+pytestmark = pytest.mark.uncompiled
 
 # In the order of the kinds.
 TESTS = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge]
@@ -72,7 +75,7 @@ def check_keys(values, cuts, first):
         check(value, found, cuts, first)
 
 
-@pytest.mark.parametrize("first", [1, 2, 77])
+@each("first", [1, 2, 77])
 def test_every_key_with_every_cut(first):
     values = [*KEYS, None, 5, -5]
     check_keys(values, KEYS, first)
@@ -148,7 +151,7 @@ def test_the_texts_are_in_order():
     assert len(set(TEXTS)) == len(TEXTS)
 
 
-@pytest.mark.parametrize("spare", [b"", b"abc"])
+@each("spare", [b"", b"abc"])
 def test_every_text_with_every_cut(spare):
     ordered = sorted(TEXTS)
     check_texts(TEXTS, ordered, 1, spare)

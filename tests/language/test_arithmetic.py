@@ -4,10 +4,10 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from strategies import DOUBLES, INTS
 from tamis.language.arithmetic import (
     as_decimal,
@@ -27,7 +27,7 @@ FLOATS = st.sampled_from(DOUBLES) | st.floats()
 # --- types
 
 
-@pytest.mark.parametrize(
+@each(
     ("left", "right", "common"),
     [
         (INT32, INT32, INT32),
@@ -56,7 +56,7 @@ def test_the_decimals_that_hold_whole_numbers():
 
 
 # The results are those of DecimalPrecision in Spark's documentation of arithmetic.
-@pytest.mark.parametrize(
+@each(
     ("op", "left", "right", "result"),
     [
         ("+", (2, 1), (1, 0), (3, 1)),
@@ -102,7 +102,7 @@ def test_operations_on_whole_numbers_are_those_of_hardware(x, y):
         assert operation("%", INT)(x, y) == x - quotient * y
 
 
-@pytest.mark.parametrize(
+@each(
     ("x", "op", "y", "result"),
     [
         (7, "DIV", 2, 3),
@@ -129,7 +129,7 @@ def test_whole_division_cuts_towards_zero(x, op, y, result):
 # --- doubles
 
 
-@pytest.mark.parametrize(
+@each(
     ("x", "op", "y", "result"),
     [
         (0.1, "+", 0.2, 0.30000000000000004),
@@ -168,7 +168,7 @@ def test_operations_on_doubles_never_fail(op, x, y):
 # --- decimals
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "digits", "scale", "result"),
     [
         ("1.25", 3, 1, "1.3"),
@@ -192,7 +192,7 @@ def test_decimals_are_rounded_half_up_to_their_type(value, digits, scale, result
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("x", "op", "y", "digits", "scale", "result"),
     [
         ("0.1", "+", "0.2", 2, 1, "0.3"),
@@ -239,13 +239,13 @@ def test_quotients_of_decimals_are_the_nearest(x, y):
 ASCENDING = [-math.inf, -1e300, -1.0, -5e-324, 0.0, 5e-324, 1.0, 1e300, math.inf, math.nan]
 
 
-@pytest.mark.parametrize(("low", "high"), list(itertools.pairwise(ASCENDING)))
+@each(("low", "high"), list(itertools.pairwise(ASCENDING)))
 def test_doubles_are_ordered_totally(low, high):
     assert order_key(low) < order_key(high)
     assert not order_key(high) <= order_key(low)
 
 
-@pytest.mark.parametrize(("x", "y"), [(0.0, -0.0), (math.nan, -math.nan), (math.nan, math.nan)])
+@each(("x", "y"), [(0.0, -0.0), (math.nan, -math.nan), (math.nan, math.nan)])
 def test_doubles_that_are_equal(x, y):
     assert order_key(x) == order_key(y)
     assert hash(order_key(x)) == hash(order_key(y))

@@ -1,9 +1,9 @@
 import math
 from decimal import Decimal
 
-import pytest
 from hypothesis import assume, given
 
+from cases import each
 from strategies import SCHEMA, filters
 from tamis import parse
 from tamis.errors import TypeMismatch
@@ -12,7 +12,7 @@ from tamis.language.ast import Literal
 from tamis.types import BOOL, DOUBLE, INT, INT32, decimal_type
 
 
-@pytest.mark.parametrize(
+@each(
     ("left", "right"),
     [
         (Literal(1, INT), Literal(1, INT32)),
@@ -28,7 +28,7 @@ def test_literals_that_behave_differently_are_not_equal(left, right):
     assert left != right
 
 
-@pytest.mark.parametrize("value", [math.nan, -0.0, math.inf])
+@each("value", [math.nan, -0.0, math.inf])
 def test_a_literal_equals_itself(value):
     assert Literal(value, DOUBLE) == Literal(float(str(value)), DOUBLE)
     assert hash(Literal(value, DOUBLE)) == hash(Literal(float(str(value)), DOUBLE))
@@ -42,7 +42,7 @@ def test_the_parts_of_a_tree_come_parents_first():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "count"),
     [
         ("i BETWEEN j AND r.k", 3),

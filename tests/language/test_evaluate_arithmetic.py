@@ -2,16 +2,15 @@
 
 from decimal import Decimal
 
-import pytest
-
 from answers import INF, MAX, MIN, NAN, F, N, T, answer, value
+from cases import each
 from tamis.language.evaluation import conversion
 from tamis.types import DOUBLE, INT, INT32, STRING, decimal_type
 
 # --- arithmetic
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "1 + 2 * 3 = 7",
@@ -72,7 +71,7 @@ def test_arithmetic_of_constants(text):
     assert answer(text) is True
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "values", "expected"),
     [
         ("i + 1 < i", {"i": MAX}, T),
@@ -105,7 +104,7 @@ def test_arithmetic_of_attributes(text, values, expected):
     assert answer(text, values) is expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "values", "result"),
     [
         ("i + 1", {"i": 2}, 3),
@@ -129,7 +128,7 @@ def test_values(text, values, result):
     assert repr(value(text, values)) == repr(result)
 
 
-@pytest.mark.parametrize(
+@each(
     ("source", "wanted", "before", "after"),
     [
         (INT, DOUBLE, 2**53 + 1, 2.0**53),

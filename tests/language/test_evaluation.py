@@ -1,7 +1,7 @@
-import pytest
 from hypothesis import assume, given
 
 from answers import INF, MAX, MIN, NAN, F, N, T, answer
+from cases import each
 from strategies import SCHEMA, filters, rows
 from tamis import parse
 from tamis.errors import TypeMismatch
@@ -16,7 +16,7 @@ def both(text, left, right):
 # --- Kleene's logic
 
 
-@pytest.mark.parametrize(
+@each(
     ("left", "right", "conjunction", "disjunction"),
     [
         (T, T, T, T), (T, F, F, T), (T, N, N, T),
@@ -31,7 +31,7 @@ def test_and_and_or(left, right, conjunction, disjunction):
     assert both("NOT (NOT b AND NOT c)", left, right) is disjunction
 
 
-@pytest.mark.parametrize(
+@each(
     ("operand", "expected"),
     [
         # NOT, IS TRUE, IS NOT TRUE, IS FALSE, IS NOT FALSE, IS NULL, IS NOT NULL, IS UNKNOWN
@@ -46,7 +46,7 @@ def test_tests_of_one_truth_value(operand, expected):
     assert [both(form, operand, None) for form in forms] == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("left", "right", "expected"),
     [
         # =, <>, <, <=, >, >=, <=>
@@ -64,7 +64,7 @@ def test_comparisons_of_truth_values(left, right, expected):
     assert [both(form, left, right) for form in forms] == expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("TRUE", T),
@@ -100,7 +100,7 @@ def test_constants(text, expected):
     assert answer(text) is expected
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "i = 1", "i <> 1", "i < 1", "i <= 1", "i > 1", "i >= 1", "1 = i", "i = j", "x = y", "s = t",
@@ -115,7 +115,7 @@ def test_everything_asked_of_a_missing_value_is_unknown(text):
     assert answer(text) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("i IS NULL", T),
@@ -145,8 +145,8 @@ def test_what_is_known_of_a_missing_value(text, expected):
 ORDERED = [-INF, -1.0, 0.0, 5e-324, 1.0, INF, NAN]
 
 
-@pytest.mark.parametrize("left", range(len(ORDERED)))
-@pytest.mark.parametrize("right", range(len(ORDERED)))
+@each("left", range(len(ORDERED)))
+@each("right", range(len(ORDERED)))
 def test_doubles_are_ordered_totally_with_nan_greatest(left, right):
     values = {"x": ORDERED[left], "y": ORDERED[right]}
     assert answer("x = y", values) is (left == right)
@@ -160,19 +160,19 @@ def test_doubles_are_ordered_totally_with_nan_greatest(left, right):
     assert answer("x BETWEEN y AND y", values) is (left == right)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "x = y", "x <=> y", "x <= y", "x >= y", "x IN (y)", "x = 0", "x = -0.0D", "x = 0.0D",
         "x IN (0e0)", "x IN (-0e0)",
     ],
 )  # fmt: skip
-@pytest.mark.parametrize(("x", "y"), [(0.0, -0.0), (-0.0, 0.0), (-0.0, -0.0)])
+@each(("x", "y"), [(0.0, -0.0), (-0.0, 0.0), (-0.0, -0.0)])
 def test_zero_has_no_sign(text, x, y):
     assert answer(text, {"x": x, "y": y}) is True
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "values", "expected"),
     [
         ("x > 1e308", {"x": NAN}, T),
@@ -218,7 +218,7 @@ def test_comparisons_of_numbers(text, values, expected):
     assert answer(text, values) is expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "values", "expected"),
     [
         ("s = 'a'", {"s": "a"}, T),
@@ -249,7 +249,7 @@ def test_comparisons_of_strings(text, values, expected):
 NOON = timestamp_from_text("2024-01-31 12:00:00")
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("at = TIMESTAMP '2024-01-31 12:00:00'", T),
@@ -278,8 +278,8 @@ def test_comparisons_of_timestamps(text, expected):
 # --- BETWEEN and IN
 
 
-@pytest.mark.parametrize("form", ["i BETWEEN {} AND {}", "i IN [{}, {}]"])
-@pytest.mark.parametrize(
+@each("form", ["i BETWEEN {} AND {}", "i IN [{}, {}]"])
+@each(
     ("low", "high", "expected"),
     [
         ("1", "3", T),
@@ -300,8 +300,8 @@ def test_between(form, low, high, expected):
     assert answer(form.format(low, high), {"i": 2}) is expected
 
 
-@pytest.mark.parametrize("form", ["i IN ({})", "i IN {{{}}}"])
-@pytest.mark.parametrize(
+@each("form", ["i IN ({})", "i IN {{{}}}"])
+@each(
     ("items", "expected"),
     [
         ("2", T),
@@ -331,7 +331,7 @@ def test_membership(form, items, expected):
     assert answer(text) is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "values", "expected"),
     [
         ("s IN ('a', 'b')", {"s": "b"}, T),
@@ -353,7 +353,7 @@ def test_membership_of_other_types(text, values, expected):
 # --- strings
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "string", "expected"),
     [
         ("s LIKE 'a%'", "abc", T),
@@ -404,7 +404,7 @@ def test_tests_of_strings(text, string, expected):
 # --- classical logic
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("i = 1", F),
@@ -455,7 +455,7 @@ def test_a_missing_value_in_classical_logic(text, expected):
     assert answer(text, {}, Logic.CLASSICAL) is expected
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "values", "expected"),
     [
         ("i = 1 AND s = 'a'", {"i": 1, "s": "a"}, T),

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import assume, given
 
 import tamis
+from cases import each
 from strategies import SCHEMA, filters
 from tamis import Expression, Schema, parse
 from tamis.errors import (
@@ -23,7 +24,7 @@ def test_a_schema_may_be_a_mapping():
     assert expression.schema == Schema({"price": "double"})
 
 
-@pytest.mark.parametrize("schema", [None, "price double", ["price"], 5])
+@each("schema", [None, "price double", ["price"], 5])
 def test_anything_else_is_no_schema(schema):
     with pytest.raises(SchemaError, match="a schema is a"):
         parse("TRUE", schema)
@@ -35,7 +36,7 @@ def test_an_expression_prints_back():
     assert repr(expression) == "Expression(\"i < 10 AND NOT s = 'IBM'\")"
 
 
-@pytest.mark.parametrize(
+@each(
     ("left", "right"),
     [
         ("i=1", "i = 1"),
@@ -52,7 +53,7 @@ def test_expressions_of_equal_structure_are_equal(left, right):
     assert len({parse(left, SCHEMA), parse(right, SCHEMA)}) == 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("left", "right"),
     [
         ("i = 1", "i = 1L"),
@@ -76,12 +77,12 @@ def test_expressions_over_other_schemas_are_not_equal():
     assert parse("i = 1", {"i": "int"}) != parse("i = 1", {"i": "int", "j": "int"})
 
 
-@pytest.mark.parametrize("other", [None, "b", 5, ast.TRUE])
+@each("other", [None, "b", 5, ast.TRUE])
 def test_an_expression_equals_nothing_else(other):
     assert parse("b", SCHEMA) != other
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "paths"),
     [
         ("TRUE", set()),
@@ -111,7 +112,7 @@ def test_an_expression_can_be_pickled(text):
     assert copied.attributes == expression.attributes
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "kind"),
     [("i =", ParseError), ("i = 's'", TypeMismatch), ("(" * 1000, LimitError)],
 )
@@ -126,13 +127,13 @@ def test_an_error_can_be_pickled(text, kind):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", [ParseError, TypeMismatch, LimitError])
+@each("kind", [ParseError, TypeMismatch, LimitError])
 def test_one_class_catches_all_errors_of_filters(kind):
     assert issubclass(kind, ExpressionError)
     assert issubclass(kind, TamisError)
 
 
-@pytest.mark.parametrize("value", [None, 5, b"b"])
+@each("value", [None, 5, b"b"])
 def test_a_filter_must_be_a_string(value):
     with pytest.raises(ParseError, match="a filter is a string"):
         parse(value, SCHEMA)

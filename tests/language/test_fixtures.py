@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from cases import each
 from strategies import SCHEMA as COMMON
 from tamis import Schema, errors, parse
 
@@ -25,14 +26,14 @@ def cases(name):
     ]
 
 
-@pytest.mark.parametrize(("text", "printed"), cases("accepted.txt"))
+@each(("text", "printed"), cases("accepted.txt"))
 def test_accepted(text, printed):
     expression = parse(text, SCHEMA)
     assert str(expression) == printed
     assert parse(printed, SCHEMA) == expression
 
 
-@pytest.mark.parametrize(("text", "complaint"), cases("refused.txt"))
+@each(("text", "complaint"), cases("refused.txt"))
 def test_refused(text, complaint):
     kind, _, fragment = complaint.partition(": ")
     with pytest.raises(errors.ExpressionError) as caught:

@@ -7,10 +7,10 @@ string a line, so that newlines, NUL and halves of surrogate pairs can be writte
 import json
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from strategies import SCHEMA, filters
 from tamis import parse
 from tamis.errors import ExpressionError
@@ -68,7 +68,7 @@ def check(text):
         assert outcome(str(result)) == result
 
 
-@pytest.mark.parametrize("text", CORPUS)
+@each("text", CORPUS)
 def test_the_corpus(text):
     check(text)
 

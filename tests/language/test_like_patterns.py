@@ -4,10 +4,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from cases import each
 from tamis.language.like_patterns import BadPattern, LikePattern, compile_like, parse_like
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "value", "fits"),
     [
         ("", "", True),
@@ -63,7 +64,7 @@ def test_which_values_fit(pattern, value, fits):
     assert compile_like(pattern)(value) is fits
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "escape", "value", "fits"),
     [
         ("a!%", "!", "a%", True),
@@ -82,7 +83,7 @@ def test_another_escape(pattern, escape, value, fits):
     assert compile_like(pattern, escape)(value) is fits
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "escape", "problem"),
     [
         ("\\", "\\", "ends with its escape character"),
@@ -98,7 +99,7 @@ def test_an_escape_stands_only_before_what_it_escapes(pattern, escape, problem):
         parse_like(pattern, escape)
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "pieces"),
     [
         ("", ("",)),
@@ -131,7 +132,7 @@ def test_agrees_with_a_backtracking_matcher(pattern, value):
     assert compile_like(pattern)(value) is expected
 
 
-@pytest.mark.parametrize("unit", ["%a", "%_a", "a%", "%a_%"])
+@each("unit", ["%a", "%_a", "a%", "%a_%"])
 def test_many_percent_signs_do_not_hang(unit):
     fits = compile_like(unit * 50 + "b")
     assert not fits("a" * 500)

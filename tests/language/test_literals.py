@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from strategies import STRINGS
 from tamis.language.ast import Literal
 from tamis.language.literals import (
@@ -17,7 +18,7 @@ from tamis.language.tokens import TokenKind, tokenize
 from tamis.types import DOUBLE, INT, INT32, decimal_type
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "value", "type_"),
     [
         ("0", 0, INT32),
@@ -59,7 +60,7 @@ def test_numbers_have_the_value_and_type_of_spark(text, value, type_):
     assert number_literal(text) == Literal(value, type_)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "value", "type_"),
     [
         ("0", 0, INT32),
@@ -78,7 +79,7 @@ def test_the_sign_belongs_to_the_number(text, value, type_):
     assert number_literal(text, negative=True) == Literal(value, type_)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "problem"),
     [
         ("1.5L", "the suffix L is for whole numbers"),
@@ -98,13 +99,13 @@ def test_the_sign_belongs_to_the_number(text, value, type_):
         ("1" + "0" * 400 + "D", "too large for a double"),
     ],
 )
-@pytest.mark.parametrize("negative", [False, True])
+@each("negative", [False, True])
 def test_numbers_that_fit_no_type_are_refused(text, negative, problem):
     with pytest.raises(BadLiteral, match=problem):
         number_literal(text, negative=negative)
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "size"),
     [
         ("0", (1, 0)),
@@ -120,7 +121,7 @@ def test_the_smallest_decimal_that_holds_a_value(value, size):
     assert decimal_size(Decimal(value)) == size
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "value"),
     [
         ("''", ""),
@@ -173,7 +174,7 @@ def test_strings_say_what_they_say_in_spark(text, value):
     assert string_value(text) == value
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "problem"),
     [
         (r"'\ud800'", "half of a surrogate pair"),
@@ -188,7 +189,7 @@ def test_escapes_of_no_character_are_refused(text, problem):
         string_value(text)
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "text"),
     [
         ("", "''"),

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from strategies import SCHEMA, delicate_rows, filters, rows
 from tamis import LimitError, Schema, TypeMismatch, parse
 from tamis.language import ast
@@ -24,7 +25,7 @@ def fixture_lines():
             yield text.removeprefix("classical: "), form, logic
 
 
-@pytest.mark.parametrize(("text", "form", "logic"), list(fixture_lines()))
+@each(("text", "form", "logic"), list(fixture_lines()))
 def test_normal_forms(text, form, logic):
     assert print_tree(normalize(parse(text, SCHEMA).tree, logic)) == form
 
@@ -77,7 +78,7 @@ def test_normalising_twice_changes_nothing(text):
     assert normalize(form) == form
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["b" + " = (i > 3)" * 90, "b" + " < (i > 3)" * 90, "(" * 60 + "b" + " IN (b, i > 3))" * 60],
 )

@@ -2,6 +2,7 @@ import sys
 
 import pytest
 
+from cases import each
 from strategies import SCHEMA
 from tamis import Expression, Schema, parse
 from tamis.errors import LimitError, ParseError, TypeMismatch
@@ -26,7 +27,7 @@ def refusal(text, kind=ParseError, schema=SCHEMA):
 # --- precedence
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "explicit"),
     [
         ("b OR c AND b", "b OR (c AND b)"),
@@ -97,7 +98,7 @@ B, I, S = (
 )
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "node"),
     [
         ("TRUE", ast.TRUE),
@@ -145,7 +146,7 @@ WORDS = Schema(
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "path"),
     [
         ("`and`", ("and",)),
@@ -243,7 +244,7 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "part", "problem", "hint"), REFUSED)
+@each(("text", "part", "problem", "hint"), REFUSED)
 def test_an_error_points_at_its_place(text, part, problem, hint):
     error = refusal(text)
     assert problem in error.problem
@@ -285,13 +286,13 @@ def nested(nesting, levels):
     return opening * levels + core + closing * levels + tail
 
 
-@pytest.mark.parametrize("nesting", NESTINGS, ids="".join)
+@each("nesting", NESTINGS)
 def test_ten_thousand_levels_are_refused(nesting):
     error = refusal(nested(nesting, 10_000), LimitError)
     assert error.problem == f"the filter nests more than {MAX_DEPTH} levels deep"
 
 
-@pytest.mark.parametrize("nesting", NESTINGS, ids="".join)
+@each("nesting", NESTINGS)
 def test_a_few_levels_are_fine(nesting):
     text = nested(nesting, 9)
     assert tree(str(parse(text, SCHEMA))) == tree(text)
@@ -308,10 +309,9 @@ def test_the_deepest_parentheses():
     assert error.hint == "a chain of ANDs or of ORs needs no parentheses"
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["NOT " * 99 + "b", "abs(" * 98 + "i" + ")" * 98 + " = 1", "i" + " + 1" * 98 + " = 1"],
-    ids=lambda text: text[:8],
 )
 def test_the_deepest_trees_can_be_used(text):
     expression = parse(text, SCHEMA)
@@ -340,7 +340,7 @@ def test_the_greatest_number_of_comparisons():
     assert len(expression.items) == MAX_ATOMS
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         " OR ".join(["i=1"] * (MAX_ATOMS + 1)),
@@ -350,7 +350,6 @@ def test_the_greatest_number_of_comparisons():
         "i = 1 OR i IN (" + "1," * (MAX_ATOMS - 1) + "1)",
         " OR ".join(["contains(s,t)"] * (MAX_ATOMS + 1)),
     ],
-    ids=["comparisons", "tests", "list", "set", "a list and a comparison", "calls"],
 )
 def test_more_comparisons_and_members_are_refused(text):
     error = refusal(text, LimitError)
@@ -377,11 +376,10 @@ def with_frames_left(count, action):
     return descend(sys.getrecursionlimit() - used - count)
 
 
-@pytest.mark.parametrize("frames", [25, 50, 100, 150])
-@pytest.mark.parametrize(
+@each("frames", [25, 50, 100, 150])
+@each(
     "text",
     ["(" * 100 + "b" + ")" * 100, "NOT " * 99 + "b", "abs(" * 98 + "i" + ")" * 98 + " = 1"],
-    ids=lambda text: text[:4],
 )
 def test_a_deep_filter_near_the_end_of_the_stack_is_refused(frames, text):
     with pytest.raises(
@@ -397,7 +395,7 @@ def test_a_flat_filter_near_the_end_of_the_stack_is_read():
     assert with_frames_left(60, lambda: parse(text, SCHEMA)) == parse(text, SCHEMA)
 
 
-@pytest.mark.parametrize("frames", range(20, 80, 6))
+@each("frames", range(20, 80, 6))
 def test_no_other_error_comes_from_the_end_of_the_stack(frames):
     def attempt():
         try:

@@ -1,6 +1,6 @@
-import pytest
 from hypothesis import assume, given, settings
 
+from cases import each
 from strategies import SCHEMA, filters
 from tamis import Schema, parse
 from tamis.errors import TypeMismatch
@@ -30,7 +30,7 @@ def test_the_printed_filter_is_the_same_filter(text):
     assert str(again) == printed
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "b OR c AND b",
@@ -86,7 +86,7 @@ def test_text_with_no_parenthesis_too_many_prints_as_it_is(text):
     assert str(parse(text, SCHEMA)) == text
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "printed"),
     [
         ("((b)) and ((c))", "b AND c"),
@@ -132,7 +132,7 @@ def test_other_text_prints_in_the_usual_form(text, printed):
     assert parse(printed, SCHEMA) == parse(text, SCHEMA)
 
 
-@pytest.mark.parametrize(
+@each(
     ("number", "printed"),
     [
         ("1", "1"),
@@ -165,7 +165,7 @@ def test_numbers_keep_their_type(number, printed):
     assert parse(f"{printed} IS NULL", SCHEMA).tree == tree
 
 
-@pytest.mark.parametrize("name", ["a b", "1a", "and", "Not", "é", "a-b", "", "'", "a\nb"])
+@each("name", ["a b", "1a", "and", "Not", "é", "a-b", "", "'", "a\nb"])
 def test_names_that_are_no_plain_words_stand_in_backticks(name):
     schema = Schema([(f"`{name}`", "bool"), ("other", "bool")])
     expression = parse(f"`{name}` AND other", schema)

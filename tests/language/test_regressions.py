@@ -6,6 +6,7 @@ import decimal
 import pytest
 
 from answers import answer
+from cases import each
 from strategies import SCHEMA
 from tamis import parse
 from tamis.errors import ExpressionError, LimitError, ParseError, TypeMismatch
@@ -15,7 +16,7 @@ from tamis.language.regular_expressions import compile_regex
 
 
 # 1 precedence: after a chain, a test or comparison applies to the whole chain
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "b AND i IS NULL IS NULL",
@@ -31,7 +32,7 @@ def test_at_most_one_test_follows_a_value_inside_a_chain(text):
 
 
 # 2 decimals of 29 to 38 digits; decimals under the caller's context
-@pytest.mark.parametrize(
+@each(
     "number",
     [
         "12345678901234567890123456789012345678",
@@ -66,7 +67,7 @@ def test_signs_of_long_decimals_are_exact(text):
 
 
 # 3 other exceptions leave parse
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "i = " + "0" * 5000 + "1",
@@ -74,7 +75,6 @@ def test_signs_of_long_decimals_are_exact(text):
         "x = 1e00000000009999999999999999999999BD",
         "x = 1e-00000000009999999999999999999999BD",
     ],
-    ids=["zeros", "zerosL", "exponent", "negative exponent"],
 )
 def test_long_numbers_are_read_or_refused(text):
     with contextlib.suppress(ExpressionError):
@@ -126,9 +126,7 @@ def test_java_means(pattern, value, found):
     assert compile_regex(pattern)(value) is found
 
 
-@pytest.mark.parametrize(
-    "pattern", [r"(a)\1", r"(a)\11", r"\10", r"\12", r"\0101", r"[\s-.]", r"[\d-z]", r"\uD83D"]
-)
+@each("pattern", [r"(a)\1", r"(a)\11", r"\10", r"\12", r"\0101", r"[\s-.]", r"[\d-z]", r"\uD83D"])
 def test_what_re2_would_take_for_something_else_is_refused(pattern):
     from tamis.language.like_patterns import BadPattern
 
@@ -164,7 +162,7 @@ def test_a_string_between_a_timestamp_and_a_string_prints_back(text):
 
 
 # 9 classical logic
-@pytest.mark.parametrize(
+@each(
     ("call", "like"),
     [
         ("contains(s, 'a') IS NULL", "(s LIKE '%a%') IS NULL"),

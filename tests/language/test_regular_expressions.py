@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from tamis.language.like_patterns import BadPattern
 from tamis.language.limits import MAX_PATTERN
 from tamis.language.regular_expressions import compile_regex, to_re2
@@ -11,7 +12,7 @@ def found(pattern, value):
     return compile_regex(pattern)(value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "value", "answer"),
     [
         ("", "", True),
@@ -60,14 +61,14 @@ def test_what_both_dialects_agree_on(pattern, value, answer):
 LINE_ENDS = ["\n", "\r", "\x85", "\u2028", "\u2029"]
 
 
-@pytest.mark.parametrize("end", LINE_ENDS)
+@each("end", LINE_ENDS)
 def test_a_dot_is_any_character_but_a_line_end(end):
     assert not found("a.b", f"a{end}b")
     assert found("(?s)a.b", f"a{end}b")
     assert found("(?s:a.b)", f"a{end}b")
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "answer"),
     [
         ("(?s:.)", True),
@@ -89,19 +90,19 @@ def test_the_flag_s_ends_with_its_group(pattern, answer):
     assert found(pattern, "\n") is answer
 
 
-@pytest.mark.parametrize("end", ["", *LINE_ENDS, "\r\n"])
+@each("end", ["", *LINE_ENDS, "\r\n"])
 def test_a_dollar_stands_before_one_last_line_end(end):
     assert found("a$", f"a{end}")
     assert found("(?:b|a$)", f"a{end}")
     assert not found("a$", f"a{end}b")
 
 
-@pytest.mark.parametrize("end", ["\n\n", "\r\r", "\n\r", "\r\n\n", "\x0b", "\f", " "])
+@each("end", ["\n\n", "\r\r", "\n\r", "\r\n\n", "\x0b", "\f", " "])
 def test_a_dollar_stands_before_nothing_longer(end):
     assert not found("a$", f"a{end}")
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "value", "answer"),
     [
         ("$", "", True),
@@ -123,13 +124,13 @@ def test_dollars_at_the_end_of_alternatives(pattern, value, answer):
     assert found(pattern, value) is answer
 
 
-@pytest.mark.parametrize("pattern", ["a$b", "$a", "a$*", "a$?", "$$", "(a$)b", "(a$|b)c", "(a$)*"])
+@each("pattern", ["a$b", "$a", "a$*", "a$?", "$$", "(a$)b", "(a$|b)c", "(a$)*"])
 def test_other_dollars_are_refused(pattern):
     with pytest.raises(BadPattern, match=r"\$ is supported only at the end"):
         compile_regex(pattern)
 
 
-@pytest.mark.parametrize("space", [*" \t\n\x0b\f\r"])
+@each("space", [*" \t\n\x0b\f\r"])
 def test_the_spaces_of_java(space):
     assert found(r"^\s", space + "a")
     assert found(r"^[\s]", space + "a")
@@ -138,7 +139,7 @@ def test_the_spaces_of_java(space):
     assert not found(r"[^\s]", space)
 
 
-@pytest.mark.parametrize("character", ["a", "\x85", "\u00a0", "\u2028", "\u3000"])
+@each("character", ["a", "\x85", "\u00a0", "\u2028", "\u3000"])
 def test_other_characters_are_no_spaces(character):
     assert not found(r"\s", character)
     assert not found(r"[\s]", character)
@@ -146,7 +147,7 @@ def test_other_characters_are_no_spaces(character):
     assert found(r"[^\s]", character)
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "value", "answer"),
     [
         (r"^\u0061$", "a", True),
@@ -162,7 +163,7 @@ def test_unicode_escapes(pattern, value, answer):
     assert found(pattern, value) is answer
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "value", "answer"),
     [
         (r"^\Qa.b\E$", "a.b", True),
@@ -180,7 +181,7 @@ def test_quoted_parts(pattern, value, answer):
     assert found(pattern, value) is answer
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "value", "answer"),
     [
         (r"[\]]", "]", True),
@@ -202,7 +203,7 @@ def test_classes(pattern, value, answer):
     assert found(pattern, value) is answer
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "reason"),
     [
         (r"a\v", r"\v is not supported: list the characters instead"),
@@ -229,7 +230,7 @@ def test_what_the_translation_refuses(pattern, reason):
     assert reason in str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each(
     "pattern",
     [
         "(?=a)", "(?!a)", "(?<=a)b", "(?<!a)b", "(?>a)", r"(?<n>a)\k<n>", "a++", "a*+",
@@ -251,7 +252,7 @@ def test_a_pattern_that_needs_too_much_memory_is_refused():
         compile_regex("((a{100}){100}){100}")
 
 
-@pytest.mark.parametrize("pattern", ["^(a+)+$", "^(a|aa)+$", "^(a|a?)+$", "^(.*a){20}$"])
+@each("pattern", ["^(a+)+$", "^(a|aa)+$", "^(a|a?)+$", "^(.*a){20}$"])
 def test_patterns_that_make_others_hang_do_not(pattern):
     assert not found(pattern, "a" * 5000 + "b")
 

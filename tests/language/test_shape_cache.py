@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from strategies import SCHEMA, filters
 from tamis import Expression, ExpressionError, Schema, parse
 from tamis.language import shape_cache
@@ -56,7 +57,7 @@ def outcome(read, *arguments):
         return error
 
 
-@pytest.mark.parametrize("text", ATOMS + BROKEN)
+@each("text", ATOMS + BROKEN)
 def test_atoms(text):
     cache = ShapeCache(STOCK)
     assert_same(text, STOCK, cache)

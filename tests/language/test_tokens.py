@@ -1,6 +1,7 @@
 import pytest
 from hypothesis import given
 
+from cases import each
 from strategies import filters
 from tamis.errors import LimitError, ParseError
 from tamis.language.limits import MAX_TEXT
@@ -18,18 +19,18 @@ def refusal(text):
     return caught.value
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\t\r ", "\u00a0", "\u3000"])
+@each("text", ["", " ", "\n\t\r ", "\u00a0", "\u3000"])
 def test_blank_text_is_only_the_end(text):
     assert tokenize(text) == [Token(TokenKind.END, "", len(text), len(text))]
 
 
-@pytest.mark.parametrize("word", sorted(RESERVED))
-@pytest.mark.parametrize("spelling", [str.upper, str.lower, str.title])
+@each("word", sorted(RESERVED))
+@each("spelling", [str.upper, str.lower, str.title])
 def test_keywords_are_upper_cased(word, spelling):
     assert pieces(spelling(word)) == [(TokenKind.KEYWORD, word)]
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         "price", "Price", "_", "_a1", "a_b", "andy", "orange", "nothing", "inn", "isnull", "r", "R",
@@ -40,12 +41,12 @@ def test_names_keep_their_spelling(name):
     assert pieces(name) == [(TokenKind.NAME, name)]
 
 
-@pytest.mark.parametrize("text", ["`a`", "``", "`a b`", "`a``b`", "`AND`", "`1`", "`a\nb`", "`'`"])
+@each("text", ["`a`", "``", "`a b`", "`a``b`", "`AND`", "`1`", "`a\nb`", "`'`"])
 def test_a_name_in_backticks_is_one_token(text):
     assert pieces(text) == [(TokenKind.QUOTED, text)]
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "''", '""', "'a'", '"a"', "'a''b'", '"a""b"', r"'a\'b'", r'"a\"b"', r"'\\'", "'a\nb'",
@@ -57,7 +58,7 @@ def test_a_string_is_one_token(text):
     assert pieces(text) == [(TokenKind.STRING, text)]
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "0", "10", "007", "10L", "10l", "1.5", "1.", ".5", "1e5", "1E5", "1e+5", "1e-5", "1.5e5",
@@ -68,7 +69,7 @@ def test_a_number_is_one_token(text):
     assert pieces(text) == [(TokenKind.NUMBER, text)]
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     ["<=>", "<=", ">=", "<>", "!=", "==", "=", "<", ">", *"-+*/%!(),.[]{}"],
 )
@@ -80,7 +81,7 @@ def test_the_longest_operator_wins(text):
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "words"),
     [
         ("a<-1", ["a", "<", "-", "1"]),
@@ -114,7 +115,7 @@ def test_tokens_cover_everything_but_blanks(text):
     assert all(text[place].isspace() for place in range(len(text)) if place not in covered)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "problem", "hint", "start", "end"),
     [
         ("a = 'b", "a string is not closed", "expected another '", 4, 6),
@@ -153,13 +154,13 @@ def test_refusals_say_where_and_what_to_write(text, problem, hint, start, end):
     assert error.hint is None if hint is None else hint in error.hint
 
 
-@pytest.mark.parametrize("value", [None, 5, 1.5, b"a = 1", ["a = 1"], object()])
+@each("value", [None, 5, 1.5, b"a = 1", ["a = 1"], object()])
 def test_a_filter_is_a_string(value):
     with pytest.raises(ParseError, match=f"not {type(value).__name__}"):
         check_text(value)
 
 
-@pytest.mark.parametrize("text", ["\ud800", "s = '\udc00'", "a\udfff"])
+@each("text", ["\ud800", "s = '\udc00'", "a\udfff"])
 def test_half_a_surrogate_pair_is_no_text(text):
     error = refusal(text)
     assert error.problem == "the filter is not valid Unicode text"
@@ -182,7 +183,7 @@ def test_a_name_of_a_million_characters_is_one_token(name):
     assert len(tokenize(name)) == 2
 
 
-@pytest.mark.parametrize("character", ["'a", "''", "`", "r'", "\\", "-", "1", '"'])
+@each("character", ["'a", "''", "`", "r'", "\\", "-", "1", '"'])
 def test_a_million_alike_characters_are_read_or_refused(character):
     text = (character * MAX_TEXT)[: MAX_TEXT - 1]
     try:

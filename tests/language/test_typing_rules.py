@@ -1,5 +1,6 @@
 import pytest
 
+from cases import each
 from tamis import Schema, parse
 from tamis.errors import ParseError, TypeMismatch
 from tamis.language import ast
@@ -91,7 +92,7 @@ MISMATCHES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "part", "problem", "hint"), MISMATCHES)
+@each(("text", "part", "problem", "hint"), MISMATCHES)
 def test_a_mismatch_points_at_its_place(text, part, problem, hint):
     error = refusal(text)
     assert problem in error.problem
@@ -99,7 +100,7 @@ def test_a_mismatch_points_at_its_place(text, part, problem, hint):
     assert error.hint is None if hint is None else hint in error.hint
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "line", "column", "start", "end"),
     [
         ("i = 's'", 1, 5, 4, 7),
@@ -138,7 +139,7 @@ def test_the_drawing_of_a_long_line_is_cut():
     assert len(shown) < 90
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "part", "problem"),
     [
         (r"s LIKE 'a\\'", r"'a\\'", "ends with its escape character"),
@@ -159,7 +160,7 @@ def test_bad_patterns_are_errors_of_the_grammar(text, part, problem):
 # --- what is allowed
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "level = 250", "level = 1.0", "level <> 2e0", "level = NULL", "level IN (1, NULL)",
@@ -171,7 +172,7 @@ def test_a_domain_binds_only_constants_beside_its_attribute(text):
     assert ast.attributes(parse(text, SCHEMA).tree)
 
 
-@pytest.mark.parametrize("name", ["LENGTH", "Length", "length"])
+@each("name", ["LENGTH", "Length", "length"])
 def test_functions_are_found_in_any_case(name):
     assert str(parse(f"{name}(s) = 1", SCHEMA)) == "length(s) = 1"
 
@@ -182,7 +183,7 @@ I, X = ast.Attribute(("i",), INT), ast.Attribute(("x",), DOUBLE)
 ONE = ast.Literal(1, INT32)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "left", "right"),
     [
         ("i = 1", I, ast.Cast(ONE, INT)),
@@ -201,7 +202,7 @@ def test_both_sides_of_a_comparison_get_one_type(text, left, right):
     assert sides(text) == (left, right)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "type_"),
     [
         ("i = 0.5", decimal_type(21, 1)),
@@ -214,7 +215,7 @@ def test_the_type_of_a_comparison(text, type_):
     assert {side.type for side in sides(text)} == {type_}
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "type_"),
     [
         ("1 + 1", INT32),
@@ -271,12 +272,12 @@ def test_a_list_has_one_type_for_all_its_members():
     assert {item.type for item in tree.items} == {DOUBLE}
 
 
-@pytest.mark.parametrize("text", ["NULL", "NOT NULL", "b AND NULL", "NULL OR b", "NULL IS TRUE"])
+@each("text", ["NULL", "NOT NULL", "b AND NULL", "NULL OR b", "NULL IS TRUE"])
 def test_null_is_a_condition(text):
     assert parse(text, SCHEMA).tree.type == BOOL
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "printed"),
     [
         ("lower(upper(s)) = 'a'", "lower(s) = 'a'"),

@@ -2,9 +2,9 @@
 
 import math
 
-import pytest
 from hypothesis import given
 
+from cases import each
 from strategies import SCHEMA, filters
 from tamis import Schema, TypeMismatch, parse
 from tamis.language import ast
@@ -65,7 +65,7 @@ def form(text, schema=SCHEMA):
     return normalize(parse(text, schema).tree)
 
 
-@pytest.mark.parametrize("text", KINDS)
+@each("text", KINDS)
 def test_each_kind(text):
     found = classify(form(text))
     assert (type(found), found) == (type(KINDS[text]), KINDS[text])

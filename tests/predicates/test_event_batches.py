@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from strategies import DOUBLES, INTS, MOMENTS, SCHEMA, STRINGS, delicate_rows, rows
 from tamis import EventError, Schema
 from tamis.columns import table_rows
@@ -203,7 +204,7 @@ def test_rows_there_and_back(some):
     assert plain(rows_of_batch(batch, SCHEMA)) == plain(some)
 
 
-@pytest.mark.parametrize(
+@each(
     "some",
     [
         [],
@@ -212,14 +213,13 @@ def test_rows_there_and_back(some):
         [(-(2**63), -0.0, "\x00", True, -1, 3, "sell", 2**63 - 1, None)] * 3,
         [(0, -math.inf, "a", None, None, None, "buy", 0, "a")] * 600,
     ],
-    ids=["none", "missing", "edges", "others", "many"],
 )
 def test_all_rows_at_once(some):
     found = rows_of_batch(batch_of_rows(some, MIXED), MIXED)
     assert plain(found) == plain(some)
 
 
-@pytest.mark.parametrize("name", ["sql", "strict", "default"])
+@each("name", ["sql", "strict", "default"])
 def test_missing_values_are_filled_up_or_stay(name):
     table = pa.table({"i": [None, 3], "side": [None, "é"], "r.q.name": pa.array([None, None])})
     missing = (None,) * 9
@@ -233,8 +233,8 @@ def test_missing_values_are_filled_up_or_stay(name):
 # --- small tables
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(
+@each("name", NAMES)
+@each(
     "table",
     [
         pa.table({}),
@@ -244,14 +244,13 @@ def test_missing_values_are_filled_up_or_stay(name):
         pa.table({"s": pa.array([], pa.dictionary(pa.int32(), pa.string()))}),
         pa.table({"side": pa.array([], pa.null()), "at": pa.array([], pa.timestamp("s"))}),
     ],
-    ids=["no columns", "one column", "a strange column", "no chunks", "a dictionary", "nulls"],
 )
 def test_tables_without_events(name, table):
     """There is no event that could miss anything."""
     assert check(table, semantics_of(name)) == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_a_schema_without_attributes(name):
     empty = Schema({})
     meaning = semantics_of(name, empty, {})
@@ -263,7 +262,7 @@ def test_a_schema_without_attributes(name):
     assert rows_of_batch(batch, empty) == [(), ()]
 
 
-@pytest.mark.parametrize(
+@each(
     "column",
     [
         pa.array([0, 1, None], pa.timestamp("s")),
@@ -273,7 +272,6 @@ def test_a_schema_without_attributes(name):
         pa.array([dt.date(2024, 2, 29), None, dt.date(1, 1, 1)], pa.date32()),
         pa.array([dt.date(2024, 2, 29), None, dt.date(9999, 12, 31)], pa.date64()),
     ],
-    ids=str,
 )
 def test_moments_of_any_kind(column):
     table = pa.table({"at": column})
@@ -281,7 +279,7 @@ def test_moments_of_any_kind(column):
     assert check(table.slice(1), semantics_of("sql")) == check(table, semantics_of("sql"))[1:]
 
 
-@pytest.mark.parametrize(
+@each(
     "column",
     [
         pa.array([Decimal("0.10"), None, Decimal("-99.99")]),
@@ -293,7 +291,6 @@ def test_moments_of_any_kind(column):
         pa.array([math.nan, None, -math.nan]),
         pa.array([math.nan, 1.0], from_pandas=True),
     ],
-    ids=str,
 )
 def test_numbers_of_any_kind(column):
     for name in ("sql", "default"):
@@ -371,8 +368,8 @@ ERRORS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("table", ERRORS.values(), ids=ERRORS)
+@each("name", NAMES)
+@each("table", ERRORS.values())
 def test_errors(table, name):
     message, _ = check(table, semantics_of(name))
     assert isinstance(message, str)
@@ -404,7 +401,7 @@ def with_gaps(gaps, size=6):
     return pa.table(columns)
 
 
-@pytest.mark.parametrize(
+@each(
     ("table", "row"),
     [
         (with_gaps({"i": [3]}), 3),

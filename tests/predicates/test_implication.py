@@ -2,10 +2,10 @@
 
 import itertools
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from strategies import DOUBLES, INTS, MOMENTS, SCHEMA, STRINGS, atoms
 from tamis import Schema, TypeMismatch, parse
 from tamis.errors import LimitError
@@ -36,7 +36,7 @@ def truths(node, schema, pool):
     return [holds(tuple(row)) is True for row in rows]
 
 
-@pytest.mark.parametrize(
+@each(
     ("u", "v"),
     [
         ("i = 10", "i > 8"), ("i < 5", "i <= 5"), ("i < 5", "i <= 4"), ("i <= 4", "i < 5"),
@@ -57,7 +57,7 @@ def test_implies(u, v):
     assert facts(v, u) == facts(u, v).mirrored()
 
 
-@pytest.mark.parametrize(
+@each(
     ("u", "v"),
     [
         ("i < 5", "i >= 6"), ("i < 5", "i >= 5"), ("x = 1", "x = 2"), ("s = 'a'", "s LIKE 'b%'"),
@@ -70,7 +70,7 @@ def test_excludes(u, v):
     assert excludes(predicate(u), predicate(v))
 
 
-@pytest.mark.parametrize(
+@each(
     ("u", "v"),
     [
         ("i < 5", "i >= 5"), ("i <= 5", "i > 5"), ("x < 5", "x >= 5"), ("s = 'a'", "s <> 'a'"),

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from strategies import DOUBLES, INTS, MOMENTS, SCHEMA, delicate_rows, rows
 from tamis import Schema
 from tamis.language.arithmetic import order_key
@@ -40,14 +41,14 @@ def keys_of(name, values):
     return np.array([keys.key(position, value) for value in values], np.int64)
 
 
-@pytest.mark.parametrize("name", POOLS)
+@each("name", POOLS)
 def test_keys_give_their_values_back(name):
     found = key_values(KINDS[name], keys_of(name, POOLS[name]))
     assert all(map(same, found, POOLS[name]))
     assert key_values(KINDS[name], np.empty(0, np.int64)) == []
 
 
-@pytest.mark.parametrize("name", POOLS)
+@each("name", POOLS)
 def test_keys_are_in_the_order_of_the_values(name):
     pairs = list(zip(keys_of(name, POOLS[name]).tolist(), POOLS[name], strict=True))
     for key, value in pairs:
@@ -73,7 +74,7 @@ def test_reading_keys_leaves_the_values_alone():
     assert len(double_keys(values)) == 4
 
 
-@pytest.mark.parametrize(
+@each(
     "bits",
     [0x7FF0000000000001, 0x7FF8000000000000, 0xFFF8000000000000, 0xFFFFFFFFFFFFFFFF,
      0xFFF0000000000001, 0x7FFFFFFFFFFFFFFF],
@@ -114,7 +115,7 @@ def test_the_keys_of_a_row_are_those_of_its_values(some):
                 assert found[n] == keys.key(n, value)
 
 
-@pytest.mark.parametrize(
+@each(
     ("kinds", "row"),
     [
         ({}, ()),
@@ -147,7 +148,7 @@ def test_the_key_of_a_double_is_made_of_its_bits():
 # --- in other numbers
 
 
-@pytest.mark.parametrize("name", POOLS)
+@each("name", POOLS)
 def test_the_keys_of_many_values_are_those_of_each(name):
     keys, position = Keys(KINDS), KINDS.positions[name,]
     for values in (POOLS[name], POOLS[name][::-1], tuple(POOLS[name]) * 3, []):
@@ -156,7 +157,7 @@ def test_the_keys_of_many_values_are_those_of_each(name):
         assert found.tolist() == [keys.key(position, value) for value in values]
 
 
-@pytest.mark.parametrize("name", POOLS)
+@each("name", POOLS)
 def test_a_function_for_the_keys_of_an_attribute(name):
     keys, position = Keys(KINDS), KINDS.positions[name,]
     key_of = keys.of_one(position)
@@ -181,9 +182,7 @@ def test_the_key_of_one_double(value):
     assert key == int(double_keys(np.array([value]))[0])
 
 
-@pytest.mark.parametrize(
-    "bits", [0x7FF0000000000001, 0xFFF8000000000000, 0xFFFFFFFFFFFFFFFF, 0x7FFFFFFFFFFFFFFF]
-)
+@each("bits", [0x7FF0000000000001, 0xFFF8000000000000, 0xFFFFFFFFFFFFFFFF, 0x7FFFFFFFFFFFFFFF])
 def test_the_key_of_any_nan(bits):
     (value,) = struct.unpack("<d", struct.pack("<Q", bits))
     assert double_key(value) == INT64_MAX

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from tamis import EventError, OptionError, Profile, Schema
 from tamis.profiles import profile as module
 from tamis.profiles.hashes import standing_for
@@ -209,7 +210,7 @@ def test_many_attributes_are_paired_in_the_sample(monkeypatch):
     assert "pairs" in found.to_dict()
 
 
-@pytest.mark.parametrize(
+@each(
     ("events", "settings", "problem"),
     [
         (3, {}, "takes a table, or an iterable of tables or events, not int"),

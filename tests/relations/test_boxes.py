@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 
+from cases import each
 from coverings import SCHEMA, SEMANTICS, Oracle, boxes, read, semantics_of
 from tamis.relations.boxes import Box, box_of
 from tamis.relations.entailment.decision import Answer, entails
@@ -14,7 +15,7 @@ def box(text, semantics="sql"):
     return box_of(form_of(read(text), chosen), World.of(chosen))
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [
         ("i > 4 AND n = 1", "n = 1 AND i >= 5"),
@@ -29,12 +30,12 @@ def test_equal_boxes_are_the_same(one, other):
     assert box(one)[0] is not None
 
 
-@pytest.mark.parametrize("text", ["i > 1 AND i < 1", "n > 6", "i IS NULL AND i = 1", "FALSE"])
+@each("text", ["i > 1 AND i < 1", "n > 6", "i IS NULL AND i = 1", "FALSE"])
 def test_a_box_that_is_never_true(text):
     assert box(text) == (None, True)
 
 
-@pytest.mark.parametrize("text", ["i > 1 OR n > 1", "i > n", "i + 1 > 2 AND n = 1 OR b"])
+@each("text", ["i > 1 OR n > 1", "i > n", "i + 1 > 2 AND n = 1 OR b"])
 def test_what_is_no_box(text):
     assert box(text) == (None, False)
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from cases import each
 from tamis import Matcher, OptionError, Schema, parse
 from tamis.relations.covering import (
     Relation,
@@ -56,7 +57,7 @@ def cases():
         yield pytest.param(*case, word, second, id=f"line {number}: {line}")
 
 
-@pytest.mark.parametrize(("semantics", "first", "word", "second"), list(cases()))
+@each(("semantics", "first", "word", "second"), list(cases()))
 def test_pairs(semantics, first, word, second):
     a, b = parse(first, SCHEMA), parse(second, SCHEMA)
     meaning = options(semantics)
@@ -68,7 +69,7 @@ def test_pairs(semantics, first, word, second):
         assert intersects(a, b, **meaning) == (word == "overlaps")
 
 
-@pytest.mark.parametrize(("semantics", "first", "word", "second"), list(cases()))
+@each(("semantics", "first", "word", "second"), list(cases()))
 def test_a_counterexample_shows_why_there_is_no_cover(semantics, first, word, second):
     a, b = parse(first, SCHEMA), parse(second, SCHEMA)
     if MEANINGS[word][0] is not NO:
@@ -81,7 +82,7 @@ def test_a_counterexample_shows_why_there_is_no_cover(semantics, first, word, se
     assert matcher.match(event) == ["b"]
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "semantics", "expected"),
     [
         ("price > 10", "sql", True),
@@ -128,7 +129,7 @@ def _texts():
     return ((name, str(attribute)) for name, attribute in SCHEMA.items())
 
 
-@pytest.mark.parametrize("function", [covers, decide, relation, intersects, counterexample])
+@each("function", [covers, decide, relation, intersects, counterexample])
 def test_text_is_refused_with_what_to_do(function):
     with pytest.raises(OptionError, match=r"tamis\.parse\('price > 10', schema\)"):
         function("price > 10", parse("price > 20", SCHEMA))

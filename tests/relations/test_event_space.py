@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from strategies import SCHEMA, filters, rows
 from tamis import LimitError, TypeMismatch, parse
 from tamis.language.evaluation import compile_tree
@@ -41,9 +42,7 @@ def test_a_form_is_true_when_the_filter_matches(name, text, some_rows):
         assert (form(prepared) is True) == matches(prepared)
 
 
-@pytest.mark.parametrize(
-    ("name", "count"), [("sql", 13), ("strict", 13), ("no defaults", 13), ("defaults", 9)]
-)
+@each(("name", "count"), [("sql", 13), ("strict", 13), ("no defaults", 13), ("defaults", 9)])
 def test_what_may_be_missing(name, count):
     world = World.of(MEANINGS[name])
     assert sum(map(world.may_miss, range(len(SCHEMA)))) == count

@@ -2,10 +2,10 @@
 
 from itertools import combinations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from coverings import SCHEMA, read, with_extents
 from tamis import Schema, parse
 from tamis.language import ast
@@ -88,7 +88,7 @@ def check_sets(one, other):
     assert a.within(a.joined(b))
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "canonical"),
     [
         ("i >= 5 AND i <= 5", "i = 5"),
@@ -127,12 +127,12 @@ def test_zeros_are_one_value_whichever_came_first():
         assert repr(made[0].right.value) == "0.0"
 
 
-@pytest.mark.parametrize("text", ["startswith(s, 'a')", "s LIKE 'a%b'", "s = 'a' OR s RLIKE 'b'"])
+@each("text", ["startswith(s, 'a')", "s LIKE 'a%b'", "s = 'a' OR s RLIKE 'b'"])
 def test_tests_of_strings_have_none(text):
     assert extent(form(text), SCHEMA["s"]) is None
 
 
-@pytest.mark.parametrize("text", ["startswith(side, 'b')", "side LIKE '%u%'", "NOT side LIKE 's%'"])
+@each("text", ["startswith(side, 'b')", "side LIKE '%u%'", "NOT side LIKE 's%'"])
 def test_tests_of_a_few_strings_have_one(text):
     found = extent(form(text), SCHEMA["side"])
     assert condition_of(found, SCHEMA["side"]) == form("side = 'buy'")

@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from cases import each
 from tamis.errors import FileError, OptionError
 from tamis.report import Page, doubling
 
@@ -118,8 +119,8 @@ def test_all_text_is_escaped_and_cut():
     assert cell.get("title").startswith("<script>")
 
 
-@pytest.mark.parametrize("log", [False, True])
-@pytest.mark.parametrize(
+@each("log", [False, True])
+@each(
     "values",
     [
         [],
@@ -135,7 +136,6 @@ def test_all_text_is_escaped_and_cut():
         [5e-324, 1e-310],
         [1e15, 1e15 + 0.25],
     ],
-    ids=str,
 )
 def test_degenerate_values(values, log):
     places = list(range(len(values)))
@@ -161,7 +161,7 @@ def test_lines_without_series():
     assert read(page).find(".//section/p").text == "Nothing to show."
 
 
-@pytest.mark.parametrize(
+@each(
     ("call", "message"),
     [
         (lambda p: p.bars("t", [1, 2], [1]), "bars 't': 2 labels and 1 values"),

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from tamis.errors import OptionError
 from tamis.report.scales import (
     LARGEST,
@@ -25,7 +26,7 @@ from tamis.report.scales import (
 anything = st.lists(st.floats() | st.integers() | st.none(), max_size=6)
 
 
-@pytest.mark.parametrize(
+@each(
     ("low", "high", "expected"),
     [
         (0, 1, [0, 0.2, 0.4, 0.6, 0.8, 1]),

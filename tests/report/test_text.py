@@ -5,14 +5,14 @@ import xml.etree.ElementTree as ET
 from decimal import Decimal
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from tamis.report.text import TOOLTIP, cut, element, is_number, markup, shown, tooltip
 
 
-@pytest.mark.parametrize(
+@each(
     ("value", "text"),
     [
         (0, "0"),

@@ -1,5 +1,6 @@
 import pytest
 
+from cases import each
 from tamis.errors import OptionError, RoutingError
 from tamis.routing.limits import Limits
 from tamis.routing.links import Timing
@@ -27,7 +28,7 @@ LINE = [("a", "b"), ("b", "c")]
 WITH_ADVERTISEMENTS = [name for name in STRATEGIES if name.startswith("advertisements")]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@each("strategy", STRATEGIES)
 def test_an_event_finds_its_subscribers_and_no_one_else(strategy):
     net = Wires(LINE, strategy)
     net.connect("a.bob", "b.eve", "c.pub")
@@ -45,7 +46,7 @@ def test_an_event_finds_its_subscribers_and_no_one_else(strategy):
     assert net.acks("c.pub") == [("Advertise", "a1"), *[("Publish", str(n)) for n in range(4)]]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@each("strategy", STRATEGIES)
 def test_nothing_is_left_when_all_clients_have_gone(strategy):
     net = Wires(LINE, strategy)
     net.connect("a.bob", "c.pub")
@@ -333,7 +334,7 @@ def test_a_subscription_that_can_never_match_is_refused():
     assert net.is_empty()
 
 
-@pytest.mark.parametrize("strategy", WITH_ADVERTISEMENTS)
+@each("strategy", WITH_ADVERTISEMENTS)
 def test_a_publication_that_was_not_advertised_is_refused(strategy):
     net = Wires(LINE, strategy)
     net.connect("a.bob", "c.pub")

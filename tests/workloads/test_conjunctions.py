@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from cases import each
 from tamis.schema import IntRange
 from tamis.workloads import workload
 
@@ -18,7 +19,7 @@ def predicates(name, count, seed=1):
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "attributes", "low", "high", "most"),
     [("w0", 120, 1, 250, 20), ("w1", 120, 250, 10_000, 20), ("w2", 120, 10_000, 100_000, 20),
      ("w4", 10, 1, 10, 5)],

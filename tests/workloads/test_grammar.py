@@ -5,6 +5,7 @@ import re
 import pytest
 
 import tamis
+from cases import each
 from tamis.workloads.grammar import parse_grammar
 
 
@@ -36,7 +37,7 @@ def test_long_chains_of_rules():
     assert grammar.expectations()["r80"] == pytest.approx(4**6)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "place", "problem"),
     [
         ("", (1, 1), "expected the name of a rule, found the end"),

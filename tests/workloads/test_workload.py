@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 import pytest
 
 import tamis
+from cases import each
 from tamis import workloads
 from tamis.workloads import BLOCK, NAMES, read_workload, workload
 from tamis.workloads.filter_texts import ROWS
@@ -33,7 +34,7 @@ def test_an_unknown_name_is_refused():
         workload("stocks")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_it_says_what_it_is(name):
     made = workload(name)
     assert made.name == name
@@ -113,7 +114,7 @@ def test_the_same_on_every_platform():
     ]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_more_than_one_piece(name):
     table = workload(name).subscriptions(ROWS + 2)
     assert table.num_rows == ROWS + 2
@@ -121,7 +122,7 @@ def test_more_than_one_piece(name):
     assert len(set(table["filter"].to_pylist())) > ROWS / 50
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_blocks_of_subscriptions_make_up_the_count(name):
     made = workload(name)
     count = BLOCK + 7
@@ -145,7 +146,7 @@ def test_a_block_of_subscriptions_has_the_numbers_of_the_whole_count():
     assert tests[0] < tests[1]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_blocks_of_events_are_all_different_and_fixed_by_the_seed(name):
     made = workload(name)
     blocks = [made.event_block(k, seed=2, density=0.9) for k in (0, 1, 10**12)]
@@ -163,7 +164,7 @@ def test_a_block_is_a_whole_number():
             call(workload("w4"))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_none(name):
     made = workload(name)
     if made.least == 0:
@@ -173,7 +174,7 @@ def test_none(name):
     assert events.column_names == list(made.schema)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_events_have_a_typed_column_for_each_attribute(name):
     made = workload(name)
     events = made.events(30)
@@ -210,7 +211,7 @@ def test_filters_and_events_of_one_seed_are_not_correlated():
     assert not constants & values
 
 
-@pytest.mark.parametrize("count", [-1, 1.5, "10", True, None])
+@each("count", [-1, 1.5, "10", True, None])
 def test_a_count_is_a_whole_number(count):
     made = workload("w4")
     for call in (made.subscriptions, made.events, made.parameters):
@@ -227,7 +228,7 @@ def test_a_seed_is_a_whole_number():
     assert made.events(np.int64(2), seed=np.int32(7)) == made.events(2, seed=7)
 
 
-@pytest.mark.parametrize("density", [-0.1, 1.1, float("nan"), "1", None])
+@each("density", [-0.1, 1.1, float("nan"), "1", None])
 def test_a_density_is_a_probability(density):
     with pytest.raises(tamis.OptionError, match="density must be a number from 0 to 1"):
         workload("w4").events(1, density=density)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from strategies import SCHEMA, STRINGS, delicate_rows, filters, rows, values
 from tamis import ExpressionError, Schema, parse
 from tamis.engines import make_engine
@@ -239,9 +240,9 @@ def test_a_fresh_reader_for_many_filters(texts):
 # --- rules, one by one
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("around", ["{}", "NOT {}", "NOT ({})", "m = 0 OR NOT ({} AND m > 1)"])
-@pytest.mark.parametrize(
+@each("name", NAMES)
+@each("around", ["{}", "NOT {}", "NOT ({})", "m = 0 OR NOT ({} AND m > 1)"])
+@each(
     ("atom", "constants"),
     [
         *((f"n {op} ?", ["5", "0", "-7", "007", "-0", "2147483647", "2147483648", "-2147483648",
@@ -267,9 +268,9 @@ def test_comparisons(name, around, atom, constants):
     check_exactly(name, [around.format(atom.replace("?", text)) for text in constants])
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("negation", ["", "NOT "])
-@pytest.mark.parametrize(
+@each("name", NAMES)
+@each("negation", ["", "NOT "])
+@each(
     ("attribute", "pairs"),
     [
         ("n", [("1", "2"), ("5", "-5"), ("7", "7"), ("-9", "5000000000"), ("1", "2.5")]),
@@ -286,9 +287,9 @@ def test_between(name, negation, attribute, pairs):
     check_exactly(name, [f"NOT ({text})" for text in texts])
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("negation", ["", "NOT "])
-@pytest.mark.parametrize(
+@each("name", NAMES)
+@each("negation", ["", "NOT "])
+@each(
     ("attribute", "lists"),
     [
         ("n", ["1", "5", "1, 2", "2, 1", "3, 3", "-3, 3", "7, 5000000000", "1, 2.5", "1, 1.0"]),
@@ -412,7 +413,7 @@ def test_memory_stays_bounded(monkeypatch):
 # --- structures
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "shape"),
     [
         ("n = 1", "a"),
@@ -484,7 +485,7 @@ def truth_of_formula(formula, truths):
     return together(truth_of_formula(item, truths) for item in formula.items)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_deep_and_long_filters(name):
     meaning, cache = semantics_of(name), ShapeCache(STOCK)
     reader = Reader(meaning)
@@ -500,8 +501,8 @@ def test_deep_and_long_filters(name):
         assert_same_meaning(expression, reader, meaning, asked)
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize(
+@each("name", NAMES)
+@each(
     "text",
     [
         "n > 9223372036854775807", "n > 9223372036854775807 AND m = 1",
@@ -516,7 +517,7 @@ def test_constants_and_other_filters(name, text):
     assert_same_meaning(expression, Reader(meaning), meaning, asked)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "asked"),
     [
         ("n = 1 AND x BETWEEN 1 AND 2", []),
@@ -575,7 +576,7 @@ def test_any_text_is_cut_as_the_parser_reads_it(text):
     assert outcome(WARM.parse, text) == outcome(parse, text, STOCK)
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "s = 'x AND y'", "s = 'x OR n = 5' AND n = 5", "s = 'x' AND s = 'y OR n = 5 OR z'",

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from stocks import SMALL, stock_filters, stock_rows
 from strategies import SCHEMA, delicate_rows, filters, rows
 from tamis import ExpressionError, FileError, parse
@@ -109,9 +110,7 @@ def test_any_filters(name, texts, some):
     ])  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "handles", [range(152), range(7, 159), range(0, 304, 2), [2**40 + 3 * n for n in range(152)]]
-)
+@each("handles", [range(152), range(7, 159), range(0, 304, 2), [2**40 + 3 * n for n in range(152)]])
 def test_handles_are_given_anew(handles):
     held = Held(MIXED, handles=list(handles))
     engine = check(held, stock_rows(1, 40))
@@ -214,7 +213,7 @@ def test_filters_with_the_same_test_in_other_places():
 # --- what does not fit
 
 
-@pytest.mark.parametrize("layout", [None, 0, segment_sections.LAYOUT + 1, "1"])
+@each("layout", [None, 0, segment_sections.LAYOUT + 1, "1"])
 def test_another_layout(layout):
     held = Held(["i > 0"])
     meta, sections = held.stored()
@@ -223,7 +222,7 @@ def test_another_layout(layout):
             loaded(held, ({"shapes": meta["shapes"]} | other, sections))
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "change"),
     [
         ("programs.slots", lambda a: a[:-1]),

@@ -1,9 +1,9 @@
 """Shapes taken apart: their operations compute what the formula says, on a stack of that depth."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from tamis.engines.sliced.shape_programs import Shape, shape_of
 from tamis.kernels.programs import AND_LEAF, AND_TOP, OR_LEAF, OR_TOP, PUSH
 
@@ -52,7 +52,7 @@ def run(shape, values):
     return answer, highest
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ("a", Shape(1, 1, (), 1)),
@@ -91,7 +91,7 @@ def test_a_filter_is_true_only_if_its_leads_are(text):
         assert not evaluated(text, values)
 
 
-@pytest.mark.parametrize("size", [2, 3, 64, 500])
+@each("size", [2, 3, 64, 500])
 def test_a_conjunction_is_all_leads(size):
     assert shape_of("a" + "a&" * (size - 1)) == Shape(size, size, (), 1)
     shape = shape_of("a" + "a|" * (size - 1))

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from cases import each
 from tamis.engines.sliced.threads import in_order_of
 
 
@@ -18,8 +19,8 @@ def alive():
     return [thread for thread in threading.enumerate() if thread.name.startswith("tamis_")]
 
 
-@pytest.mark.parametrize("threads", [0, 1, 2, 4])
-@pytest.mark.parametrize("size", [0, 1, 9, 10, 11, 20, 57])
+@each("threads", [0, 1, 2, 4])
+@each("size", [0, 1, 9, 10, 11, 20, 57])
 def test_all_parts_in_order(size, threads):
     expected = [(start, min(start + 10, size)) for start in range(0, size, 10)]
     assert parts_of(size, 10, threads) == expected
@@ -91,7 +92,7 @@ def test_what_nobody_asks_for_is_not_begun():
     assert alive() == []
 
 
-@pytest.mark.parametrize("threads", [1, 2, 4])
+@each("threads", [1, 2, 4])
 def test_an_error_comes_in_its_place(threads):
     def work(start, _end):
         if start == 3:

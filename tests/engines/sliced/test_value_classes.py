@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from strategies import SCHEMA, delicate_rows, filters, rows
 from tamis import ExpressionError, Schema, parse
 from tamis.engines.sliced import value_classes
@@ -85,7 +86,7 @@ def test_classes_of_any_events(texts, some):
         check(predicates, keys, SCHEMA, [*some, *delicate_rows()[:5], (None,) * len(SCHEMA)])
 
 
-@pytest.mark.parametrize("size", [0, 1, 70])
+@each("size", [0, 1, 70])
 def test_classes_of_values_at_and_between_cuts(size):
     predicates, keys = predicates_of(TEXTS, SMALL)
     pools = [[2, 3, 4, 7, 8, None, -(2**63), 2**63 - 1],

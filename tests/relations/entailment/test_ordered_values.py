@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from tamis.language.arithmetic import order_key
 from tamis.relations.entailment.ordered_values import Order
 from tamis.schema import IntRange
@@ -61,7 +62,7 @@ def test_decimals_are_their_digits(value):
     assert order.value(number) == value
 
 
-@pytest.mark.parametrize(
+@each(
     ("constant", "expected"),
     [
         (Decimal("3.5"), (4, 4)),

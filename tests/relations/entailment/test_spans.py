@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from strategies import DOUBLES, INTS, STRINGS
 from tamis import Schema, parse
 from tamis.language import ast
@@ -93,7 +94,7 @@ def test_a_span_holds_what_makes_the_condition_true(name, data):
     assert bool(a) or not any(has(a, attribute, v) for v in (*VALUES[name], None))
 
 
-@pytest.mark.parametrize("name", VALUES)
+@each("name", VALUES)
 def test_the_whole_of_an_attribute(name):
     attribute = SCHEMA[name]
     everything = whole(attribute, missing=True)
@@ -101,13 +102,13 @@ def test_the_whole_of_an_attribute(name):
     assert not whole(attribute, missing=False).missing
 
 
-@pytest.mark.parametrize("text", ["s LIKE 'a_'", "s < 'a'", "i + 1 > 2", "s RLIKE 'a'"])
+@each("text", ["s LIKE 'a_'", "s < 'a'", "i + 1 > 2", "s RLIKE 'a'"])
 def test_conditions_without_a_span(text):
     name = text[0]
     assert span(form(text), SCHEMA[name], True) is None
 
 
-@pytest.mark.parametrize("text", ["e LIKE 'a%'", "lower(e) RLIKE '^a'", "length(e) IN (1, 3)"])
+@each("text", ["e LIKE 'a%'", "lower(e) RLIKE '^a'", "length(e) IN (1, 3)"])
 def test_everything_about_a_listed_domain_has_a_span(text):
     assert isinstance(span(form(text), SCHEMA["e"], True), Names)
 

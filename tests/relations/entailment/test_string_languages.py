@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from tamis.language.like_patterns import compile_like
 from tamis.relations.entailment.string_languages import (
     TooLarge,
@@ -81,7 +82,7 @@ def test_places_are_those_that_exploring_finds(constants, ordered):
         assert combination(value, constants, [], ordered=ordered) == (place, 0)
 
 
-@pytest.mark.parametrize(
+@each(
     ("low", "high", "between"),
     [
         ("a", "a\0", False),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from tamis import Schema, parse
 from tamis.errors import OptionError
 from tamis.profiles import Profile
@@ -231,7 +232,7 @@ def test_domains_around_constants():
     assert 0 < probability("at < TIMESTAMP '2024-01-01'") < 1
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "complaint"),
     [
         ({"bounds": {"nn": (1, 2)}}, "unknown attribute 'nn'"),

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from strategies import SCHEMA, atoms, delicate_rows, filters, rows
 from tamis import parse
 from tamis.errors import TamisError
@@ -27,7 +28,7 @@ def box_text(text, name="sql"):
     return str(expression_of(box, meaning))
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "text", "said"),
     [
         ("sql", "i < 10 AND x > 5e300", "i <= 9 AND x > 5e+300"),

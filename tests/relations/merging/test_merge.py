@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from strategies import SCHEMA as COMMON
 from strategies import delicate_rows, filters, rows
 from tamis import Schema, parse
@@ -39,7 +40,7 @@ def cases():
             )
 
 
-@pytest.mark.parametrize(("words", "parts", "merger"), list(cases()))
+@each(("words", "parts", "merger"), list(cases()))
 def test_fixtures(words, parts, merger):
     options = {}
     for word in words:
@@ -197,7 +198,7 @@ def test_advertisements_say_what_never_comes():
     assert str(merge(parts, imperfect=0)) != "price >= 120"
 
 
-@pytest.mark.parametrize(
+@each(
     ("expressions", "complaint"),
     [
         ([], "at least one"),

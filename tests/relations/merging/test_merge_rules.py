@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from tamis import Schema, parse
 from tamis.language import ast
 from tamis.relations.boxes import box_of
@@ -135,7 +136,7 @@ def test_every_rule_shows_what_it_does():
             assert re.match(r"``.+ ->", inspect.getdoc(rule) or "")
 
 
-@pytest.mark.parametrize("rules", RULES.values(), ids=lambda rules: rules.name)
+@each("rules", RULES.values())
 def test_the_examples_of_sayings_hold(rules):
     """Each docstring ``a, b -> c`` of a perfect rule is what `join` makes of a and b."""
     schema = Schema({"x": "int"})

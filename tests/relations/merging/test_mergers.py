@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from tamis import Schema, parse
 from tamis.errors import OptionError
 from tamis.relations.covering import covers
@@ -175,7 +176,7 @@ def test_formulas_that_are_no_boxes_are_left_alone():
     assert merge_all(["n > m", "n > m", "n = 1 OR b", "n = 1 OR NOT b"]) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "complaint"),
     [
         ({"rules": "ful"}, "did you mean 'full'"),

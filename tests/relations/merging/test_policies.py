@@ -1,5 +1,6 @@
 import pytest
 
+from cases import each
 from tamis.errors import OptionError
 from tamis.relations.merging.policies import (
     NEVER,
@@ -12,7 +13,7 @@ from tamis.relations.merging.policies import (
 )
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "policy"),
     [
         ("every 10s", Periodic(10)),
@@ -30,13 +31,13 @@ def test_reading(text, policy):
     assert read_policy(str(policy)) == policy
 
 
-@pytest.mark.parametrize("text", ["", "every", "every 10", "size -1", "size x", "outputs", "x 1"])
+@each("text", ["", "every", "every 10", "size -1", "size x", "outputs", "x 1"])
 def test_what_is_no_policy(text):
     with pytest.raises(OptionError, match="write 'every 10s'"):
         read_policy(text)
 
 
-@pytest.mark.parametrize("text", ["every 0s", "size 0", "outputs 0.5"])
+@each("text", ["every 0s", "size 0", "outputs 0.5"])
 def test_policies_that_would_merge_all_the_time(text):
     with pytest.raises(OptionError):
         read_policy(text)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from coverings import SCHEMA, any_boxes, boxes, read, semantics_of, with_extents
 from tamis import Schema, parse
 from tamis.relations.tables import candidate_search
@@ -96,7 +97,7 @@ BOUNDS = {
 }
 
 
-@pytest.mark.parametrize("name", BOUNDS)
+@each("name", BOUNDS)
 def test_postings_find_all_related_stretches_of_numbers(name):
     bounds = BOUNDS[name]
     write = "{!r}D".format if name == "x" else str

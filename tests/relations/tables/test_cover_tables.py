@@ -5,6 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from cases import each
 from coverings import (
     SEMANTICS,
     Oracle,
@@ -156,7 +157,7 @@ def test_a_key_that_is_there_is_refused_and_nothing_changes():
     assert table.expression(1) == read("i > 0")
 
 
-@pytest.mark.parametrize("ask", ["remove", "cover_of", "covered_by", "expression", "is_root"])
+@each("ask", ["remove", "cover_of", "covered_by", "expression", "is_root"])
 def test_an_unknown_key_is_refused(ask):
     table = table_of({1: "i > 0"})
     with pytest.raises(SubscriptionError, match="'no' is not in the table"):
@@ -191,7 +192,7 @@ def test_all_searches_have_the_same_roots(texts):
     assert len({tuple(table.roots) for table in tables}) == 1
 
 
-@pytest.mark.parametrize("name", ["mbd-a", "mbd-b", "stock", "bdd"])
+@each("name", ["mbd-a", "mbd-b", "stock", "bdd"])
 def test_all_searches_have_the_same_roots_on_workloads(name):
     made = workload(name)
     count = 150 if name == "bdd" else 600

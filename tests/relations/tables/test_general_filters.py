@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from coverings import SCHEMA, SEMANTICS, Oracle, generals, read, semantics_of
 from tamis.relations.event_space import World, form_of
 from tamis.relations.tables import CoverTable, Insertion, witnesses
@@ -15,7 +16,7 @@ def form(text, semantics="sql"):
     return form_of(read(text), semantics_of(semantics))
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "names"),
     [
         ("i > n", "i n"),

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cases import each
 from coverings import SCHEMA, SEMANTICS, Oracle, any_boxes, read, semantics_of
 from tamis.relations.tables.prepared_filters import Preparation
 from tamis.relations.tables.terms import Term
@@ -15,7 +16,7 @@ def terms(text, preparation=None):
     return (preparation or Preparation(semantics_of("sql"))).prepare(read(text)).terms
 
 
-@pytest.mark.parametrize(
+@each(
     ("one", "other"),
     [
         ("s <= ''", "s = ''"),
@@ -32,7 +33,7 @@ def test_conditions_of_the_same_values_are_one_term(one, other):
     assert len(held) == 1
 
 
-@pytest.mark.parametrize("text", ["s < ''", "x > 0 AND x < 5e-324", "s LIKE 'a%' AND s LIKE 'b%'"])
+@each("text", ["s < ''", "x > 0 AND x < 5e-324", "s LIKE 'a%' AND s LIKE 'b%'"])
 def test_a_term_without_values_makes_a_box_that_is_never_true(text):
     assert Preparation(semantics_of("sql")).prepare(read(f"i = 1 AND {text}")) is None
 
@@ -54,7 +55,7 @@ def test_terms_that_nobody_holds_are_forgotten():
     assert not preparation.pool._by_extent
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "whole", "members"),
     [
         ("i = 5", True, 1),
@@ -78,8 +79,8 @@ def test_the_shape_of_a_term(text, whole, members):
 ROW = (3, 2, 0.5, "ab", "sell", True)
 
 
-@pytest.mark.parametrize("position", range(len(SCHEMA)))
-@pytest.mark.parametrize("missing", [True, False])
+@each("position", range(len(SCHEMA)))
+@each("missing", [True, False])
 def test_the_point_of_a_value_implies_what_is_true_of_it(position, missing):
     preparation = Preparation(semantics_of("sql"))
     point = preparation.pool.point(position, None if missing else ROW[position])

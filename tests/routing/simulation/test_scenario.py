@@ -5,13 +5,14 @@ import random
 
 import pytest
 
+from cases import each
 from tamis.errors import FileError
 from tamis.routing.simulation.filters import condition, random_pool, row_of, some_event_matches
 from tamis.routing.simulation.scenario import FAULTS, from_dict, load
 from tamis.routing.simulation.scenario_generator import QUIET, TROUBLE, ScenarioOptions, generate
 
 
-@pytest.mark.parametrize("faulty", FAULTS)
+@each("faulty", FAULTS)
 def test_a_seed_is_a_scenario(faulty):
     options = ScenarioOptions(faulty=faulty)
     made = [generate(seed, options) for seed in range(20)]

@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from cases import each
 from flooders import Flooder
 from tamis.routing.messages import Ack, Deliver, Packet, Publish, Refused
 from tamis.routing.simulation.campaign import examine, scenarios
@@ -19,7 +20,7 @@ def flooding(faulty="lossy", **options):
     return ScenarioOptions(strategy="flooding", faulty=faulty, **options)
 
 
-@pytest.mark.parametrize("faulty", FAULTS)
+@each("faulty", FAULTS)
 def test_a_sound_router_breaks_no_promise(faulty):
     delivered = excused = 0
     for scenario in scenarios(range(SEEDS), flooding(faulty, semantics="all")):
@@ -32,7 +33,7 @@ def test_a_sound_router_breaks_no_promise(faulty):
     assert (excused > 0) == (faulty == "crashing")
 
 
-@pytest.mark.parametrize("faulty", FAULTS)
+@each("faulty", FAULTS)
 def test_a_scenario_always_goes_the_same_way(faulty):
     for seed in range(3):
         traces = []

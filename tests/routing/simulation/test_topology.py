@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from cases import each
 from tamis.errors import OptionError, RoutingError
 from tamis.routing.simulation.topology import (
     Topology,
@@ -53,7 +54,7 @@ def test_without_a_broker_the_others_stay_together():
     assert tree.without("B").path("E", "D") == ("E", "A", "C", "D")
 
 
-@pytest.mark.parametrize(
+@each(
     ("brokers", "edges", "message"),
     [
         ("ABCD", ["AB", "BC", "CD", "DB"], "cycle: B - C - D - B;"),

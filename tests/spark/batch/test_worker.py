@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark import cloudpickle
 
+from cases import each
 from stocks import SMALL, stock_filters, stock_rows
 from tamis import EventError, Matcher
 from tamis.spark.batch import worker
@@ -125,7 +126,7 @@ def test_no_batches_and_empty_ones():
     assert answer(task, [batches_of()[0].slice(0, 0)]) == []
 
 
-@pytest.mark.parametrize("output", ["pairs", "lists", "counts"])
+@each("output", ["pairs", "lists", "counts"])
 def test_filters_that_ask_for_nothing(output):
     task = Matching(
         rules({1: "TRUE", 2: "FALSE", 3: "TRUE"}), Layout((), ("k",), False), output, "keep"
@@ -150,7 +151,7 @@ BAD_TABLE = pa.table(
 )
 
 
-@pytest.mark.parametrize("output", ["pairs", "lists", "counts"])
+@each("output", ["pairs", "lists", "counts"])
 def test_bad_events_are_left_out(output):
     task = Matching(
         rules({"a": "i > 0", "b": "i > 4"}), Layout(("i", "side"), (), False), output, "keep"
@@ -161,8 +162,8 @@ def test_bad_events_are_left_out(output):
     assert events == (["p", "t", "t"] if output == "pairs" else ["p", "t"])
 
 
-@pytest.mark.parametrize("output", ["pairs", "lists", "counts"])
-@pytest.mark.parametrize("kind", ["string", "bigint"])
+@each("output", ["pairs", "lists", "counts"])
+@each("kind", ["string", "bigint"])
 def test_bad_events_are_counted_with_a_tag(output, kind):
     texts = {"a": "i > 0"} if kind == "string" else {1: "i > 0"}
     layout = Layout(("i", "side"), ("k",), False)
@@ -175,7 +176,7 @@ def test_bad_events_are_counted_with_a_tag(output, kind):
     assert all(value is None for row in bad for name, value in row.items() if name != BAD)
 
 
-@pytest.mark.parametrize(
+@each(
     ("rows", "said"),
     [
         ([0, 1], "event 'q': attribute side: 'bye' (str) lies outside the domain"),
@@ -200,7 +201,7 @@ def test_partial_events_and_total_semantics():
         answer(Matching(task.rules, task.layout, "counts", "fail"), batches_of(table))
 
 
-@pytest.mark.parametrize("row", [0, 70_000, 99_999])
+@each("row", [0, 70_000, 99_999])
 def test_a_bad_event_anywhere_in_a_large_batch(row):
     """A session may be set to batches of any size."""
     values = [1] * 100_000

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
 
+from cases import each
 from stocks import SMALL, stock_filters, stock_rows
 from tamis import Matcher, OptionError, Profile, Schema, SubscriptionError
 from tamis.spark.compile import compilation
@@ -150,7 +151,7 @@ def test_texts_that_are_no_utf8():
     assert all("no valid Unicode text" in letter.reason for letter in letters)
 
 
-@pytest.mark.parametrize(
+@each(
     ("rows", "tasks"),
     [(0, 1), (1, 1), (FILTERS_PER_TASK, 2), (10 * FILTERS_PER_TASK, 11), (10**9, MOST_TASKS)],
 )

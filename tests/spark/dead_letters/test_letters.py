@@ -6,6 +6,7 @@ from datetime import date
 import pyarrow as pa
 import pytest
 
+from cases import each
 from tamis import Matcher
 from tamis.errors import BulkError, SubscriptionError
 from tamis.spark.dead_letters.letters import (
@@ -62,7 +63,7 @@ def test_values_are_cut():
     assert len(cut({"s": "x" * 5000})) == VALUE + 3
 
 
-@pytest.mark.parametrize("count", [1, SHOWN, SHOWN + 1, 1234])
+@each("count", [1, SHOWN, SHOWN + 1, 1234])
 def test_the_first_letters_are_listed(count):
     letters = [Letter("events", row, None, f"reason {row}\nmore") for row in range(min(count, 20))]
     text = listing(letters, count)

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from cases import each
 from tamis.errors import EventError, FileError, ParseError, TamisError
 from tamis.spark.session.failures import as_tamis_error, shown_path, spark_errors
 
@@ -97,7 +98,7 @@ def of_spark(text):
     return as_tamis_error(PySparkException(text))
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "kind", "message"),
     [
         (

@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from cases import each
 from tamis.spark.session import settings
 
 
@@ -63,7 +64,7 @@ def test_arguments_that_spark_will_refuse_are_left_to_spark(monkeypatch, argumen
     assert settings.settings_at_launch({}) == {"spark.master": "local[7]"}
 
 
-@pytest.mark.parametrize(
+@each(
     ("master", "cores"),
     [("local", 1), ("local[3]", 3), ("local[3,2]", 3), ("local-cluster[2, 4, 1024]", 8)],
 )

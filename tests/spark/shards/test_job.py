@@ -5,6 +5,7 @@ import logging
 import numpy as np
 import pytest
 
+from cases import each
 from tamis.errors import OptionError, SubscriptionError
 from tamis.spark import MatchJob
 from tamis.spark.batch.event_frames import Events
@@ -184,7 +185,7 @@ def test_settings_that_cannot_be(tables, settings, said):
         MatchJob(*tables, schema=SCHEMA, **settings)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "size"),
     [
         (1000, 1000), ("1000", 1000), ("512m", 512 << 20), ("2 GB", 2 << 30), ("3kb", 3 << 10),
@@ -195,7 +196,7 @@ def test_sizes(text, size):
     assert as_bytes(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "m", "-1", 0, -5, 1.5, True, "1.5g", "2 g g", "1kbb", "mb"])
+@each("text", ["", "m", "-1", 0, -5, 1.5, True, "1.5g", "2 g g", "1kbb", "mb"])
 def test_no_sizes(text):
     with pytest.raises(OptionError, match="budget is a number of bytes"):
         as_bytes(text)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from tamis import Matcher, Schema
 from tamis.engines.sliced.leaves import leaves_of
 from tamis.language.expression import parse_with
@@ -262,7 +263,7 @@ def test_an_event_without_the_attribute_goes_where_its_default_goes():
     check(["s = 'A'"] * 3, [(None,) * 6, ("A", *(None,) * 5)], "default", plan)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "keys"),
     [
         ("s = 'A' AND i > 3", {0: ("A",)}),

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
+from cases import each
 from tamis.spark.source.row_ranges import (
     PARTITIONS,
     ROWS_PER_PARTITION,
@@ -54,7 +55,7 @@ def config(tmp_path):
 # --- rows, without Spark
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_events_are_the_blocks_of_the_workload_behind_their_number(name):
     made = workload(name)
     rows = table(read_options({"workload": name, "seed": "3", "density": "0.5"}), 0, BLOCK + 5)
@@ -108,7 +109,7 @@ def test_the_defaults():
     assert (generation.density, generation.partitions, generation.rate) == (1.0, None, None)
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "problem"),
     [
         ({}, r"needs exactly one of the options workload \(w0, .*, constants\) and config"),
