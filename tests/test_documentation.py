@@ -5,9 +5,10 @@ import doctest
 import importlib
 import pkgutil
 import re
+import runpy
 import shlex
 import subprocess
-import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -26,14 +27,27 @@ def blocks(page, kind):
 
 
 PYTHON = [
-    "README.md", "docs/language.md", "docs/engines.md", "docs/spark.md", "docs/profile.md",
-    "docs/routing.md", "docs/compaction.md",
+    "README.md", "docs/language.md", "docs/engines.md", "docs/profile.md", "docs/routing.md",
+    "docs/compaction.md",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("page", PYTHON)
 def test_python_blocks_run_and_say_what_they_promise(page, capsys):
-    """A value behind an expression is its own: ``m.match(e)  # ['alice']``.
+    assert_blocks_are_true(page, capsys)
+
+
+def test_python_blocks_on_spark_run_and_say_what_they_promise(spark, monkeypatch, capsys):
+    manager, listeners = type(spark.streams), []
+    add = manager.addListener
+    monkeypatch.setattr(manager, "addListener", lambda *of: (listeners.append(of[1]), add(*of)))
+    assert_blocks_are_true("docs/spark.md", capsys)
+    for listener in listeners:  # the session has other streams
+        spark.streams.removeListener(listener)
+
+
+def assert_blocks_are_true(page, capsys):
+    """A comment after an expression is its value: ``m.match(e)  # ['alice']``.
 
     What a block prints stands on the page, too.
     """
@@ -54,7 +68,7 @@ def test_python_blocks_run_and_say_what_they_promise(page, capsys):
 
 
 def statements(body):
-    """The statements of a block, each with the remark behind it."""
+    """The statements of a block, each with the comment after it."""
     lines = body.splitlines()
     for node in ast.parse(body).body:
         first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
@@ -90,21 +104,53 @@ def commands():
             yield from (line[2:] for line in body.splitlines() if line.startswith("$ "))
 
 
-@pytest.mark.parametrize("command", list(commands()))
-def test_commands_run(command, tmp_path):
-    """Those of `make` in the repository, those of `tamis` in a folder with the README's files."""
-    words = shlex.split(command, comments=True)
-    if words[0] == "make":
-        # Only demo is run, a small one: the others would run this test again, or reach beyond it.
-        small = "DEMO=--events 4000 --subscriptions 1000 --out " + str(tmp_path / "demo")
-        call, folder = [*words, small if words[1:] == ["demo"] else "--dry-run"], ROOT
-    else:
-        assert words[0] == "tamis", command
-        write_example_files(tmp_path)
-        call, folder = [str(Path(sys.executable).parent / "tamis"), *words[1:]], tmp_path
-    answer = subprocess.run(call, cwd=folder, capture_output=True, text=True, check=False)
-    assert answer.returncode == 0, answer.stderr
-    assert answer.stdout
+def of_spark(command):
+    return command.split()[:2] in (
+        ["tamis", name] for name in ("match", "profile", "compact", "demo")
+    )
+
+
+@pytest.mark.parametrize("command", [c for c in commands() if of_spark(c)])
+def test_commands_on_spark_run(command, spark, tmp_path, monkeypatch, capsys):
+    assert spark is not None
+    call_in_example_folder(command, tmp_path, monkeypatch)
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "command", [c for c in commands() if c.startswith("tamis") and not of_spark(c)]
+)
+def test_other_commands_run(command, tmp_path, monkeypatch, capsys):
+    call_in_example_folder(command, tmp_path, monkeypatch)
+    assert capsys.readouterr().out
+
+
+def call_in_example_folder(command, folder, monkeypatch):
+    """What the command `tamis` calls, in a folder with the files of the README."""
+    write_example_files(folder)
+    monkeypatch.chdir(folder)
+    (tamis_command,) = entry_points(group="console_scripts", name="tamis")
+    try:
+        code = tamis_command.load()(shlex.split(command, comments=True)[1:])
+    except SystemExit as end:  # after --help
+        code = end.code
+    assert not code
+
+
+def test_targets_of_make_are_there():
+    """What they call is shown, not run: they would run this test again, or reach beyond it."""
+    lines = [c for c in commands() if not c.startswith("tamis")]
+    calls = {}
+    for command in lines:
+        words = shlex.split(command, comments=True)
+        assert words[0] == "make", command
+        answer = subprocess.run(
+            [*words, "--dry-run"], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        assert (answer.returncode, answer.stderr) == (0, ""), command
+        calls[words[1]] = answer.stdout
+    assert ".venv/bin/tamis demo" in calls["demo"]
+    assert all(calls.values())
 
 
 def write_example_files(folder):
@@ -115,12 +161,10 @@ def write_example_files(folder):
 
 
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
-def test_examples_run(example, tmp_path):
-    answer = subprocess.run(
-        [sys.executable, str(example)], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert answer.returncode == 0, answer.stderr
-    assert answer.stdout
+def test_examples_run(example, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(example), run_name="__main__")
+    assert capsys.readouterr().out
 
 
 def module_names():
