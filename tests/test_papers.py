@@ -1,0 +1,151 @@
+"""docs/papers.md names every part of the papers that we implement, and only what exists."""
+
+import importlib
+import re
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "papers.md"
+PAPERS = ("BDD", "MBD", "TREE", "COUNT")
+
+# Parts that must have an entry: where it is in the paper, and a word of what it is.
+REQUIRED = {
+    "BDD": [
+        ("Section 4", "schema"), ("Section 4", "messages"), ("Example 3", "XML"),
+        ("Section 4", "atoms"), ("Section 4", "abbreviations"), ("Section 4", "SiSL"),
+        ("Section 4", "StSL"), ("Section 4", "DeSL"), ("Section 4", "NULL"),
+        ("Section 4", "default extension"), ("Example 5", "adequacy"), ("Section 5", "shared"),
+        ("Figure 3", "EvalBDD"), ("Section 5", "f-restriction"), ("Section 6", "out(Q)"),
+        ("Section 6", "⊨"), ("Section 6", "dependency function"), ("Figure 5", "MVEvalBDD"),
+        ("Section 7", "per query"), ("Section 7", "variable order"), ("Section 1", "remove"),
+        ("Section 8", "grammar"), ("Section 8", "queries and messages"),
+        ("Section 8, first table", "restriction"), ("Section 8, second table", "density"),
+    ],
+    "MBD": [
+        ("Figure 1", "SRT"), ("Figure 3", "predicate index"), ("Figure 4", "insertion"),
+        ("Figure 5", "MBD"), ("Section 3.2", "order"), ("Section 3.3", "matching"),
+        ("Section 4.1", "covering"), ("Section 4.1", "ACK"), ("Section 4.1", "t1"),
+        ("Section 4.2", "relations"), ("Figure 6", "two-bit"), ("Figure 7", "one pass"),
+        ("Section 4.3", "two algorithms"), ("Figure 8", "dependencies"), ("Section 5.1", "when"),
+        ("Section 5.1.1", "perfect"), ("Table 1, row 1", "is present"), ("Table 1, row 2", "<="),
+        ("Table 1, row 3", ">="), ("Section 5.1.1", "dropping"), ("Figure 9", "routing"),
+        ("Section 5.1.2", "cancellation"), ("Figure 10", "merging algorithm"),
+        ("Definition 1", "imperfect degree"), ("Section 5.3", "IMT"),
+        ("Definition 2", "advertisement"), ("Section 6", "sets A and B"), ("Figure 12", "size"),
+        ("Figure 13", "insertion time"), ("Table 2", "routing time"),
+        ("Figures 14, 15", "false positives"),
+    ],
+    "TREE": [
+        ("Section 3", "elementary"), ("Figures 1, 2", "*-edges"), ("Figure 3", "implied"),
+        ("Figure 4", "match"), ("Figure 5", "level i"), ("Theorem 1", "bound"),
+        ("Section 4", "visited"), ("Section 5", "collapsing"), ("Figure 6", "successor"),
+        ("Section 5", "refined"), ("Section 5", "factoring"), ("Section 7", "range"),
+        ("Section 7", "Zipf"), ("Figure 7", "performance"), ("Appendix A", "general tree"),
+        ("Appendix B", "equality"), ("Footnote 1", "one leaf"), ("Lemmas 1, 2, 3", "proof"),
+    ],
+    "COUNT": [
+        ("Section 2", "domains"), ("Section 2", "error"), ("Section 3", "bit vector"),
+        ("Section 3", "recycled"), ("Section 3.1", "ordered lists"), ("Section 3.2", "table"),
+        ("Section 3.2", "inference"), ("Section 3.3", "hit vector"), ("Section 3.3", "lists"),
+        ("Section 3.3", "bit matrix"), ("Section 5.1.2", "byte matrix"),
+        ("Section 4.1", "sql-scan"), ("Section 4.2", "sql-grouped"), ("Section 5.1.1", "W0"),
+        ("Section 5.1.2", "W4"), ("Figure 2", "predicate matching"), ("Figures 3, 4", "memory"),
+        ("Tables 1, 2", "bulk loading"),
+    ],
+}  # fmt: skip
+
+
+class Entry(NamedTuple):
+    """A line of a table: a part of a paper, and where it is or why it is not."""
+
+    where: str
+    what: str
+    answer: str
+    is_implemented: bool
+
+
+@cache
+def entries(paper):
+    text = PAGE.read_text(encoding="utf-8")
+    section = re.search(rf"^## {paper}$(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    found, is_implemented = [], True
+    for line in section[1].splitlines():
+        if line.startswith("| in the paper"):
+            is_implemented = line.endswith("| in tamis |")
+        elif line.startswith("| "):
+            found.append(Entry(*(cell.strip() for cell in line.strip("|").split(" | ")),
+                               is_implemented))  # fmt: skip
+    return found
+
+
+def quoted(text):
+    return re.findall(r"`([^`]+)`", text)
+
+
+def exists(name):
+    """Whether a path of the repository, or a dotted name of tamis, exists."""
+    if "/" in name:
+        return (ROOT / name).exists()
+    parts = name.split(".")
+    for size in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:size]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[size:]:
+            if not hasattr(found, part):
+                return False
+            found = getattr(found, part)
+        return True
+    return False
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_everything_that_is_named_exists(paper):
+    wrong = []
+    for entry in entries(paper):
+        names = [name for name in quoted(entry.answer) if "/" in name or name.startswith("tamis.")]
+        wrong += [(entry.where, name) for name in names if not exists(name)]
+        if entry.is_implemented and not names:
+            wrong.append((entry.where, "names nothing"))
+        assert entry.what
+        assert entry.answer
+    assert wrong == []
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_part_of_the_checklist_has_an_entry(paper):
+    listed = [(entry.where, entry.what) for entry in entries(paper)]
+    missing = [
+        (where, word)
+        for where, word in REQUIRED[paper]
+        if not any(is_part(where, place) and word in what for place, what in listed)
+    ]
+    assert missing == []
+
+
+def is_part(where, place):
+    """Whether a place such as "Section 5.2, Figure 10" is or includes a part of a paper."""
+    return f", {where}, " in f", {place}, "
+
+
+def test_names_that_do_not_exist_are_found_out():
+    assert exists("tamis.schema.Schema")
+    assert exists("docs/papers.md")
+    for name in ("tamis.schema.Scheme", "tamis.nowhere", "tamis.schema.Schema.foo", "docs/no.md"):
+        assert not exists(name)
+
+
+def test_each_paper_is_cited_in_full():
+    text = PAGE.read_text(encoding="utf-8")
+    for paper in PAPERS:
+        (citation,) = re.findall(rf"^\| \*\*{paper}\*\* \| (.*) \|$", text, re.MULTILINE)
+        authors, _, rest = citation.partition(": *")
+        title, _, venue = rest.partition("*. ")
+        assert len(authors.split(", ")) >= 3
+        assert title
+        assert re.search(r"\b(1999|2001|2002|2005)\b", venue)
