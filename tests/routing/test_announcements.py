@@ -108,7 +108,7 @@ def test_a_filter_is_announced_once_however_many_have_it():
     assert side.held == {}
 
 
-def test_what_comes_back_while_it_goes_is_announced_anew():
+def test_what_comes_back_while_it_goes_is_announced_again():
     side = Side(NoReduction())
     side.add("price > 1")
     side.calm()
@@ -118,7 +118,7 @@ def test_what_comes_back_while_it_goes_is_announced_anew():
         side.take()
     assert list(side.held.values()) == ["price > 1"]
     first, second = side.answers
-    assert not side.announcer.acknowledge(first)  # of what was withdrawn; nobody waits for it
+    assert not side.announcer.acknowledge(first)  # of the withdrawal, which nothing waits for
     assert again.pending
     assert side.announcer.acknowledge(second)
     assert not again.pending

@@ -116,7 +116,7 @@ def test_the_neighbour_has_a_deadline_when_nothing_new_is_received():
     assert a.deadline is None
 
 
-def test_a_new_session_starts_both_streams_anew():
+def test_a_new_session_starts_both_streams_again():
     a, b = both_up()
     old = a.send(Publish("a", "x/1", {}), 0.0)
     (hello,) = b.reopen(1.0)

@@ -68,7 +68,7 @@ def test_subscriptions_go_only_where_they_are_advertised():
     net.say("c.pub", Advertise, "a1", "price BETWEEN 0 AND 9")
     assert net.held("c", "b") == ["price > 5"]
     assert net.held("d", "b") == []
-    net.say("a.bob", Subscribe, "s2", "price > 20")  # nobody offers that
+    net.say("a.bob", Subscribe, "s2", "price > 20")  # not advertised
     assert net.held("b", "a") == ["price > 5"]
 
 

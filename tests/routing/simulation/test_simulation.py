@@ -57,7 +57,7 @@ class Forgetful(Flooder):
 
 
 class Talkative(Flooder):
-    """A client hears what its neighbours asked for."""
+    """A client gets the events that others have subscribed to."""
 
     def route(self, message, hop, now):
         sends = super().route(message, hop, now)

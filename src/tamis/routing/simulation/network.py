@@ -133,7 +133,7 @@ class Network:
         client = self.oracle.clients.get(message.sender)
         if client is not None:
             if self._trace:
-                self._trace.asked(self.now, broker, message)
+                self._trace.request(self.now, broker, message)
             self.oracle.before_request(client, message, router)
         self._work(broker, message, lambda: router.handle(message, self.now))
 
@@ -176,7 +176,7 @@ class Network:
             self.oracle.complain("misaddressed", f"{broker} sent {message} to {to}")
             return
         if self._trace:
-            self._trace.told(self.now, to, message)
+            self._trace.answer(self.now, to, message)
         self.oracle.after_answer(client, message)
 
     # --- links

@@ -27,7 +27,7 @@ TRIALS = 12  # to find an event that matches
 
 @dataclass(frozen=True, slots=True)
 class ScenarioOptions:
-    """What is asked of a scenario; the seed decides the rest."""
+    """What a scenario must be like; the seed decides the rest."""
 
     strategy: str = "advertisements+covering"
     semantics: str = "sql"

@@ -85,12 +85,12 @@ class Simulation:
         self._settle("the calm")
 
     def _farewell(self) -> None:
-        self._note("everybody leaves")
+        self._note("all clients leave")
         begin = self.network.now
         for client in self.scenario.clients:
             self.network.at(begin + client.leaves, self._leave, client.name)
         self._until(begin + max((client.leaves for client in self.scenario.clients), default=0.0))
-        self._settle("everybody had left")
+        self._settle("all clients had left")
         if not self.outcome.violations:
             self.oracle.left(self.network.routers)
 

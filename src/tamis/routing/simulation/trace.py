@@ -14,10 +14,10 @@ class Trace:
     def note(self, time: float, text: str) -> None:
         self.lines.append(f"{time:9.3f}  {text}")
 
-    def asked(self, time: float, broker: str, message: Message) -> None:
+    def request(self, time: float, broker: str, message: Message) -> None:
         self.note(time, f"{message.sender} to {broker}: {words(message)}")
 
-    def told(self, time: float, client: str, message: Message) -> None:
+    def answer(self, time: float, client: str, message: Message) -> None:
         self.note(time, f"{message.sender} to {client}: {words(message)}")
 
     def sent(
