@@ -1,6 +1,7 @@
 import pytest
 
 from cases import each
+from direct_network import SCHEMA, DirectNetwork
 from tamis.errors import OptionError, RoutingError
 from tamis.routing.limits import Limits
 from tamis.routing.links import Timing
@@ -22,7 +23,6 @@ from tamis.routing.messages import (
 )
 from tamis.routing.router import Router
 from tamis.routing.strategies import STRATEGIES, Merging
-from wires import SCHEMA, Wires
 
 LINE = [("a", "b"), ("b", "c")]
 WITH_ADVERTISEMENTS = [name for name in STRATEGIES if name.startswith("advertisements")]
@@ -30,7 +30,7 @@ WITH_ADVERTISEMENTS = [name for name in STRATEGIES if name.startswith("advertise
 
 @each("strategy", STRATEGIES)
 def test_an_event_finds_its_subscribers_and_no_one_else(strategy):
-    net = Wires(LINE, strategy)
+    net = DirectNetwork(LINE, strategy)
     net.connect("a.bob", "b.eve", "c.pub")
     net.say("a.bob", Subscribe, "s1", "price > 5")
     net.say("a.bob", Subscribe, "s2", "price > 7")
@@ -48,7 +48,7 @@ def test_an_event_finds_its_subscribers_and_no_one_else(strategy):
 
 @each("strategy", STRATEGIES)
 def test_nothing_is_left_when_all_clients_have_gone(strategy):
-    net = Wires(LINE, strategy)
+    net = DirectNetwork(LINE, strategy)
     net.connect("a.bob", "c.pub")
     net.say("a.bob", Subscribe, "s1", "price > 5")
     net.say("a.bob", Subscribe, "s2", "price > 7")
@@ -61,7 +61,7 @@ def test_nothing_is_left_when_all_clients_have_gone(strategy):
 
 
 def test_subscriptions_go_only_where_they_are_advertised():
-    net = Wires([("a", "b"), ("b", "c"), ("b", "d")])
+    net = DirectNetwork([("a", "b"), ("b", "c"), ("b", "d")])
     net.connect("a.bob", "c.pub")
     net.say("a.bob", Subscribe, "s1", "price > 5")
     assert net.held("b", "a") == []
@@ -73,7 +73,7 @@ def test_subscriptions_go_only_where_they_are_advertised():
 
 
 def test_what_is_covered_is_not_forwarded_and_comes_back_when_its_cover_goes():
-    net = Wires(LINE, "simple+covering")
+    net = DirectNetwork(LINE, "simple+covering")
     net.connect("a.bob", "a.eve")
     net.say("a.bob", Subscribe, "wide", "price > 5")
     net.say("a.eve", Subscribe, "narrow", "price > 7")
@@ -90,7 +90,7 @@ def test_what_is_covered_is_not_forwarded_and_comes_back_when_its_cover_goes():
 
 
 def test_a_wider_subscription_takes_the_place_of_narrower_ones():
-    net = Wires(LINE, "simple+covering")
+    net = DirectNetwork(LINE, "simple+covering")
     net.connect("a.bob")
     for number in (7, 8, 9):
         net.say("a.bob", Subscribe, f"s{number}", f"price = {number}")
@@ -100,7 +100,7 @@ def test_a_wider_subscription_takes_the_place_of_narrower_ones():
 
 
 def test_a_replacement_is_in_force_before_the_old_one_goes():
-    net = Wires(LINE, "simple+covering")
+    net = DirectNetwork(LINE, "simple+covering")
     net.connect("a.bob", "a.eve")
     net.say("a.bob", Subscribe, "wide", "price > 5")
     net.say("a.eve", Subscribe, "narrow", "price > 7")
@@ -117,7 +117,7 @@ def test_a_replacement_is_in_force_before_the_old_one_goes():
 
 
 def test_a_subscription_is_established_when_the_last_broker_has_it():
-    net = Wires(LINE, "simple")
+    net = DirectNetwork(LINE, "simple")
     net.connect("a.bob")
     net.cut.add(frozenset("bc"))
     net.say("a.bob", Subscribe, "s1", "price > 5")
@@ -130,7 +130,7 @@ def test_a_subscription_is_established_when_the_last_broker_has_it():
 
 
 def test_an_advertisement_is_established_when_subscriptions_have_come_back():
-    net = Wires(LINE)
+    net = DirectNetwork(LINE)
     net.connect("a.bob", "c.pub")
     net.say("a.bob", Subscribe, "s1", "price > 5")
     net.cut.add(frozenset("ab"))
@@ -143,7 +143,7 @@ def test_an_advertisement_is_established_when_subscriptions_have_come_back():
 
 
 def test_a_filter_is_replaced_under_its_id():
-    net = Wires(LINE, "simple")
+    net = DirectNetwork(LINE, "simple")
     net.connect("a.bob", "c.pub")
     net.say("a.bob", Subscribe, "s1", "price > 5")
     net.say("a.bob", Subscribe, "s1", "price > 8")
@@ -154,7 +154,7 @@ def test_a_filter_is_replaced_under_its_id():
 
 
 def test_two_clients_with_one_filter_need_one_entry():
-    net = Wires(LINE, "simple")
+    net = DirectNetwork(LINE, "simple")
     net.connect("a.bob", "a.eve")
     net.say("a.bob", Subscribe, "s1", "price>5")
     net.say("a.eve", Subscribe, "s1", "(price > 5)")
@@ -167,7 +167,7 @@ def test_two_clients_with_one_filter_need_one_entry():
 
 
 def test_a_neighbour_that_does_not_answer_has_failed_and_comes_back():
-    net = Wires(LINE, "simple", timing=Timing(t1=1, t2=5))
+    net = DirectNetwork(LINE, "simple", timing=Timing(t1=1, t2=5))
     net.connect("a.bob", "c.pub")
     net.say("a.bob", Subscribe, "s1", "price > 5")
     net.cut.add(frozenset("bc"))
@@ -184,7 +184,7 @@ def test_a_neighbour_that_does_not_answer_has_failed_and_comes_back():
 
 
 def test_what_was_sent_in_a_short_silence_arrives():
-    net = Wires(LINE, "simple", timing=Timing(t1=1, t2=5))
+    net = DirectNetwork(LINE, "simple", timing=Timing(t1=1, t2=5))
     net.connect("a.bob", "c.pub")
     net.say("a.bob", Subscribe, "s1", "price > 5")
     net.cut.add(frozenset("bc"))
@@ -197,7 +197,7 @@ def test_what_was_sent_in_a_short_silence_arrives():
 
 
 def test_a_broker_that_lost_its_memory_learns_again():
-    net = Wires(LINE)
+    net = DirectNetwork(LINE)
     net.connect("a.bob", "c.pub")
     net.say("a.bob", Subscribe, "s1", "price > 5")
     net.say("c.pub", Advertise, "a1", "price > 0")
@@ -210,7 +210,7 @@ def test_a_broker_that_lost_its_memory_learns_again():
 
 
 def test_surroundings_may_say_that_a_link_is_down_and_up_again():
-    net = Wires(LINE, "simple")
+    net = DirectNetwork(LINE, "simple")
     net.connect("a.bob")
     net.say("a.bob", Subscribe, "s1", "price > 5")
     for name, other in (("a", "b"), ("b", "a")):
@@ -224,7 +224,7 @@ def test_surroundings_may_say_that_a_link_is_down_and_up_again():
 
 
 def test_a_neighbour_can_be_met_later():
-    net = Wires(LINE, "simple")
+    net = DirectNetwork(LINE, "simple")
     net.connect("a.bob")
     net.say("a.bob", Subscribe, "s1", "price > 5")
     net.routers["d"] = Router("d", SCHEMA, strategy="simple")
@@ -235,7 +235,7 @@ def test_a_neighbour_can_be_met_later():
 
 
 def test_a_queue_that_is_too_long_counts_as_failure():
-    net = Wires(LINE, "simple", limits=Limits(waiting=10))
+    net = DirectNetwork(LINE, "simple", limits=Limits(waiting=10))
     net.connect("a.bob", "c.pub")
     net.say("a.bob", Subscribe, "s1", "price > 5")
     net.cut.add(frozenset("bc"))
@@ -247,7 +247,7 @@ def test_a_queue_that_is_too_long_counts_as_failure():
 
 
 def test_old_packets_and_acks_for_nothing_change_nothing():
-    net = Wires(LINE, "simple")
+    net = DirectNetwork(LINE, "simple")
     net.connect("a.bob")
     net.say("a.bob", Subscribe, "s1", "price > 5")
     router = net.routers["b"]
@@ -267,7 +267,7 @@ def test_old_packets_and_acks_for_nothing_change_nothing():
 
 
 def test_a_late_greeting_of_the_past_is_ignored():
-    net = Wires(LINE, "simple")
+    net = DirectNetwork(LINE, "simple")
     router = net.routers["b"]
     before = router.link("a").sessions
     assert router.handle(Hello("a", before[1] - 1, None), 0) == []
@@ -305,7 +305,7 @@ def test_names_are_not_shared():
 
 @pytest.mark.parametrize("kind", [Unsubscribe, Unadvertise])
 def test_taking_back_twice_is_refused(kind):
-    net = Wires(LINE)
+    net = DirectNetwork(LINE)
     net.connect("a.bob")
     net.say("a.bob", Subscribe, "s1", "price > 5")
     net.say("a.bob", Advertise, "s1", "price > 5")
@@ -316,7 +316,7 @@ def test_taking_back_twice_is_refused(kind):
 
 
 def test_a_bad_filter_is_refused_with_its_place():
-    net = Wires(LINE)
+    net = DirectNetwork(LINE)
     net.connect("a.bob")
     net.say("a.bob", Subscribe, "s1", "prise > 5")
     (reason,) = net.refusals("a.bob")
@@ -325,7 +325,7 @@ def test_a_bad_filter_is_refused_with_its_place():
 
 
 def test_a_subscription_that_can_never_match_is_refused():
-    net = Wires(LINE)
+    net = DirectNetwork(LINE)
     net.connect("a.bob")
     net.say("a.bob", Subscribe, "s1", "price > 5 AND price < 3")
     assert net.refusals("a.bob") == [
@@ -336,7 +336,7 @@ def test_a_subscription_that_can_never_match_is_refused():
 
 @each("strategy", WITH_ADVERTISEMENTS)
 def test_a_publication_that_was_not_advertised_is_refused(strategy):
-    net = Wires(LINE, strategy)
+    net = DirectNetwork(LINE, strategy)
     net.connect("a.bob", "c.pub")
     net.say("a.bob", Subscribe, "s1", "price > 0")
     net.say("c.pub", Publish, "0", {"price": 1})
@@ -350,7 +350,7 @@ def test_a_publication_that_was_not_advertised_is_refused(strategy):
 
 
 def test_a_publication_that_does_not_fit_the_schema_is_refused():
-    net = Wires(LINE, "simple")
+    net = DirectNetwork(LINE, "simple")
     net.connect("c.pub")
     net.say("c.pub", Publish, "1", {"price": "much"})
     (reason,) = net.refusals("c.pub")
@@ -358,7 +358,7 @@ def test_a_publication_that_does_not_fit_the_schema_is_refused():
 
 
 def test_clients_have_a_limit():
-    net = Wires(LINE, "simple", limits=Limits(filters=1))
+    net = DirectNetwork(LINE, "simple", limits=Limits(filters=1))
     net.connect("a.bob")
     net.say("a.bob", Subscribe, "s1", "price > 5")
     net.say("a.bob", Subscribe, "s2", "price > 6")
@@ -377,7 +377,7 @@ def test_settings_are_checked():
 
 
 def test_a_failed_call_changes_nothing():
-    net = Wires(LINE, "simple")
+    net = DirectNetwork(LINE, "simple")
     before = net.routers["b"].tables(), net.routers["b"].next_time()
     with pytest.raises(RoutingError):
         net.routers["b"].handle(Disconnect("x"), 5)
@@ -391,7 +391,7 @@ def test_a_failed_call_changes_nothing():
 def test_a_merger_is_sent_in_place_of_its_parts_and_cancelled_with_one():
     """Fig. 9 of the MBD paper: S1 and S2 of brokers 1 and 2 are S3 for broker 4."""
     star = [("1", "3"), ("2", "3"), ("3", "4")]
-    net = Wires(star, "advertisements+perfect", merging=Merging("size 2"))
+    net = DirectNetwork(star, "advertisements+perfect", merging=Merging("size 2"))
     net.connect("1.one", "2.two", "4.pub")
     net.say("4.pub", Advertise, "a", "price >= 0")
     net.say("1.one", Subscribe, "s1", "price = 150")
@@ -406,7 +406,7 @@ def test_a_merger_is_sent_in_place_of_its_parts_and_cancelled_with_one():
 
 
 def test_what_an_imperfect_merger_lets_through_ends_before_clients():
-    net = Wires(
+    net = DirectNetwork(
         LINE, "advertisements+imperfect", merging=Merging("size 2", threshold=1.0, rules="paper")
     )
     net.connect("a.bob", "c.pub")
@@ -421,7 +421,7 @@ def test_what_an_imperfect_merger_lets_through_ends_before_clients():
 
 
 def test_a_broker_that_merges_by_time_asks_for_a_tick():
-    net = Wires([("a", "b")], "advertisements+perfect", merging=Merging("every 10s"))
+    net = DirectNetwork([("a", "b")], "advertisements+perfect", merging=Merging("every 10s"))
     net.connect("a.bob", "b.pub")
     net.say("b.pub", Advertise, "a", "price >= 0")
     net.say("a.bob", Subscribe, "s1", "price = 10")

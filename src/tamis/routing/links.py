@@ -143,10 +143,7 @@ class Link:
 
     def is_current(self, message: Packet | Receipt) -> bool:
         """Whether a packet or receipt belongs to the current sessions; if so, the link is up."""
-        current = self.is_open and (message.session, message.echo) == (
-            self.their_session,
-            self.our_session,
-        )
+        current = self.is_open and (message.echo, message.session) == self.sessions
         self.is_up = self.is_up or current
         return current
 

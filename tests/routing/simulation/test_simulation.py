@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from cases import each
-from flooders import Flooder
+from flooding_router import FloodingRouter
 from tamis.routing.messages import Ack, Deliver, Packet, Publish, Refused
 from tamis.routing.simulation.campaign import examine, scenarios
 from tamis.routing.simulation.scenario import FAULTS, load
@@ -24,7 +24,7 @@ def flooding(faulty="lossy", **options):
 def test_a_sound_router_breaks_no_promise(faulty):
     delivered = excused = 0
     for scenario in scenarios(range(SEEDS), flooding(faulty, semantics="all")):
-        outcome = play(scenario, Flooder)
+        outcome = play(scenario, FloodingRouter)
         assert outcome.violations == []
         delivered += outcome.counts["deliveries"]
         excused += outcome.counts["excused"]
@@ -39,13 +39,13 @@ def test_a_scenario_always_goes_the_same_way(faulty):
         traces = []
         for _ in range(2):
             trace = Trace(verbose=True)
-            outcome = play(generate(seed, flooding(faulty)), Flooder, trace)
+            outcome = play(generate(seed, flooding(faulty)), FloodingRouter, trace)
             traces.append((trace.lines, outcome.counts, outcome.faults))
         assert traces[0] == traces[1]
         assert len(traces[0][0]) > 100
 
 
-class Forgetful(Flooder):
+class Forgetful(FloodingRouter):
     """Every fifth publication of a neighbour goes nowhere."""
 
     handled = 0
@@ -56,7 +56,7 @@ class Forgetful(Flooder):
         return [] if drop else super().route(message, hop, now)
 
 
-class Talkative(Flooder):
+class Talkative(FloodingRouter):
     """A client gets the events that others have subscribed to."""
 
     def route(self, message, hop, now):
@@ -70,7 +70,7 @@ class Talkative(Flooder):
         return sends + extra
 
 
-class Doubling(Flooder):
+class Doubling(FloodingRouter):
     """Clients get what they get twice."""
 
     def route(self, message, hop, now):
@@ -78,7 +78,7 @@ class Doubling(Flooder):
         return sends + [one for one in sends if isinstance(one[1], Deliver)]
 
 
-class Vague(Flooder):
+class Vague(FloodingRouter):
     """Names one subscription where several match."""
 
     def route(self, message, hop, now):
@@ -90,7 +90,7 @@ class Vague(Flooder):
         ]
 
 
-class Hoarding(Flooder):
+class Hoarding(FloodingRouter):
     """Keeps what a client had."""
 
     def tables(self):
@@ -100,7 +100,7 @@ class Hoarding(Flooder):
         return tables
 
 
-class Sulking(Flooder):
+class Sulking(FloodingRouter):
     """Forwards nothing over a link that has returned."""
 
     def route(self, message, hop, now):
@@ -114,7 +114,7 @@ class Sulking(Flooder):
         ]
 
 
-class Silent(Flooder):
+class Silent(FloodingRouter):
     """Never answers a subscription."""
 
     def client(self, message, now):
@@ -125,7 +125,7 @@ class Silent(Flooder):
         ]
 
 
-class Credulous(Flooder):
+class Credulous(FloodingRouter):
     """Accepts every event."""
 
     def client(self, message, now):
@@ -135,7 +135,7 @@ class Credulous(Flooder):
         return sends
 
 
-class Restless(Flooder):
+class Restless(FloodingRouter):
     """Is never done."""
 
     @property
@@ -143,21 +143,21 @@ class Restless(Flooder):
         return False
 
 
-class Hectic(Flooder):
+class Hectic(FloodingRouter):
     """Always wants a tick at once."""
 
     def next_time(self):
         return 0.0
 
 
-class Failing(Flooder):
+class Failing(FloodingRouter):
     def client(self, message, now):
         if message.id == "p7":
             raise ZeroDivisionError(message.id)
         return super().client(message, now)
 
 
-class Lost(Flooder):
+class Lost(FloodingRouter):
     """Sends what it has to send to somebody else."""
 
     def route(self, message, hop, now):
@@ -214,7 +214,7 @@ def test_a_failure_is_made_small_and_can_be_replayed(router, kind, most, tmp_pat
     path = tmp_path / "failure.json"
     failure.scenario.save(path)
     assert play(load(path), router).violations == [failure.violation]
-    assert play(load(path), Flooder).violations == []
+    assert play(load(path), FloodingRouter).violations == []
 
 
 def test_only_a_failed_link_excuses_a_loss():

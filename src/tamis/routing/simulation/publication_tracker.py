@@ -26,6 +26,16 @@ class Obligation:
     step: int = 0  # when it came there
 
     @property
+    def here(self) -> str:
+        """The last broker on the path that has handled the publication."""
+        return self.path[self.place]
+
+    @property
+    def ahead(self) -> str | None:
+        """The next broker on the path, None at its end."""
+        return self.path[self.place + 1] if self.place + 1 < len(self.path) else None
+
+    @property
     def lasts(self) -> bool:
         """Whether one of the subscriptions has not ended."""
         return any(not (one.ended or one.ending) for one in self.subscriptions)
@@ -122,45 +132,43 @@ class PublicationTracker:
             and isinstance(sent.message, Publish)
             and sent.message.id == key
         }
-        for name, duty in list(publication.due.items()):
-            if broker in duty.path:
-                duty.place, duty.step = duty.path.index(broker), step
-                is_last = duty.place + 1 == len(duty.path)
-                if is_last or duty.path[duty.place + 1] not in passed:
-                    self._stopped(publication, name, duty, on_the_way=False)
+        for name, obligation in list(publication.due.items()):
+            if broker in obligation.path:
+                obligation.place, obligation.step = obligation.path.index(broker), step
+                if obligation.ahead not in passed:
+                    self._stopped(publication, name, obligation, on_the_way=False)
         if not publication.due:
             del self._open[key]
 
     def _stopped(
-        self, publication: Publication, name: str, duty: Obligation, *, on_the_way: bool
+        self, publication: Publication, name: str, obligation: Obligation, *, on_the_way: bool
     ) -> None:
         """A publication does not get to a client; complain unless that is excused."""
         del publication.due[name]
-        if not duty.lasts:
+        if not obligation.lasts:
             self._counts["waived"] += 1
             return
-        here = duty.path[duty.place]
-        ahead = duty.path[duty.place + 1] if duty.place + 1 < len(duty.path) else None
-        excused = self._links.doubtful_path(duty.path, publication.step, duty.step) is not None
+        here, ahead, path = obligation.here, obligation.ahead, obligation.path
+        excused = self._links.doubtful_path(path, publication.step, obligation.step) is not None
         if ahead is not None and on_the_way:
-            excused = excused or self._links.doubtful(here, ahead, duty.step)
+            excused = excused or self._links.doubtful(here, ahead, obligation.step)
         if excused and self._may_fail:
             self._counts["excused"] += 1
             return
-        ids = ", ".join(f"{one.id} {one.text!r}" for one in duty.subscriptions)
+        ids = ", ".join(f"{one.id} {one.text!r}" for one in obligation.subscriptions)
         where = f"stopped at {here}" if ahead is None else f"stopped at {here} before {ahead}"
         if on_the_way:
             where = f"was sent by {here} to {ahead} and never got there"
         self._complain(
             "lost",
             f"{name} did not get {publication.key} {publication.event} for {ids}: it {where} "
-            f"on the path {' '.join(duty.path)}",
+            f"on the path {' '.join(path)}",
         )
 
     def finish(self) -> None:
         """Nothing is on its way any more."""
         for publication in self._open.values():
-            for name, duty in list(publication.due.items()):
-                self._stopped(publication, name, duty, on_the_way=True)
+            for name, obligation in list(publication.due.items()):
+                self._stopped(publication, name, obligation, on_the_way=True)
         self._open.clear()
         self._arrived.clear()

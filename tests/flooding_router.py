@@ -1,4 +1,4 @@
-"""A router that floods, in a few lines: the simulator is tested with it, sound and broken."""
+"""A router that only floods, in a few lines: the simulator is tested with it, sound and broken."""
 
 import itertools
 
@@ -35,7 +35,7 @@ class Tables:
     __hash__ = None
 
 
-class Flooder:
+class FloodingRouter:
     """Publications go everywhere, subscriptions nowhere; advertisements do not matter."""
 
     settled = True

@@ -1,4 +1,4 @@
-"""A few routers whose messages are carried at once and in order, and what clients were told."""
+"""A network of routers whose messages arrive at once and in order."""
 
 from collections import deque
 
@@ -8,8 +8,8 @@ from tamis.routing.router import Router
 SCHEMA = {"price": "int", "symbol": "string", "urgent": "bool"}
 
 
-class Wires:
-    """Brokers in the shape of given edges; clients are named after their brokers: ``a.bob``."""
+class DirectNetwork:
+    """Routers and the edges between them; a client is named after its broker: ``a.bob``."""
 
     def __init__(self, edges, strategy="advertisements+covering", **settings):
         names = dict.fromkeys(name for edge in edges for name in edge)
@@ -24,7 +24,7 @@ class Wires:
             for name in names
         }
         self.now = 0.0
-        self.told = []  # (client, message)
+        self.told = []  # (client, message), all that clients were sent
         self.carried = []  # (sender, receiver, message)
         self.cut = set()  # edges that lose everything
         self._queue = deque()
@@ -47,7 +47,7 @@ class Wires:
             self._send(receiver, self.routers[receiver].handle(message, self.now))
 
     def say(self, client, kind, *arguments):
-        """A client says something to its broker, and all that follows happens."""
+        """A client sends a message to its broker; returns when no message is on its way."""
         broker = client.split(".")[0]
         self._send(broker, self.routers[broker].handle(kind(client, *arguments), self.now))
         self.carry()
@@ -79,7 +79,7 @@ class Wires:
         ]
 
     def held(self, broker, hop):
-        """What a broker holds of the subscriptions of a hop."""
+        """The subscriptions of a hop that a broker holds."""
         return sorted(self.routers[broker].tables().subscriptions.get(hop, ()))
 
     def is_empty(self):
