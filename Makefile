@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz lint format types bench lock clean
+.PHONY: help demo test quick fuzz lint format types bench lock clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,7 +22,10 @@ demo: $(READY) ## match stock quotes as a batch and as a stream; tamis-demo/repo
 	@$(BIN)/tamis demo $(DEMO)
 
 test: $(READY) ## run every test, on up to four cores
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup --no-loadscope-reorder
+
+quick: $(READY) ## run the tests that need neither Spark nor the compiler, in under a minute
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --quick --numprocesses auto --dist loadgroup
 
 fuzz: $(READY) ## run the property tests with new random cases, many more of them
 	TAMIS_HYPOTHESIS=fuzz $(BIN)/python -m pytest -m "not spark" tests

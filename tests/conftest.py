@@ -3,9 +3,12 @@
 import logging
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+import kernel_locks
 
 # The suite is the same every time: a run that fails can be run again. `make fuzz` looks further.
 settings.register_profile(
@@ -18,6 +21,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile(os.environ.get("TAMIS_HYPOTHESIS", "steady"))
+
+TESTS = Path(__file__).parent
+COMPILED = {"kernels", "engines", "diagrams"}  # folders whose tests take minutes if nothing is
 
 
 @pytest.fixture(scope="session")
@@ -36,31 +42,54 @@ def spark() -> Iterator[object]:
     session.stop()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_configure() -> None:
+    if "PYTEST_XDIST_WORKER" in os.environ and os.environ.get("NUMBA_DISABLE_JIT", "0") == "0":
+        kernel_locks.install()
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One process per core, and one more: the one with Spark waits most of the time."""
+    return min(os.cpu_count() or 1, 4) + 1
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Say what runs together when there are several processes, and what runs first.
 
-    All tests of the one Spark session are a group, which begins first: it is the longest. A test
-    that starts a process of its own waits for it most of the time, so such tests come next, each
-    alone. Every other file is a group, so that fixtures of a module are made once.
+    All tests of the one Spark session are a group, which begins first because it takes longest.
+    Tests marked as long come next, each on its own. The tests of any other file are a group, so
+    that fixtures of a module are made once.
     """
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
+        if uses_spark(item):
             item.add_marker(pytest.mark.spark)
-        item.add_marker(pytest.mark.xdist_group(_group(item)))
-    items.sort(key=_turn)  # stable: otherwise the order is that of the files
+            item.add_marker(pytest.mark.xdist_group("spark"))
+        elif not item.get_closest_marker("long"):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+    items.sort(key=turn)  # stable: files that have the same turn keep their order
+    if config.getoption("--quick"):
+        config.hook.pytest_deselected(items=[item for item in items if not is_quick(item)])
+        items[:] = [item for item in items if is_quick(item)]
 
 
-def _group(item: pytest.Item) -> str:
-    if "spark" in getattr(item, "fixturenames", ()):
-        return "spark"
-    return item.nodeid if item.get_closest_marker("process") else item.nodeid.partition("::")[0]
+def uses_spark(item: pytest.Item) -> bool:
+    return "spark" in getattr(item, "fixturenames", ())
 
 
-def _turn(item: pytest.Item) -> int:
-    if "spark" in getattr(item, "fixturenames", ()):
+def turn(item: pytest.Item) -> int:
+    if uses_spark(item):
         return 0
-    return 1 if item.get_closest_marker("process") else 2
+    return 1 if item.get_closest_marker("long") else 2
+
+
+def is_quick(item: pytest.Item) -> bool:
+    """Whether a test runs without Spark, and soon ends although nothing is compiled."""
+    if item.get_closest_marker("spark") or item.get_closest_marker("long"):
+        return False
+    return item.path.relative_to(TESTS).parts[0] not in COMPILED
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--quick", action="store_true", help="only tests that need neither Spark nor the compiler"
+    )
     parser.addoption("--engine", help="the only engine to run the conformance suite on")

@@ -368,7 +368,9 @@ def test_places_that_are_refused_before_anything_is_read(place):
 # --- as a process
 
 
-def test_a_process_says_nothing_but_the_answer(place):
+@pytest.mark.long
+def test_a_process_says_nothing_but_the_answer(tmp_path, capsys):
+    place = Place(tmp_path, capsys)
     command = [sys.executable, "-m", "tamis", "match", "subscriptions.parquet", "events.parquet"]
     command += ["--out", "out", "--json", "--master", "local[1]"]
     done = subprocess.run(

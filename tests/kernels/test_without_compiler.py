@@ -15,7 +15,7 @@ TESTS = Path(__file__).parents[1]
 PLACES = (TESTS / "kernels", TESTS / "engines" / "test_conformance.py")
 
 
-@pytest.mark.process
+@pytest.mark.long
 def test_all_kernels_without_the_compiler():
     answer = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-m", "uncompiled", *map(str, PLACES)],

@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from cases import each
 from tamis.routing.announcements import Announcer, State, Update
 from tamis.routing.forwarding import Forwarding
 from tamis.routing.kinds import Kind
@@ -21,7 +20,8 @@ EVERYTHING = ScenarioOptions(strategy="all", faulty="all", semantics="all")
 PART, PARTS = 84, 25  # 84 seeds have each strategy, kind of faults and semantics once
 
 
-@each("part", range(PARTS))
+@pytest.mark.long
+@pytest.mark.parametrize("part", range(PARTS))
 def test_no_promise_is_broken(part):
     summary = run(scenarios(range(part * PART, (part + 1) * PART), EVERYTHING))
     assert summary.failure is None, "\n".join(summary.failure.trace)
