@@ -19,32 +19,32 @@ REQUIRED = {
         ("Section 4", "atoms"), ("Section 4", "abbreviations"), ("Section 4", "SiSL"),
         ("Section 4", "StSL"), ("Section 4", "DeSL"), ("Section 4", "NULL"),
         ("Section 4", "default extension"), ("Example 5", "adequacy"), ("Section 5", "shared"),
-        ("Figure 3", "EvalBDD"), ("Section 5", "f-restriction"), ("Section 6", "out(Q)"),
-        ("Section 6", "⊨"), ("Section 6", "dependency function"), ("Figure 5", "MVEvalBDD"),
+        ("Fig. 3", "EvalBDD"), ("Section 5", "f-restriction"), ("Section 6", "out(Q)"),
+        ("Section 6", "⊨"), ("Section 6", "dependency function"), ("Fig. 5", "MVEvalBDD"),
         ("Section 7", "per query"), ("Section 7", "variable order"), ("Section 1", "remove"),
         ("Section 8", "grammar"), ("Section 8", "queries and messages"),
         ("Section 8, first table", "restriction"), ("Section 8, second table", "density"),
     ],
     "MBD": [
-        ("Figure 1", "SRT"), ("Figure 3", "predicate index"), ("Figure 4", "insertion"),
-        ("Figure 5", "MBD"), ("Section 3.2", "order"), ("Section 3.3", "matching"),
+        ("Fig. 1", "SRT"), ("Fig. 3", "predicate index"), ("Fig. 4", "insertion"),
+        ("Fig. 5", "MBD"), ("Section 3.2", "order"), ("Section 3.3", "matching"),
         ("Section 4.1", "covering"), ("Section 4.1", "ACK"), ("Section 4.1", "t1"),
-        ("Section 4.2", "relations"), ("Figure 6", "two-bit"), ("Figure 7", "one pass"),
-        ("Section 4.3", "two algorithms"), ("Figure 8", "dependencies"), ("Section 5.1", "when"),
+        ("Section 4.2", "relations"), ("Fig. 6", "two-bit"), ("Fig. 7", "one pass"),
+        ("Section 4.3", "two algorithms"), ("Fig. 8", "dependencies"), ("Section 5.1", "when"),
         ("Section 5.1.1", "perfect"), ("Table 1, row 1", "is present"), ("Table 1, row 2", "<="),
-        ("Table 1, row 3", ">="), ("Section 5.1.1", "dropping"), ("Figure 9", "routing"),
-        ("Section 5.1.2", "cancellation"), ("Figure 10", "merging algorithm"),
+        ("Table 1, row 3", ">="), ("Section 5.1.1", "dropping"), ("Fig. 9", "routing"),
+        ("Section 5.1.2", "cancellation"), ("Fig. 10", "merging algorithm"),
         ("Definition 1", "imperfect degree"), ("Section 5.3", "IMT"),
-        ("Definition 2", "advertisement"), ("Section 6", "sets A and B"), ("Figure 12", "size"),
-        ("Figure 13", "insertion time"), ("Table 2", "routing time"),
-        ("Figures 14, 15", "false positives"),
+        ("Definition 2", "advertisement"), ("Section 6", "sets A and B"), ("Fig. 12", "size"),
+        ("Fig. 13", "insertion time"), ("Table 2", "routing time"),
+        ("Figs. 14, 15", "false positives"),
     ],
     "TREE": [
-        ("Section 3", "elementary"), ("Figures 1, 2", "*-edges"), ("Figure 3", "implied"),
-        ("Figure 4", "match"), ("Figure 5", "level i"), ("Theorem 1", "bound"),
-        ("Section 4", "visited"), ("Section 5", "collapsing"), ("Figure 6", "successor"),
+        ("Section 3", "elementary"), ("Figs. 1, 2", "*-edges"), ("Fig. 3", "implied"),
+        ("Fig. 4", "match"), ("Fig. 5", "level i"), ("Theorem 1", "bound"),
+        ("Section 4", "visited"), ("Section 5", "collapsing"), ("Fig. 6", "successor"),
         ("Section 5", "refined"), ("Section 5", "factoring"), ("Section 7", "range"),
-        ("Section 7", "Zipf"), ("Figure 7", "performance"), ("Appendix A", "general tree"),
+        ("Section 7", "Zipf"), ("Fig. 7", "performance"), ("Appendix A", "general tree"),
         ("Appendix B", "equality"), ("Footnote 1", "one leaf"), ("Lemmas 1, 2, 3", "proof"),
     ],
     "COUNT": [
@@ -53,7 +53,7 @@ REQUIRED = {
         ("Section 3.2", "inference"), ("Section 3.3", "hit vector"), ("Section 3.3", "lists"),
         ("Section 3.3", "bit matrix"), ("Section 5.1.2", "byte matrix"),
         ("Section 4.1", "sql-scan"), ("Section 4.2", "sql-grouped"), ("Section 5.1.1", "W0"),
-        ("Section 5.1.2", "W4"), ("Figure 2", "predicate matching"), ("Figures 3, 4", "memory"),
+        ("Section 5.1.2", "W4"), ("Fig. 2", "predicate matching"), ("Figs. 3, 4", "memory"),
         ("Tables 1, 2", "bulk loading"),
     ],
 }  # fmt: skip
@@ -129,7 +129,7 @@ def test_every_part_of_the_checklist_has_an_entry(paper):
 
 
 def is_part(where, place):
-    """Whether a place such as "Section 5.2, Figure 10" is or includes a part of a paper."""
+    """Whether a place such as "Section 5.2, Fig. 10" is or includes a part of a paper."""
     return f", {where}, " in f", {place}, "
 
 

@@ -11,6 +11,9 @@ Rules:
    every moment a filter that was established is covered by a live announcement.
 4. A withdrawn announcement is *going* until its Ack. If it is wanted again before that, it is
    announced again with a new id; the stream is in order, so the neighbour sees it go and come.
+
+These rules include MBD's rules for unsubscriptions (section 4.1) and for the cancellation of
+mergers (section 5.1.2); docs/decisions/0015 says why there is one rule for all of them.
 """
 
 from collections import Counter

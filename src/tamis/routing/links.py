@@ -27,7 +27,7 @@ RESENT = 64  # packets that are sent again at once, the oldest first
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The paper's t1 and t2, in the unit of the `now` of messages."""
+    """MBD's t1 and t2 (section 4.1), in the unit of the `now` of `Router.handle`."""
 
     t1: float = 1.0  # between two attempts
     t2: float = 30.0  # without a receipt, after which the neighbour has failed
