@@ -64,10 +64,19 @@ class Semantics:
     def condition(self, expression: Expression) -> Callable[[Row], bool]:
         """A function that tells whether a prepared row matches."""
         evaluate = compile_tree(expression.tree, self.schema, self.logic)
-        if self.name != "strict":
+        demanded = self.demanded(expression)
+        if not demanded:
             return lambda row: evaluate(row) is True
-        needed = [self.schema.positions[path] for path in expression.attributes]
-        return lambda row: all(row[n] is not None for n in needed) and evaluate(row) is True
+        return lambda row: all(row[n] is not None for n in demanded) and evaluate(row) is True
+
+    def demanded(self, expression: Expression) -> tuple[int, ...]:
+        """The positions of the attributes that an event must have, whatever the filter says.
+
+        They are those of the text in strict semantics, and none in the others.
+        """
+        if self.name != "strict":
+            return ()
+        return tuple(sorted(self.schema.positions[path] for path in expression.attributes))
 
 
 def _read_defaults(schema: Schema, defaults: Mapping[str, Any] | None) -> Row:

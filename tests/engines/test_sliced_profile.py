@@ -9,7 +9,7 @@ from stocks import SMALL, stock_filters
 from tamis import Matcher, OptionError, Profile
 from tamis.engines import make_engine
 from tamis.engines.resources import MOST_PROFILED, Resources, profile_of
-from tamis.engines.sliced.filter_reader import Reader
+from tamis.engines.sliced.filter_reader import FilterReader
 from tamis.engines.sliced.interning import material_of
 from tamis.engines.sliced.layout import Seen
 from tamis.engines.sliced.value_classes import classes_of
@@ -34,7 +34,7 @@ def table(size, seed=1):
 
 
 def material(texts):
-    reader = Reader(SQL)
+    reader = FilterReader(SQL)
     leaves = [(n, reader.leaves(parse(text, SQL.schema))) for n, text in enumerate(texts)]
     return material_of(leaves, Keys(SQL.schema))
 

@@ -96,9 +96,11 @@ def test_what_is_none_of_the_kinds():
     contains = form("contains(s, t)")
     assert classify(contains) == OtherTest(contains)
     assert classify(ast.Not(contains)) == OtherTest(contains, negated=True)
-    unusual = ast.In(I, (ast.Literal(1, INT), I))
-    assert classify(unusual) == OtherTest(unusual)
-    same = ast.Compare("<=>", I, I)
+    for item in (I, ast.Literal(1.5, DOUBLE), ast.Literal(None, INT)):
+        unusual = ast.In(I, (ast.Literal(1, INT), item))
+        assert classify(unusual) == OtherTest(unusual)
+    same = ast.Compare("<=>", I, ast.Literal(1, INT))
+    assert classify(same) == OtherTest(same)
     assert classify(ast.Not(same)) == OtherTest(same, negated=True)
 
 

@@ -23,6 +23,7 @@ from tamis.errors import MissingDependency
 from tamis.events import Row
 from tamis.kernels.comparisons import OPERATORS
 from tamis.language import ast
+from tamis.predicates.classification import Comparison, classify
 from tamis.predicates.comparison_index import Ids
 from tamis.semantics import Semantics
 from tamis.types import Kind
@@ -127,13 +128,12 @@ class DatabaseEngine(ConjunctiveEngine):
         return {k: pa.array(v, t) for (k, v), t in zip(columns.items(), types, strict=True)}
 
     def _described(self, predicate: int) -> tuple[int, int, Kind | None, Any]:
-        node = self.predicates.node(predicate)
-        if self.predicates.is_comparison(node) and isinstance(node, ast.Compare):
-            left, right = node.left, node.right
-            if isinstance(left, ast.Attribute) and isinstance(right, ast.Literal):
-                position = self._semantics.schema.positions[left.path]
-                return position, OPERATORS.index(node.op), left.type.kind, right.value
-        return -1, OTHER, None, None
+        match classify(self.predicates.node(predicate)):
+            case Comparison(ast.Attribute(path, of), op, constant):
+                position = self._semantics.schema.positions[path]
+                return position, OPERATORS.index(op), of.kind, constant
+            case _:
+                return -1, OTHER, None, None
 
     def _parameters(self, rows: Sequence[Row]) -> dict[str, list[Any]]:
         given: dict[str, list[Any]] = {

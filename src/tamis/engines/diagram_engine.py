@@ -133,11 +133,8 @@ class DiagramEngine(ABC):
 
     def prepare(self, expression: Expression) -> Form:
         tree = normalize(expression.tree, self._semantics.logic)
-        attributes: tuple[int, ...] = ()
-        if self._semantics.name == "strict":
-            positions = self._semantics.schema.positions
-            attributes = tuple(sorted(positions[path] for path in expression.attributes))
-        return Form(tree, tuple(dict.fromkeys(_leaves(tree))), attributes)
+        predicates = tuple(dict.fromkeys(_leaves(tree)))
+        return Form(tree, predicates, self._semantics.demanded(expression))
 
     def add(self, handle: int, prepared: Form) -> None:
         slot = self.slots.take(handle)

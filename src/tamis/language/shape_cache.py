@@ -19,8 +19,10 @@ correct and how error messages read.
 
 import functools
 import itertools
+import operator
 import re
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from tamis.errors import ExpressionError
 from tamis.language import ast
@@ -30,8 +32,8 @@ from tamis.language.literals import number_literal
 from tamis.language.parser import Parser, parse_tree
 from tamis.language.tokens import COMPARISON, NUMBER, QUOTED, STRING, Token, TokenKind, tokenize
 from tamis.language.typing_rules import TypingRules
-from tamis.schema import Domain, IntRange, Schema
-from tamis.types import DOUBLE, INT, INT32
+from tamis.schema import Attribute, IntRange, Schema
+from tamis.types import DOUBLE, INT, INT32, Type
 from tamis.types import STRING as STRING_TYPE
 
 LONGEST = 20_000  # characters; longer filters go to the parser
@@ -86,29 +88,30 @@ class _Unknown(Exception):
 class AtomShape:
     """An atom without its constants, and how to make it from them. Equal only to itself."""
 
-    __slots__ = ("classes", "domain", "make", "negative")
+    __slots__ = ("classes", "converters", "domain", "make", "negative")
 
     def __init__(
         self,
         make: Callable[[Sequence[ast.Literal]], Node],
         negative: tuple[bool, ...],
         classes: tuple[str, ...],
-        domain: Domain | None = None,
+        attribute: Attribute,
     ) -> None:
         self.make = make
         self.negative = negative  # whether a minus precedes each constant
         self.classes = classes  # of the constants; see `_class_of`
-        self.domain = domain  # that the constants must be in
+        self.converters = tuple([constant_converter(attribute.type, minus) for minus in negative])
+        self.domain = attribute.domain  # that the constants must be in
 
     def with_constants(self, constants: tuple[str, ...]) -> "Atom":
         """The atom with these constants; raises `_Unknown` if one is outside the domain."""
         domain = self.domain
         if domain is not None:
-            for text, negative in zip(constants, self.negative):  # noqa: B905 - strict is slow
+            for text, convert in zip(constants, self.converters):  # noqa: B905 - strict is slow
                 if isinstance(domain, IntRange):
-                    inside = domain.low <= (-int(text) if negative else int(text)) <= domain.high
+                    inside = domain.low <= convert(text) <= domain.high
                 else:
-                    inside = text[1:-1] in domain
+                    inside = convert(text) in domain
                 if not inside:
                     raise _Unknown
         return Atom(self, constants)
@@ -380,6 +383,30 @@ def _class_of(constant: str) -> str:
     return "" if "\\" in constant else "string"
 
 
+def constant_converter(wanted: Type, minus: bool) -> Callable[[str], Any]:
+    """A function from the text of a constant to its value, converted to the attribute's type.
+
+    It is what the literal becomes in a normal form. 0.0 - 0.0 is 0.0, and so are all zeros of a
+    filter.
+    """
+    if wanted == INT:
+        return _negative_whole if minus else int
+    if wanted == DOUBLE:
+        return _negative_double if minus else float
+    return _unquoted
+
+
+def _negative_whole(text: str) -> int:
+    return -int(text)
+
+
+def _negative_double(text: str) -> float:
+    return 0.0 - float(text)
+
+
+_unquoted = operator.itemgetter(slice(1, -1))
+
+
 def atom_shape(node: Node, key: tuple[str, ...], schema: Schema) -> AtomShape | None:
     """How to make atoms like this one from other constants of the same classes.
 
@@ -390,8 +417,8 @@ def atom_shape(node: Node, key: tuple[str, ...], schema: Schema) -> AtomShape | 
     if make is None or not negative:
         return None
     (path,) = ast.attributes(node)
-    attribute = schema.find(path)
-    return AtomShape(make, negative, key[1::2], attribute.domain if attribute else None)
+    attribute = schema.attributes[schema.positions[path]]
+    return AtomShape(make, negative, key[1::2], attribute)
 
 
 def _maker(node: Node, schema: Schema) -> Callable[[Sequence[ast.Literal]], Node] | None:
@@ -400,17 +427,17 @@ def _maker(node: Node, schema: Schema) -> Callable[[Sequence[ast.Literal]], Node
             inner = _maker(operand, schema)
             return None if inner is None else lambda literals: ast.Not(inner(literals))
         case ast.Compare(op, left, right) if _replaceable(left, right, schema):
-            convert = _converter(right)
+            convert = _cast_as(right)
             return lambda literals: ast.Compare(op, left, convert(literals[0]))
         case ast.Between(operand, low, high, low_type, high_type) if _replaceable(
             operand, low, schema
         ) and _replaceable(operand, high, schema):
-            at_low, at_high = _converter(low), _converter(high)
+            at_low, at_high = _cast_as(low), _cast_as(high)
             return lambda literals: ast.Between(
                 operand, at_low(literals[0]), at_high(literals[1]), low_type, high_type
             )
         case ast.In(operand, items) if all(_replaceable(operand, i, schema) for i in items):
-            converters = [_converter(item) for item in items]
+            converters = [_cast_as(item) for item in items]
             return lambda literals: ast.In(
                 operand, tuple(c(v) for c, v in zip(converters, literals, strict=True))
             )
@@ -434,7 +461,7 @@ def _replaceable(left: Node, right: Node, schema: Schema) -> bool:
     return left.type == STRING_TYPE == constant.type
 
 
-def _converter(node: Node) -> Callable[[ast.Literal], Node]:
+def _cast_as(node: Node) -> Callable[[ast.Literal], Node]:
     if isinstance(node, ast.Cast):
         wanted = node.type
         return lambda literal: ast.Cast(literal, wanted)

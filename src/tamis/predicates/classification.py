@@ -32,7 +32,7 @@ missing value neither is true.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from tamis.language import ast
 from tamis.language.ast import Node
@@ -157,22 +157,25 @@ def deciding_attribute(predicate: Node) -> Path | None:
     return next(iter(paths)) if len(paths) == 1 else None
 
 
+def _fits(item: Node, value: Node) -> TypeGuard[ast.Literal]:
+    """Whether something is a constant that a value of its type can be equal to."""
+    return isinstance(item, ast.Literal) and item.value is not None and item.type == value.type
+
+
 def _comparison(node: ast.Compare, negated: bool) -> Test:
-    left, right = node.left, node.right
-    if negated:  # a comparison has its opposite; only "<=>" would be left
+    op, left, right = node.op, node.left, node.right
+    if negated or op == "<=>":  # in a normal form neither occurs
         return OtherTest(node, negated)
-    if isinstance(right, ast.Literal) and right.type == left.type:
-        return Comparison(left, node.op, right.value)
-    return PairComparison(left, node.op, right)
+    if _fits(right, left):
+        return Comparison(left, op, right.value)
+    return PairComparison(left, op, right)
 
 
 def _membership(node: ast.In, negated: bool) -> Test:
-    constants = []
-    for item in node.items:
-        if not isinstance(item, ast.Literal):
-            return OtherTest(node, negated)
-        constants.append(item.value)
-    return Membership(node.operand, tuple(constants), negated)
+    constants = tuple([item.value for item in node.items if _fits(item, node.operand)])
+    if len(constants) < len(node.items):
+        return OtherTest(node, negated)
+    return Membership(node.operand, constants, negated)
 
 
 def _string_test(node: ast.Call, negated: bool) -> Test:

@@ -1,4 +1,4 @@
-"""Filters as conjunctions, for the engines that know nothing else.
+"""Filters as conjunctions, for the engines that hold nothing else.
 
 Counting, the matching tree and the tables of a database hold conjunctions of predicates. A filter
 reaches them as its disjuncts, which share its id: it matches when one of them does.
@@ -9,6 +9,7 @@ from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.expression import Expression
 from tamis.language.normal_form import normalize
+from tamis.predicates.presence import missing_tests
 from tamis.semantics import Semantics
 
 MAX_DISJUNCTS = 1000
@@ -20,15 +21,15 @@ Conjunction = frozenset[Node]
 def conjunctions(expression: Expression, semantics: Semantics) -> tuple[Conjunction, ...]:
     """The disjuncts of a filter, such that an event matches it iff all of one of them is true.
 
-    Strict semantics asks for every attribute of the text, so its presence is one more predicate
-    where no other asks for it.
+    Strict semantics demands every attribute of the text, so each disjunct tests the presence of
+    those that its predicates do not require.
     """
-    found = list(dict.fromkeys(_disjuncts(normalize(expression.tree, semantics.logic), expression)))
-    if semantics.name != "strict":
+    form = normalize(expression.tree, semantics.logic)
+    found = dict.fromkeys(_disjuncts(form, expression))
+    if not semantics.demanded(expression):
         return tuple(found)
-    present = {path: _presence(semantics, path) for path in expression.attributes}
     return tuple(
-        conjunction | {present[path] for path in present.keys() - _asked_for(conjunction)}
+        conjunction.union(missing_tests(ast.And(tuple(conjunction)), expression, semantics))
         for conjunction in found
     )
 
@@ -55,18 +56,3 @@ def _disjuncts(form: Node, expression: Expression) -> list[Conjunction]:
             return product
         case _:
             return [frozenset({form})]
-
-
-def _presence(semantics: Semantics, path: tuple[str, ...]) -> Node:
-    attribute = semantics.schema.attributes[semantics.schema.positions[path]]
-    return ast.Not(ast.IsNull(ast.Attribute(path, attribute.type)))
-
-
-def _asked_for(conjunction: Conjunction) -> set[tuple[str, ...]]:
-    """Attributes without which a predicate of the conjunction is not true."""
-    return {
-        path
-        for predicate in conjunction
-        if not isinstance(predicate, ast.IsNull)
-        for path in ast.attributes(predicate)
-    }

@@ -20,8 +20,8 @@ from tamis.engines.base import Options
 from tamis.engines.match_lists import Piece, joined, lists_of, merged
 from tamis.engines.resources import Resources, profile_of
 from tamis.engines.sliced.blocks import Blocks
-from tamis.engines.sliced.filter_reader import Reader
-from tamis.engines.sliced.forms import ALWAYS, NEVER
+from tamis.engines.sliced.filter_reader import FilterReader
+from tamis.engines.sliced.formulas import ALWAYS, NEVER
 from tamis.engines.sliced.interning import Material, material_of
 from tamis.engines.sliced.leaves import Leaves
 from tamis.engines.sliced.segment import Segment
@@ -58,7 +58,7 @@ class SlicedEngine:
     def __init__(self, semantics: Semantics, options: Resources) -> None:
         self._semantics = semantics
         self._options = options
-        self._reader = Reader(semantics)
+        self._reader = FilterReader(semantics)
         self._keys = Keys(semantics.schema)
         self.lock = threading.RLock()  # held while anything changes
         self._now = 0  # grows with every change

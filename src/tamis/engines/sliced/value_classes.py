@@ -15,6 +15,7 @@ from tamis.kernels.value_classes import MISSING, key_classes, string_classes
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.evaluation import compile_tree
+from tamis.predicates.classification import PairComparison, StringTest, classify
 from tamis.predicates.event_batches import Batch, Column, rows_of_batch
 from tamis.predicates.keys import Keys, key_values
 from tamis.schema import Schema
@@ -222,20 +223,18 @@ _SEARCHES: dict[str, Callable[[pa.Array, str], pa.Array]] = {
 
 def _pattern_of(test: Node) -> Pattern | None:
     """How Arrow runs a test of a string, if it can."""
-    match test:
-        case ast.Not(inner) if (found := _pattern_of(inner)) is not None:
-            return found._replace(negative=not found.negative)
-        case ast.Call(name, (ast.Attribute(), ast.Literal(str(text), _)), _) if name in _SEARCHES:
-            return Pattern(_SEARCHES[name], text, negative=False)
+    match classify(test):
+        case StringTest(ast.Attribute(), function, text, negated):
+            return Pattern(_SEARCHES[function], text, negated)
         case _:
             return None
 
 
 def _pair_of(test: Node, schema: Schema) -> tuple[Callable[[Any, Any], Any], int, int] | None:
     """The comparison and the two attributes of a test, if their keys tell its truth."""
-    match test:
-        case ast.Compare(op, ast.Attribute(one, kind), ast.Attribute(other, same)) if (
-            op in _COMPARE and kind == same and kind.kind is not Kind.STRING
+    match classify(test):
+        case PairComparison(ast.Attribute(one, kind), op, ast.Attribute(other, same)) if (
+            kind == same and kind.kind is not Kind.STRING
         ):
             return _COMPARE[op], schema.positions[one], schema.positions[other]
         case _:

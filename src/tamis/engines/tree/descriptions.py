@@ -2,22 +2,33 @@
 
 The fixed total order of tests (TREE, section 3) is by attribute, kind, and a key that depends on
 nothing but the predicate. Weaker tests come first, so that implied edges can lead from one to those
-behind it: larger upper bounds before smaller ones, wide ranges before the narrow ones in them.
+after it: larger upper bounds before smaller ones, wide ranges before the narrow ones in them.
 """
 
 import hashlib
 import struct
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from tamis.kernels import growing_tree as t
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.names import Path
+from tamis.predicates.classification import (
+    Comparison,
+    LikeTest,
+    Membership,
+    Presence,
+    RegexTest,
+    StringTest,
+    classify,
+)
 from tamis.types import INT64_MAX, INT64_MIN, STRING, Kind, Type
 
 NUMBERS = frozenset({Kind.INT, Kind.DOUBLE, Kind.TIMESTAMP, Kind.BOOL})
-_BOUNDS = {"<": t.K_UPPER, "<=": t.K_UPPER, ">": t.K_LOWER, ">=": t.K_LOWER}
+_KINDS = {
+    "=": t.K_EXAMINE, "<>": t.K_DIFFERS, "<": t.K_UPPER, "<=": t.K_UPPER, ">": t.K_LOWER,
+    ">=": t.K_LOWER,
+}  # fmt: skip
 
 
 class Description(NamedTuple):
@@ -32,40 +43,23 @@ class Description(NamedTuple):
 
 def describe(predicate: Node) -> Description:
     """What a canonical predicate is."""
-    match predicate:
-        case ast.Compare(op, ast.Attribute(path, kind), ast.Literal(value, same)) if (
-            kind == same and value == value  # noqa: PLR0124 - not nan, which is equal to none here
+    match classify(predicate):
+        case Comparison(ast.Attribute(path, kind), op, value) if (
+            value == value  # noqa: PLR0124 - not nan, which is equal to none here
         ):
-            found = {"=": t.K_EXAMINE, "<>": t.K_DIFFERS}.get(op) or _BOUNDS[op]
-            return Description(found, path, op, kind, value)
-        case ast.In(ast.Attribute(path, kind), items):
-            return Description(t.K_MEMBER, path, "", kind, _values(items))
-        case ast.Not(ast.In(ast.Attribute(path, kind), items)):
-            return Description(t.K_ABSENT, path, "", kind, _values(items))
-        case ast.IsNull(ast.Attribute(path, kind)):
-            return Description(t.K_NULL, path, "", kind)
-        case ast.Not(ast.IsNull(ast.Attribute(path, kind))):
-            return Description(t.K_PRESENT, path, "", kind)
+            return Description(_KINDS[op], path, op, kind, value)
+        case Membership(ast.Attribute(path, kind), values, negated):
+            return Description(t.K_ABSENT if negated else t.K_MEMBER, path, "", kind, values)
+        case Presence(ast.Attribute(path, kind), present):
+            return Description(t.K_PRESENT if present else t.K_NULL, path, "", kind)
+        case (
+            StringTest(ast.Attribute(path, _))
+            | LikeTest(ast.Attribute(path, _))
+            | RegexTest(ast.Attribute(path, _))
+        ):
+            return Description(t.K_TEXT, path, "", STRING)
         case _:
-            paths = ast.attributes(predicate)
-            if len(paths) == 1 and _tests_a_string(predicate):
-                return Description(t.K_TEXT, next(iter(paths)), "", STRING)
             return Description(t.K_OTHER)
-
-
-def _tests_a_string(predicate: Node) -> bool:
-    bare = predicate.operand if isinstance(predicate, ast.Not) else predicate
-    match bare:
-        case ast.Like(ast.Attribute()) | ast.RLike(ast.Attribute()):
-            return True
-        case ast.Call(_, (ast.Attribute(_, kind), ast.Literal()), _):
-            return kind == STRING
-        case _:
-            return False
-
-
-def _values(items: Iterable[Node]) -> list[Any]:
-    return [item.value for item in items if isinstance(item, ast.Literal)]
 
 
 def ordinal(value: Any) -> int:

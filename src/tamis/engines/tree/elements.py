@@ -14,8 +14,10 @@ from tamis.engines.tree.arrays import Array, grown
 from tamis.engines.tree.descriptions import Description, describe, extent, keys, tightest
 from tamis.kernels import growing_tree as t
 from tamis.kernels.tree_conjunctions import IMPOSSIBLE, MOST_TRANSLATED, element_sequence
+from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.names import Path
+from tamis.predicates.classification import Comparison, classify
 from tamis.predicates.comparison_index import Ids
 from tamis.predicates.id_pool import IdPool
 from tamis.predicates.implication import implies
@@ -145,7 +147,9 @@ class Elements:
                 del self.compared[attribute]
             return
         self.asked += sign
-        self.asked_comparisons += sign * self._predicates.is_comparison(nodes[0])
+        test = classify(nodes[0])
+        if isinstance(test, Comparison) and isinstance(test.value, ast.Attribute):
+            self.asked_comparisons += sign
 
     # --- elements that nobody uses
 

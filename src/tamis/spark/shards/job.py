@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tamis.engines.sliced.filter_reader import Reader
+from tamis.engines.sliced.filter_reader import FilterReader
 from tamis.engines.sliced.leaves import Leaves
 from tamis.errors import (
     EventError,
@@ -116,7 +116,7 @@ class Sharding:
         rows = self._subscriptions.size.rows
         if rows > SAMPLE:
             frame = frame.sample(fraction=min(1.0, 1.2 * SAMPLE / rows), seed=0)
-        shapes, reader = ShapeCache(self._meaning.schema), Reader(self._semantics)
+        shapes, reader = ShapeCache(self._meaning.schema), FilterReader(self._semantics)
         found = []
         for text in texts_of(frame.limit(SAMPLE).toArrow()["filter"]):
             try:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.bad_events import faults_of
-from tamis.engines.sliced.filter_reader import Reader
+from tamis.engines.sliced.filter_reader import FilterReader
 from tamis.engines.sliced.leaves import Leaves
 from tamis.errors import TamisError
 from tamis.language.shape_cache import ShapeCache
@@ -94,7 +94,7 @@ class _Reading:
 
     def __init__(self, meaning: Meaning, plan: Plan) -> None:
         self._shapes = ShapeCache(meaning.schema)
-        self._reader = Reader(Semantics(meaning.semantics, meaning.schema, meaning.defaults))
+        self._reader = FilterReader(Semantics(meaning.semantics, meaning.schema, meaning.defaults))
         self._placing = Placing(plan, meaning.schema)
 
     def use(self, _row: int, subscription: Any, text: str) -> tuple[str, tuple[int, ...]]:

@@ -1,5 +1,7 @@
 """A shape and its predicates mean what the filter means."""
 
+from typing import NamedTuple
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,10 +10,11 @@ from cases import each
 from offers import parsed
 from strategies import SCHEMA, delicate_rows, filters, rows
 from tamis import Schema, parse
-from tamis.engines.sliced.forms import ALWAYS, NEVER, form_of
+from tamis.engines.sliced.formulas import ALWAYS, NEVER, of_normal_form
 from tamis.language import ast
 from tamis.language.evaluation import compile_tree
 from tamis.language.normal_form import normalize
+from tamis.predicates.presence import matching_form
 from tamis.semantics import NAMES, Semantics
 
 DEFAULTS = dict(zip(SCHEMA, delicate_rows()[5], strict=True)) | {
@@ -22,6 +25,18 @@ ABC = Schema({"a": "int", "b": "int", "c": "string", "t": "bool", "x": "double"}
 
 def semantics_of(name):
     return Semantics(name, SCHEMA, DEFAULTS if name == "default" else None)
+
+
+class Form(NamedTuple):
+    """A filter as a shape and its predicates."""
+
+    shape: str
+    predicates: tuple[ast.Node, ...]
+
+
+def form_of(expression, semantics):
+    shape, predicates = of_normal_form(matching_form(expression, semantics))
+    return Form(shape, tuple(predicates))
 
 
 def whole(row):

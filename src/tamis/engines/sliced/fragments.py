@@ -1,0 +1,148 @@
+"""What single atoms of filters become: the leaves of their normal form.
+
+Atoms with the same `AtomShape` differ only in their constants, and so do their fragments. So the
+first atom of a shape is normalised; of the others only the constants are converted, by the
+converters that the shape carries. What holds for every atom of a shape is this:
+
+* ``x op c`` and ``x BETWEEN c AND d`` give one leaf with a constant for each constant of the atom,
+  in the same order, and perhaps leaves without constants (``x IS NULL``). Only the bounds of whole
+  numbers are moved by one: ``n < 5`` is ``n <= 4`` in normal form.
+* ``x IN (c, d, ...)`` gives one leaf with the set of the constants.
+* No constant of a shape makes its atoms always or never true: its class keeps whole numbers away
+  from the ends of 64 bits.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from tamis.engines.sliced.formulas import of_normal_form
+from tamis.engines.sliced.leaves import EQUAL, LEAF_KINDS, NONE_OF, ONE_OF, UNEQUAL, leaf_of
+from tamis.language import ast
+from tamis.language.normal_form import normalize
+from tamis.language.shape_cache import Atom, AtomShape
+from tamis.predicates.presence import attribute_set, required_attributes
+from tamis.semantics import Semantics
+
+MOST_FRAGMENTS = 200_000
+MOST_RULES = 20_000
+
+# Two sets of attributes (see `tamis.predicates.presence`): those that occur in the text of an atom,
+# and those without which the fragment is not true.
+AtomAttributes = tuple[int, int]
+# Shape, codes and constants of the leaves, and the attributes. A plain tuple, as millions are made.
+Fragment = tuple[str, tuple[int, ...], tuple[Any, ...], AtomAttributes]
+Rule = Callable[[Atom], Fragment]
+
+_SETS = {EQUAL: ONE_OF, UNEQUAL: NONE_OF, ONE_OF: ONE_OF, NONE_OF: NONE_OF}
+_SINGLES = {ONE_OF: EQUAL, NONE_OF: UNEQUAL}
+
+
+class Fragments(dict[Atom, Fragment]):
+    """The fragments of atoms, or of their negations, in one semantics."""
+
+    def __init__(self, semantics: Semantics, *, negated: bool) -> None:
+        super().__init__()
+        self._schema = semantics.schema
+        self._logic = semantics.logic
+        self._is_negated = negated
+        self._rules: dict[AtomShape, Rule] = {}
+
+    def __missing__(self, atom: Atom) -> Fragment:
+        if len(self) >= MOST_FRAGMENTS:
+            self.clear()
+        shape = atom.shape
+        if shape is None:
+            fragment = self.normalized(atom)
+        else:
+            rule = self._rules.get(shape)
+            fragment = self._learn(shape, atom) if rule is None else rule(atom)
+        self[atom] = fragment
+        return fragment
+
+    def normalized(self, atom: Atom) -> Fragment:
+        """The fragment of an atom by its normal form."""
+        node = atom.node
+        tree = normalize(ast.Not(node) if self._is_negated else node, self._logic)
+        shape, predicates = of_normal_form(tree)
+        leaves = [leaf_of(predicate, self._schema) for predicate in predicates]
+        occurring = attribute_set(ast.attributes(node), self._schema)
+        return (
+            shape,
+            tuple([code for code, _ in leaves]),
+            tuple([constant for _, constant in leaves]),
+            (occurring, required_attributes(tree, self._schema)),
+        )
+
+    def _learn(self, shape: AtomShape, atom: Atom) -> Fragment:
+        """The fragment of the first atom of a shape, which gives a rule for the others."""
+        fragment = self.normalized(atom)
+        if len(self._rules) >= MOST_RULES:
+            self._rules.clear()
+        self._rules[shape] = rule_of(atom, shape, fragment)
+        return fragment
+
+
+def rule_of(sample: Atom, shape: AtomShape, fragment: Fragment) -> Rule:
+    """How the atoms of a shape become fragments, given one of them and its fragment."""
+    form, codes, constants, attributes = fragment
+    places = [place for place, constant in enumerate(constants) if constant is not None]
+    if len(places) < len(shape.converters):
+        return _set_rule(shape, fragment, places[0])
+    converters = shape.converters
+    # By how much a bound of a whole number is moved: -1, 0 or 1; 0 for other types.
+    moves = [
+        constants[place] - convert(text) if isinstance(constants[place], int) else 0
+        for place, convert, text in zip(places, converters, sample.constants, strict=True)
+    ]
+    if len(constants) == 1:
+        (convert,), (move,) = converters, moves
+        if move:
+            return lambda atom: (form, codes, (convert(atom.constants[0]) + move,), attributes)
+        return lambda atom: (form, codes, (convert(atom.constants[0]),), attributes)
+    if len(constants) == len(converters) and len({*converters}) == 1 and not any(moves):
+        same = converters[0]
+        return lambda atom: (form, codes, tuple(map(same, atom.constants)), attributes)
+    # For each leaf: the number of its constant, how to convert it, and by how much to move it.
+    steps: list[tuple[int, Callable[[str], Any], int]] = [(0, _no_constant, 0)] * len(constants)
+    for number, place in enumerate(places):
+        steps[place] = number, converters[number], moves[number]
+
+    def rule(atom: Atom) -> Fragment:
+        texts = atom.constants
+        found = [
+            convert(texts[n]) + move if move else convert(texts[n]) for n, convert, move in steps
+        ]
+        return form, codes, tuple(found), attributes
+
+    return rule
+
+
+def _no_constant(_text: str) -> None:
+    return None
+
+
+def _set_rule(shape: AtomShape, fragment: Fragment, place: int) -> Rule:
+    """IN and NOT IN, whose set is at one place among the leaves; with one member, = and <>."""
+    form, codes, constants, attributes = fragment
+    attribute, kind = divmod(codes[place], LEAF_KINDS)
+    before, after = constants[:place], constants[place + 1 :]
+    of_sets = _replaced(codes, place, attribute * LEAF_KINDS + _SETS[kind])
+    of_singles = _replaced(codes, place, attribute * LEAF_KINDS + _SINGLES[_SETS[kind]])
+    converters = shape.converters
+    same = converters[0] if len({*converters}) == 1 else None
+
+    def rule(atom: Atom) -> Fragment:
+        if same is None:
+            pairs = zip(converters, atom.constants, strict=True)
+            members = sorted({convert(text) for convert, text in pairs})
+        else:
+            members = sorted({*map(same, atom.constants)})
+        if len(members) == 1:
+            return form, of_singles, (*before, members[0], *after), attributes
+        return form, of_sets, (*before, tuple(members), *after), attributes
+
+    return rule
+
+
+def _replaced(codes: tuple[int, ...], place: int, code: int) -> tuple[int, ...]:
+    return (*codes[:place], code, *codes[place + 1 :])
