@@ -79,7 +79,7 @@ def test_matching_forms():
     cases = {
         "a > 1 OR b > 1": "(a >= 2 OR b >= 2) AND a IS NOT NULL AND b IS NOT NULL",
         "a > 1 AND (a > 5 OR b > 1)": "a >= 2 AND (a >= 6 OR b >= 2) AND b IS NOT NULL",
-        "a > 1 OR a < 9": "a >= 2 OR a <= 8",
+        "a > 1 OR a < 9": "(a >= 2 OR a <= 8) AND a IS NOT NULL",
         "a > 1 OR TRUE": "a IS NOT NULL",
         "a = NULL": "FALSE",
         "TRUE": "TRUE",

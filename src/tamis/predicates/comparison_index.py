@@ -1,12 +1,12 @@
-"""Comparisons with constants, all attributes of a schema in one index.
+"""Comparisons with constants, for all attributes of a schema in one index.
 
-Two forms, after COUNT: ordered lists (section 3.1), one an attribute and operator, in which a value
-satisfies a stretch found by bisection; and tables ``[operator][value]`` (section 3.2) where the
-domain is small, with one step for adding, removing and finding. Either way one look-up gives all
-predicates that follow from each other.
+There are two forms, after COUNT: ordered lists (section 3.1), one per attribute and operator, in
+which a value satisfies a stretch that is found by bisection; and tables ``[operator][value]``
+(section 3.2) where the domain is small, with one step for adding, removing and finding. Either way
+one look-up gives all predicates that follow from each other.
 
-Lists take new constants unsorted until they are worth a merge, so neither a million additions nor
-one between two events costs a pass over them each.
+New constants wait unsorted until there are enough of them to be worth a merge. So neither a million
+additions nor single ones between events cost a pass over the lists each.
 """
 
 from typing import Any
@@ -27,8 +27,8 @@ from tamis.schema import Domain, Enumeration, IntRange, Schema
 Array = np.ndarray[Any, Any]
 Ids = np.ndarray[Any, np.dtype[np.int32]]
 
-LARGEST_TABLE = 4_096  # values of a domain; 24 bytes each
-MOST_YOUNG = 32  # or the square root of what is in order, if that is more
+LARGEST_TABLE = 4_096  # values of a domain; a table has 24 bytes per value
+MOST_YOUNG = 32  # unsorted entries; or the square root of the sorted ones, if that is more
 
 _NUMBER = {op: number for number, op in enumerate(OPERATORS)}
 
@@ -43,14 +43,14 @@ class Comparisons:
         self.size = 0
 
     def add(self, position: int, op: str, constant: Any, predicate: int) -> None:
-        """Take in a comparison of an attribute."""
+        """Add a comparison of an attribute."""
         key = self._key(position, constant)
         if not self._tables.put(position, _NUMBER[op], key, predicate):
             self._lists.add(6 * position + _NUMBER[op], key, predicate)
         self.size += 1
 
     def remove(self, position: int, op: str, constant: Any) -> None:
-        """Forget a comparison."""
+        """Remove a comparison."""
         key = self._key(position, constant)
         if not self._tables.put(position, _NUMBER[op], key, -1):
             self._lists.remove(6 * position + _NUMBER[op], key)
@@ -64,13 +64,13 @@ class Comparisons:
 
     def _key(self, position: int, constant: Any) -> int:
         key = self._keys.key(position, constant)
-        if key is None:  # pragma: no cover - the index brings only those with a key
+        if key is None:  # pragma: no cover - the index adds only constants with a key
             raise AssertionError(constant)
         return key
 
 
 class OrderedLists:
-    """A list of keys a segment, in order, each with the id of its predicate."""
+    """One sorted list of keys per segment, each key with the id of its predicate."""
 
     def __init__(self, segments: int) -> None:
         self._lists = ListArrays(
@@ -83,11 +83,11 @@ class OrderedLists:
             young=0,
         )
         self._places: dict[tuple[int, int], int] = {}  # segment and key -> place among the young
-        self._removed = 0  # of those in order
+        self._removed = 0  # of the sorted entries
 
     def add(self, segment: int, key: int, predicate: int) -> None:
         if self._lists.young == len(self._lists.young_ids) > 2 * len(self._places):
-            self._merge()  # most of them are gone again
+            self._merge()  # most of the young ones are gone again
         young = self._lists.young
         if young == len(self._lists.young_ids):
             self._lists = self._lists._replace(
@@ -112,7 +112,7 @@ class OrderedLists:
         self._removed += 1
 
     def ready(self) -> ListArrays:
-        """The lists; merged first if too much of them is young or gone."""
+        """The lists; merged first if too many entries are young or gone."""
         lists = self._lists
         size = len(lists.ids)
         if self._removed > size // 2 or lists.young > max(MOST_YOUNG, int(size**0.5)):
@@ -133,7 +133,7 @@ class OrderedLists:
 
 
 class FiniteTables:
-    """Tables of the attributes whose domain is small; one is made when it is first needed."""
+    """Tables of the attributes whose domain is small; each is made when it is first needed."""
 
     def __init__(self, domains: list[Domain | None]) -> None:
         count = len(domains)
@@ -151,7 +151,7 @@ class FiniteTables:
                     self.arrays.sizes[position] = len(values)
 
     def put(self, position: int, op: int, key: int, predicate: int) -> bool:
-        """Write an entry, -1 for none; False if the attribute or the constant has no place."""
+        """Write an entry, -1 to remove it; False if the attribute or constant has no place."""
         size = int(self.arrays.sizes[position])
         place = key - int(self.arrays.lows[position])
         if not 0 <= place < size:

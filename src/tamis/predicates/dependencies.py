@@ -1,9 +1,13 @@
-"""The table of variable dependencies: complete and minimal (MBD, section 4.4 and Fig. 8).
+"""The table of variable dependencies: complete and minimal.
+
+It is that of section 4.4 and Fig. 8 of Li et al., "A unified approach to routing, covering and
+merging in publish/subscribe systems based on modified binary decision diagrams" (ICDCS 2005; MBD
+for short).
 
 A dependency u -> v says that predicate u implies predicate v. The table holds only those that do
 not follow from others (the transitive reduction); the rest is found by following them. It is kept
 minimal as predicates come and go. Predicates that are true of the same values form one class with
-one representative, which alone has dependencies.
+one representative, and only representatives have dependencies.
 """
 
 from collections import defaultdict
@@ -57,7 +61,7 @@ class Dependencies:
                 yield other, representative
 
     def add(self, predicate: Node) -> None:
-        """Take in a predicate that is not there; one without a single attribute depends on none."""
+        """Add a new predicate; one that tests no single attribute depends on no other."""
         path = self._subject(predicate)
         attribute = None if path is None else self._schema.find(path)
         domain = attribute.domain if attribute else None
@@ -71,7 +75,7 @@ class Dependencies:
             return
         self._representative[predicate] = predicate
         self._equal[predicate] = [predicate]
-        for u in below:  # what went past the new one goes through it now
+        for u in below:  # what went past the new one now goes through it
             for v in self._weaker[u] & above:
                 self._cut(u, v)
         self._weaker[predicate], self._stronger[predicate] = set(), set()
@@ -84,7 +88,7 @@ class Dependencies:
             self._join(u, predicate)
 
     def remove(self, predicate: Node) -> None:
-        """Forget a predicate."""
+        """Remove a predicate."""
         representative = self._representative.pop(predicate)
         members = self._equal[representative]
         members.remove(predicate)
@@ -104,17 +108,17 @@ class Dependencies:
             self._weakest[path].discard(predicate)
             self._strongest[path].discard(predicate)
         del self._weaker[predicate], self._stronger[predicate]
-        for u in below:  # what went through it and no other way
+        for u in below:  # what went only through it
             for v in above:
                 if v not in self._reachable(u, self._weaker):
                     self._join(u, v)
 
     def implied_by(self, predicate: Node) -> set[Node]:
-        """All predicates that one implies, itself left out."""
+        """All other predicates that a predicate implies."""
         return self._closure(predicate, self._weaker)
 
     def that_imply(self, predicate: Node) -> set[Node]:
-        """All predicates that imply one, itself left out."""
+        """All other predicates that imply a predicate."""
         return self._closure(predicate, self._stronger)
 
     # --- inside
@@ -180,7 +184,7 @@ class Dependencies:
                 self._strongest[path].add(v)
 
     def _rename(self, old: Node, new: Node) -> None:
-        """Another member of the class represents it."""
+        """Let another member of a class represent it."""
         self._equal[new] = self._equal.pop(old)
         for member in self._equal[new]:
             self._representative[member] = new

@@ -1,6 +1,6 @@
-"""Many events in columns: for each attribute keys, or codes of distinct strings.
+"""Many events in columns: for each attribute, keys or codes of distinct strings.
 
-Nothing here loops over rows or values in Python.
+Nothing here loops over rows in Python, except `rows_of_batch`.
 """
 
 from collections.abc import Sequence
@@ -25,8 +25,8 @@ class Column(NamedTuple):
     """One attribute of all events."""
 
     present: Array  # uint8[event]
-    keys: Array  # int64[event]: keys of the values, or codes of free strings; 0 where missing
-    distinct: pa.Array | None  # the strings of the codes, for a free string
+    keys: Array  # int64[event]: keys of the values, or codes of strings; 0 where missing
+    distinct: pa.Array | None  # the strings of the codes, None if there are keys
 
 
 class Batch(NamedTuple):

@@ -1,8 +1,8 @@
-"""Small dense ids that are used again."""
+"""Small dense ids that are reused."""
 
 
 class IdPool:
-    """Gives out the ids 0, 1, 2, ...; those given back come first."""
+    """Gives out the ids 0, 1, 2, ..., reusing first those that were given back."""
 
     def __init__(self) -> None:
         self.size = 0  # one more than the largest id ever given out

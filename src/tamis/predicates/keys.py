@@ -1,7 +1,8 @@
-"""Values as 64-bit keys: whole numbers that are in the order of the values.
+"""Values as 64-bit keys: whole numbers in the order of the values.
 
-A whole number and a moment are their own keys. A double becomes the number that its bits make, with
-the negative ones turned around; -0.0 is 0.0, and NaN is above everything, as in Spark.
+Whole numbers and moments are their own keys. The key of a double is its bits read as a whole
+number, with the order of negative ones reversed; -0.0 counts as 0.0, and NaN is above everything,
+as in Spark.
 """
 
 import struct
@@ -24,7 +25,7 @@ _DOUBLE, _BITS = struct.Struct("<d"), struct.Struct("<q")
 
 def double_keys(values: Array) -> Array:
     """The keys of doubles."""
-    with np.errstate(invalid="ignore"):  # a nan may be one that signals
+    with np.errstate(invalid="ignore"):  # a NaN may be a signalling one
         bits = (values + 0.0).view(np.int64)
     keys: Array = bits ^ ((bits >> 63) & _ALL_BUT_SIGN)
     keys[np.isnan(values)] = INT64_MAX
@@ -33,14 +34,14 @@ def double_keys(values: Array) -> Array:
 
 def double_key(value: float) -> int:
     """The key of one double."""
-    if value != value:  # noqa: PLR0124 - nan is equal to nothing
+    if value != value:  # noqa: PLR0124 - NaN is not equal to itself
         return INT64_MAX
     bits: int = _BITS.unpack(_DOUBLE.pack(value + 0.0))[0]
     return bits if bits >= 0 else bits ^ INT64_MAX
 
 
 def key_values(attribute: Attribute, keys: Array) -> list[Any]:
-    """The values of keys of an attribute, which are those of `Keys`."""
+    """The values of an attribute that have these keys; the inverse of `Keys.many`."""
     kind = attribute.type.kind
     if isinstance(attribute.domain, Enumeration):
         ordered = sorted(attribute.domain.values)
@@ -56,7 +57,7 @@ def key_values(attribute: Attribute, keys: Array) -> list[Any]:
 
 
 class Keys:
-    """The keys of the attributes of one schema; those of free strings have none."""
+    """The keys of the attributes of one schema; strings without an enumeration have none."""
 
     def __init__(self, schema: Schema) -> None:
         kinds = [attribute.type.kind for attribute in schema.attributes]
@@ -77,7 +78,7 @@ class Keys:
         return position in self._whole or position in self._doubles or position in self._places
 
     def key(self, position: int, value: Any) -> int | None:
-        """The key of a value, None for one that has none: a free string, or outside its domain."""
+        """The key of a value; None for a free string and for a value outside its domain."""
         if position in self._places:
             return self._places[position].get(value)
         if not self.has(position):
@@ -87,7 +88,7 @@ class Keys:
         return int(value)
 
     def many(self, position: int, values: Sequence[Any]) -> Array:
-        """The keys of many values of an attribute, which all have one."""
+        """The keys of many values of an attribute, each of which has a key."""
         if position in self._places:
             places = self._places[position]
             return np.array([places[value] for value in values], np.int64)

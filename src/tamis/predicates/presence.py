@@ -55,6 +55,20 @@ def required_attributes(form: Node, schema: Schema) -> int:
             return attribute_set(ast.attributes(form), schema)
 
 
+def required_by_conjuncts(form: Node, schema: Schema) -> int:
+    """The attributes that a normal form requires by single tests, its parts with OR left aside.
+
+    Strict semantics adds a presence test for every other attribute. For one that all parts of an OR
+    require the test is not needed; it stays because saved rules name tests by their place among the
+    leaves of a filter.
+    """
+    found = 0
+    for part in form.items if isinstance(form, ast.And) else (form,):
+        if not isinstance(part, ast.Or):
+            found |= required_attributes(part, schema)
+    return found
+
+
 def presence_tests(attributes: int, schema: Schema) -> tuple[Node, ...]:
     """``attribute IS NOT NULL`` for each attribute of a set, in the order of the schema."""
     found = [schema.attributes[n] for n in positions_in(attributes)]
@@ -64,13 +78,14 @@ def presence_tests(attributes: int, schema: Schema) -> tuple[Node, ...]:
 def missing_tests(form: Node, expression: Expression, semantics: Semantics) -> tuple[Node, ...]:
     """The presence tests that strict semantics adds to a normal form, or a part, of a filter.
 
-    Attributes that the form requires anyway need no test; FALSE needs none at all.
+    Attributes that the form requires anyway (`required_by_conjuncts`) get no test, and FALSE gets
+    none at all.
     """
     demanded = semantics.demanded(expression)
     if not demanded:
         return ()
     schema = semantics.schema
-    left = sum(1 << n for n in demanded) & ~required_attributes(form, schema)
+    left = sum(1 << n for n in demanded) & ~required_by_conjuncts(form, schema)
     return presence_tests(left, schema)
 
 

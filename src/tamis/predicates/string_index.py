@@ -1,10 +1,11 @@
 """Comparisons of strings with constants, by ordered lists (COUNT, section 3.1).
 
-One list an operator, in the order of the constants; equal ones behind a hash table. A value
-satisfies a stretch of each list, found by bisection: ``v < c`` all behind it, ``v > c`` all before.
+There is one list per operator, in the order of the constants; equalities are in a hash table. A
+value satisfies a stretch of each list, found by bisection: all ``v < c`` after it, all ``v > c``
+before it.
 
-New constants wait unsorted until there are enough of them to be worth a sort, so that neither a
-million additions nor one between two events costs a pass over the list each.
+New constants wait unsorted until there are enough of them to be worth a sort. So neither a million
+additions nor single ones between events cost a pass over the list each.
 """
 
 from bisect import bisect_left, bisect_right
@@ -38,7 +39,7 @@ class OrderedConstants:
             self.removed += 1
 
     def settle(self) -> None:
-        """Sort in what waits and drop what was removed."""
+        """Sort in the waiting constants and drop the removed ones."""
         pairs = [(c, i) for c, i in zip(self.constants, self.ids.tolist(), strict=True) if i >= 0]
         pairs += self.waiting.items()
         pairs.sort(key=_constant)
@@ -56,7 +57,7 @@ def _constant(pair: tuple[Any, int]) -> Any:
 
 
 class OrderedStrings:
-    """The comparisons of one attribute of strings."""
+    """The comparisons of one string attribute."""
 
     def __init__(self) -> None:
         self.size = 0

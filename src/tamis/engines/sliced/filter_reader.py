@@ -32,7 +32,7 @@ from tamis.engines.sliced.fragments import AtomAttributes, Fragment, Fragments
 from tamis.engines.sliced.leaves import LEAF_KINDS, PRESENT, Leaves, leaves_of
 from tamis.language.expression import Expression
 from tamis.language.shape_cache import Atom, ShapedExpression
-from tamis.predicates.presence import ALL, positions_in
+from tamis.predicates.presence import positions_in
 from tamis.semantics import Semantics
 
 MOST_TEMPLATES = 100_000
@@ -115,13 +115,13 @@ class PresenceLeaves(dict[tuple[str, tuple[AtomAttributes, ...]], tuple[int, ...
 
 
 def _required(formula: Formula, attributes: tuple[AtomAttributes, ...]) -> int:
-    """As `required_attributes`, of a formula over atoms."""
+    """As `required_by_conjuncts`, for a formula over atoms."""
     if isinstance(formula, int):
         return attributes[formula][1]
-    parts = [_required(item, attributes) for item in formula.items]
-    found = 0 if formula.sign == "&" else ALL
-    for part in parts:
-        found = found | part if formula.sign == "&" else found & part
+    found = 0
+    for item in formula.items if formula.sign == "&" else ():
+        if isinstance(item, int):
+            found |= attributes[item][1]
     return found
 
 

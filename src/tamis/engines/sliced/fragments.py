@@ -20,14 +20,14 @@ from tamis.engines.sliced.leaves import EQUAL, LEAF_KINDS, NONE_OF, ONE_OF, UNEQ
 from tamis.language import ast
 from tamis.language.normal_form import normalize
 from tamis.language.shape_cache import Atom, AtomShape
-from tamis.predicates.presence import attribute_set, required_attributes
+from tamis.predicates.presence import attribute_set, required_by_conjuncts
 from tamis.semantics import Semantics
 
 MOST_FRAGMENTS = 200_000
 MOST_RULES = 20_000
 
 # Two sets of attributes (see `tamis.predicates.presence`): those that occur in the text of an atom,
-# and those without which the fragment is not true.
+# and those that its fragment requires.
 AtomAttributes = tuple[int, int]
 # Shape, codes and constants of the leaves, and the attributes. A plain tuple, as millions are made.
 Fragment = tuple[str, tuple[int, ...], tuple[Any, ...], AtomAttributes]
@@ -70,7 +70,7 @@ class Fragments(dict[Atom, Fragment]):
             shape,
             tuple([code for code, _ in leaves]),
             tuple([constant for _, constant in leaves]),
-            (occurring, required_attributes(tree, self._schema)),
+            (occurring, required_by_conjuncts(tree, self._schema)),
         )
 
     def _learn(self, shape: AtomShape, atom: Atom) -> Fragment:
