@@ -3,8 +3,8 @@
 from hypothesis import strategies as st
 
 from tamis import Schema, parse
+from tamis.predicates.event_space import EventSpace, form_of
 from tamis.relations.entailment.decision import Answer, entails
-from tamis.relations.event_space import World, form_of
 from tamis.semantics import Semantics
 
 SCHEMA = Schema(
@@ -50,7 +50,9 @@ _others = st.sampled_from(
 _alternatives = st.builds(
     "({} OR {})".format, st.builds("i < {}".format, _INTS), st.builds("i > {}".format, _INTS)
 )
-with_extents = st.one_of(_comparisons, _comparisons, _ranges, _sets, _texts, _others, _alternatives)
+with_value_sets = st.one_of(
+    _comparisons, _comparisons, _ranges, _sets, _texts, _others, _alternatives
+)
 tests_of_strings = st.one_of(
     st.builds(
         "{}(s, '{}')".format, st.sampled_from(["startswith", "endswith", "contains"]), _TEXTS
@@ -60,16 +62,16 @@ tests_of_strings = st.one_of(
 )
 
 
-def boxes(conditions=with_extents):
+def boxes(conditions=with_value_sets):
     """Conjunctions of conditions of one attribute each, as text."""
     return st.lists(conditions, min_size=1, max_size=4).map(" AND ".join)
 
 
-any_boxes = boxes(st.one_of(with_extents, with_extents, tests_of_strings))
+any_boxes = boxes(st.one_of(with_value_sets, with_value_sets, tests_of_strings))
 generals = st.one_of(
     st.builds("({}) OR ({})".format, any_boxes, any_boxes),
-    st.builds("i > n AND {}".format, with_extents),
-    st.builds("({} OR {}) AND {}".format, with_extents, with_extents, with_extents),
+    st.builds("i > n AND {}".format, with_value_sets),
+    st.builds("({} OR {}) AND {}".format, with_value_sets, with_value_sets, with_value_sets),
 )
 subscriptions = st.one_of(any_boxes, any_boxes, generals)
 
@@ -83,11 +85,11 @@ class Oracle:
 
     def __init__(self, semantics):
         self.semantics = semantics
-        self.world = World.of(semantics)
+        self.space = EventSpace.of(semantics)
 
     def covers(self, wide, narrow):
         forms = (form_of(read(text), self.semantics) for text in (narrow, wide))
-        return entails(*forms, self.world) is Answer.YES
+        return entails(*forms, self.space) is Answer.YES
 
     def never(self, text):
         return self.covers("1 = 2", text)

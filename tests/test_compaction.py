@@ -57,7 +57,7 @@ def test_duplicates_covered_ones_and_mergers():
     ]  # fmt: skip
     ((never, reason),) = [tuple(row.values()) for row in found.never.to_pylist()]
     assert never == "g"
-    assert reason == "no event can match it: no value of x is all that it asks for"
+    assert reason == "no event can match it: no value of x passes all its tests"
     assert found.report == Report(
         originals=8, never=1, duplicates=2, covered=2, merged=2, kept=1, mergers=1
     )

@@ -17,12 +17,12 @@ import numpy as np
 from routings import paper
 from routings.material import Set
 from routings.tables import DASH, aligned, shown, with_spread
-from tamis.relations.event_space import form_of
+from tamis.predicates.event_space import form_of
 from tamis.relations.tables import CoverTable, Insertion
 from tamis.relations.tables.candidate_search import CandidateSearch
 from tamis.relations.tables.mbd_search import MbdSearch
-from tamis.relations.tables.prepared_filters import Preparation, Prepared
-from tamis.relations.tables.search import Found, Search
+from tamis.relations.tables.prepared_filters import Preparation, PreparedFilter
+from tamis.relations.tables.search import CoverSearch, SearchResult
 from tamis.relations.tables.terms import TermPool
 
 BLOCK = 50  # subscriptions that one way takes before it is another one's turn
@@ -35,7 +35,7 @@ WARM = 600
 class Separate(MbdSearch):
     """Two algorithms that know nothing of each other: the second makes its own assignment."""
 
-    def evaluate(self, new: Prepared, truth: Array) -> Found:
+    def evaluate(self, new: PreparedFilter, truth: Array) -> SearchResult:
         found = super().evaluate(new, truth)
         if found.covering is None:
             self.assign(new)
@@ -43,7 +43,7 @@ class Separate(MbdSearch):
 
 
 # Ways to search among the filters that none covers.
-WAYS: dict[str, Callable[[TermPool], Search]] = {
+WAYS: dict[str, Callable[[TermPool], CoverSearch]] = {
     "candidates": CandidateSearch,
     "one-pass": MbdSearch,
     "one-pass, no cache": lambda pool: MbdSearch(pool, cache=False),
@@ -57,7 +57,7 @@ class Step(NamedTuple):
     """One subscription, and what the table made of it."""
 
     number: int
-    prepared: Prepared | None
+    prepared: PreparedFilter | None
     insertion: Insertion[int]
 
 
@@ -79,15 +79,15 @@ class Seconds(NamedTuple):
 class Contestant:
     """A way to search, and the filters that it searches among."""
 
-    def __init__(self, name: str, search: Search) -> None:
+    def __init__(self, name: str, search: CoverSearch) -> None:
         self.name = name
         self.search = search
-        self.held: dict[int, Prepared] = {}
+        self.held: dict[int, PreparedFilter] = {}
 
-    def follow(self, wanted: dict[int, Prepared], recent: Iterable[Prepared]) -> None:
+    def follow(self, wanted: dict[int, PreparedFilter], recent: Iterable[PreparedFilter]) -> None:
         """Hold some filters and no others, and know what the recent ones ask."""
         for number in self.held.keys() - wanted.keys():
-            self.search.discard(number, self.held.pop(number))
+            self.search.remove(number, self.held.pop(number))
         for number in sorted(wanted.keys() - self.held.keys()):
             self.held[number] = wanted[number]
             self.search.add(number, wanted[number])
@@ -107,7 +107,7 @@ class Contestant:
             if found.covering is None:
                 self.search.add(number, prepared)
                 for covered in found.covered:
-                    self.search.discard(covered, self.held[covered])
+                    self.search.remove(covered, self.held[covered])
             end = time.perf_counter()
             seconds = seconds.plus(Seconds(assigned - start, middle - assigned, end - middle))
             self._compare(number, found, insertion)
@@ -130,7 +130,7 @@ class Contestant:
             search.assign(prepared)
         return time.perf_counter() - start
 
-    def _find(self, prepared: Prepared) -> tuple[Found, float]:
+    def _find(self, prepared: PreparedFilter) -> tuple[SearchResult, float]:
         """What is found, and when all variables had their bits."""
         if not isinstance(self.search, MbdSearch):
             return self.search.find(prepared), time.perf_counter()
@@ -138,7 +138,7 @@ class Contestant:
         assigned = time.perf_counter()
         return self.search.evaluate(prepared, truth), assigned
 
-    def _compare(self, number: int, found: Found, insertion: Insertion[int]) -> None:
+    def _compare(self, number: int, found: SearchResult, insertion: Insertion[int]) -> None:
         is_covered = insertion.covered_by is not None
         if (found.covering is not None) != is_covered:
             said = "is covered" if is_covered else "is covered by none"
@@ -154,15 +154,15 @@ class Contestant:
 
 def measured(
     some: Set, points: Sequence[int], window: int, most: int,
-    ways: Mapping[str, Callable[[TermPool], Search]] = WAYS,
+    ways: Mapping[str, Callable[[TermPool], CoverSearch]] = WAYS,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """Seconds a subscription at some sizes; ways but the table stop at `most` subscriptions."""
     table: CoverTable[int] = CoverTable(some.semantics)
     preparation = Preparation(some.semantics)
     contestants = [Contestant(name, make(preparation.pool)) for name, make in ways.items()]
     done = 0
-    roots: dict[int, Prepared] = {}
-    recent: deque[Prepared] = deque(maxlen=RECENT)
+    roots: dict[int, PreparedFilter] = {}
+    recent: deque[PreparedFilter] = deque(maxlen=RECENT)
     for point in sorted(points):
         begin = max(done, point - window)
         spent = _Spent()
@@ -208,7 +208,7 @@ def _steps(
         yield Step(number, prepared, insertion)
 
 
-def _apply(step: Step, roots: dict[int, Prepared]) -> None:
+def _apply(step: Step, roots: dict[int, PreparedFilter]) -> None:
     if step.prepared is not None and step.insertion.covered_by is None:
         roots[step.number] = step.prepared
     for covered in step.insertion.covers:
@@ -216,7 +216,7 @@ def _apply(step: Step, roots: dict[int, Prepared]) -> None:
 
 
 def _contest(
-    contestants: Sequence[Contestant], steps: Sequence[Step], roots: dict[int, Prepared]
+    contestants: Sequence[Contestant], steps: Sequence[Step], roots: dict[int, PreparedFilter]
 ) -> dict[str, dict[str, list[float]]]:
     """Seconds a subscription of each way, block by block."""
     blocks = [steps[n : n + BLOCK] for n in range(0, len(steps), BLOCK)]

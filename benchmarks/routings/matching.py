@@ -16,7 +16,7 @@ from tamis.engines.base import Engine
 from tamis.events import Row
 from tamis.language.expression import Expression
 from tamis.relations.merging.measures import Uniform
-from tamis.relations.merging.mergers import Plan
+from tamis.relations.merging.mergers import MergeOptions
 from tamis.semantics import Semantics
 
 ENGINES = ("mbd", "naive", "auto")
@@ -37,8 +37,8 @@ def tables_of(some: Set, threshold: float, density: float) -> Iterator[tuple[str
     table = some.covered()
     yield "covering", [expression for _, expression in covering(table).entries]
     measure = Uniform(some.source.schema, presence=density)
-    plans = {"perfect": Plan("paper"),
-             "imperfect": Plan("paper", imperfect=threshold, measure=measure)}  # fmt: skip
+    plans = {"perfect": MergeOptions("paper"),
+             "imperfect": MergeOptions("paper", imperfect=threshold, measure=measure)}  # fmt: skip
     for name, plan in plans.items():
         yield name, [expression for _, expression in merged(table, some.semantics, plan).entries]
 

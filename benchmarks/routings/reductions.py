@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from routings.material import Table
 from tamis.language.expression import Expression
-from tamis.relations.merging.mergers import Merger, Plan, find_mergers
+from tamis.relations.merging.mergers import MergeOptions, Merger, find_mergers
 from tamis.semantics import Semantics
 
 MOST_ROUNDS = 8  # of merging what was merged before
@@ -32,7 +32,7 @@ def covering(table: Table) -> Reduced:
     return Reduced([(key, table.expression(key)) for key in table.roots], [], 0.0)
 
 
-def merged(table: Table, semantics: Semantics, plan: Plan) -> Reduced:
+def merged(table: Table, semantics: Semantics, plan: MergeOptions) -> Reduced:
     """The roots of a table, merged (Fig. 10); the table itself is as before when this is done."""
     before = table.roots
     start = time.perf_counter()
@@ -53,7 +53,7 @@ def merged(table: Table, semantics: Semantics, plan: Plan) -> Reduced:
     return Reduced(entries, hidden, seconds)
 
 
-def _merge(table: Table, semantics: Semantics, plan: Plan) -> list[Merger[int]]:
+def _merge(table: Table, semantics: Semantics, plan: MergeOptions) -> list[Merger[int]]:
     """Insert mergers, and mergers of these, until no more than one entry is covered by any."""
     mergers: list[Merger[int]] = []
     for _ in range(MOST_ROUNDS):

@@ -10,7 +10,7 @@ from routings.reductions import merged
 from routings.tables import aligned, shown
 from tamis.engines.mbd import MbdEngine, MbdOptions
 from tamis.relations.merging.measures import Uniform
-from tamis.relations.merging.mergers import Plan
+from tamis.relations.merging.mergers import MergeOptions
 
 RULES = ("paper", "full")
 
@@ -38,8 +38,8 @@ def measured(
         }  # fmt: skip
         seconds = 0.0
         for rules in RULES:
-            perfect = merged(table, some.semantics, Plan(rules))
-            plan = Plan(rules, imperfect=threshold, measure=measure)
+            perfect = merged(table, some.semantics, MergeOptions(rules))
+            plan = MergeOptions(rules, imperfect=threshold, measure=measure)
             imperfect = merged(table, some.semantics, plan)
             found["perfect"][rules], found["imperfect"][rules] = perfect.size, imperfect.size
             seconds += perfect.seconds + imperfect.seconds
@@ -64,7 +64,7 @@ def orders(some: Set, table: Table, seeds: int) -> dict[str, dict[str, list[int]
             for handle, key in enumerate(table.roots):
                 engine.add(handle, engine.prepare(table.expression(key)))
             order = sorted(names, key=lambda name: engine.rank[names.index(name)])
-            plan = Plan("paper", candidates="mbd", order=tuple(order))
+            plan = MergeOptions("paper", candidates="mbd", order=tuple(order))
             found[kind]["mbds"].append(engine.statistics()["groups"])
             found[kind]["entries"].append(merged(table, some.semantics, plan).size)
     return found

@@ -22,7 +22,7 @@ from tamis.events import Row
 from tamis.language.expression import Expression, parse_with
 from tamis.profiles import Profile
 from tamis.relations.merging.measures import Measure, Profiled, Uniform
-from tamis.relations.merging.mergers import Plan
+from tamis.relations.merging.mergers import MergeOptions
 from tamis.schema import IntRange, Schema
 
 ADVERTISED = 5  # attributes of which only the lower half is published
@@ -46,8 +46,8 @@ class Series(NamedTuple):
     density: float
     advertisements: tuple[Expression, ...] = ()
 
-    def plan(self, threshold: float) -> Plan:
-        return Plan(
+    def plan(self, threshold: float) -> MergeOptions:
+        return MergeOptions(
             self.rules, imperfect=threshold, measure=self.measure,
             advertisements=self.advertisements,
         )  # fmt: skip

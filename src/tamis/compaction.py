@@ -18,7 +18,7 @@ from tamis.errors import SubscriptionError, counted
 from tamis.language.expression import Expression
 from tamis.language.shape_cache import ShapeCache
 from tamis.matcher import Id
-from tamis.relations.event_space import World
+from tamis.predicates.event_space import EventSpace
 from tamis.relations.merging.mergers import Merger
 from tamis.relations.reduction import canonical, reduce_filters, why_never
 from tamis.restoration import CompactedMatcher, Meaning, Restoration, Standing
@@ -166,7 +166,7 @@ class _Reading:
 
     def __init__(self, semantics: Semantics) -> None:
         self.semantics = semantics
-        self.world = World.of(semantics)
+        self.space = EventSpace.of(semantics)
         self.expressions: dict[int, Expression] = {}  # by the first row of a form
         self.forms: list[int] = []  # [row]: the first row of its form
         self._shapes = ShapeCache(semantics.schema)
@@ -190,7 +190,7 @@ class _Reading:
             expression = text
         else:
             expression = self._shapes.parse(text)
-        form = canonical(expression, self.semantics, self.world)
+        form = canonical(expression, self.semantics, self.space)
         # Each that is never true is so for a reason of its own.
         first = row if form is None else self._firsts.setdefault(form, row)
         if first == row:
@@ -227,7 +227,7 @@ class _Compaction:
         ids: list[Id] = []
         texts: list[Any] = []
         for form, place in firsts.items():
-            if reduced.stands[form] == form:
+            if reduced.representatives[form] == form:
                 heads[form] = len(ids)
                 ids.append(self._ids[place])
                 texts.append(self._texts[place])
@@ -241,7 +241,7 @@ class _Compaction:
             representatives=pa.array(ids, kind),
             originals=pa.array(self._ids, kind),
             forms=np.array([numbers.get(form, -1) for form in self._form_of], np.int32),
-            stands=np.array([heads[reduced.stands[form]] for form in firsts], np.int32),
+            stands=np.array([heads[reduced.representatives[form]] for form in firsts], np.int32),
             exact=np.array([form in heads for form in firsts], np.bool_),
             filters=text_column([self._texts[place] for place in firsts.values()]),
         )
@@ -250,7 +250,7 @@ class _Compaction:
 
     def _never(self, never: set[int], kind: pa.DataType) -> pa.Table:
         of = self._reading
-        reasons = {n: why_never(of.expressions[n], of.semantics, of.world) for n in never}
+        reasons = {n: why_never(of.expressions[n], of.semantics, of.space) for n in never}
         found = [(self._ids[n], form) for n, form in enumerate(self._form_of) if form in never]
         return pa.table(
             {
@@ -262,12 +262,13 @@ class _Compaction:
     def _report(self, never: set[int]) -> Report:
         reduced = self._reduced
         total, hopeless = len(self._ids), sum(form in never for form in self._form_of)
-        kept = sum(stands == form for form, stands in reduced.stands.items())
+        represented = reduced.representatives
+        kept = sum(stands == form for form, stands in represented.items())
         parts = {part for merger in reduced.mergers for part in merger.parts}
-        merged = sum(isinstance(reduced.stands[part], Merger) for part in parts)
+        merged = sum(isinstance(represented[part], Merger) for part in parts)
         return Report(
-            originals=total, never=hopeless, duplicates=total - hopeless - len(reduced.stands),
-            covered=len(reduced.stands) - kept - merged, merged=merged, kept=kept,
+            originals=total, never=hopeless, duplicates=total - hopeless - len(represented),
+            covered=len(represented) - kept - merged, merged=merged, kept=kept,
             mergers=len(reduced.mergers),
         )  # fmt: skip
 

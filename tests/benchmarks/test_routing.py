@@ -13,9 +13,9 @@ import routing_plot
 from routings import insertion, matching, networks, reductions, sizes, tables, thresholds
 from routings.material import Set
 from tamis.relations.merging.measures import Uniform
-from tamis.relations.merging.mergers import Plan
+from tamis.relations.merging.mergers import MergeOptions
 from tamis.relations.tables.candidate_search import CandidateSearch
-from tamis.relations.tables.search import Found
+from tamis.relations.tables.search import SearchResult
 
 # So few different filters that many cover others and many can be merged.
 DENSE = """
@@ -141,14 +141,14 @@ class Proud(CandidateSearch):
     """Finds whom a filter covers, and nobody who covers it."""
 
     def find(self, new):
-        return Found(None, super().find(new).covered)
+        return SearchResult(None, super().find(new).covered)
 
 
 class OneSided(CandidateSearch):
     """Finds who covers a filter, and nobody that it covers."""
 
     def find(self, new):
-        return Found(super().find(new).covering, [])
+        return SearchResult(super().find(new).covering, [])
 
 
 @pytest.mark.parametrize(("wrong", "said"), [(Proud, "is covered"), (OneSided, "covers")])
@@ -194,7 +194,7 @@ def test_a_strategy_that_delivers_less():
 
 def merged(some, threshold):
     measure = Uniform(some.source.schema, presence=0.5)
-    plan = Plan("full", imperfect=threshold, measure=measure)
+    plan = MergeOptions("full", imperfect=threshold, measure=measure)
     return reductions.merged(some.covered(), some.semantics, plan)
 
 

@@ -79,7 +79,7 @@ def test_a_table_and_the_mapping_to_the_originals(place):
     ]
     ((never, _, reason),) = place.rows("never")
     assert (never, reason) == (
-        "joe", "no event can match it: no value of price is all that it asks for",
+        "joe", "no event can match it: no value of price passes all its tests",
     )  # fmt: skip
     said, where, *_ = text.splitlines()
     assert said == (

@@ -1,7 +1,7 @@
 """Which filters are left out, and who stands for them."""
 
 from tamis import Schema, parse
-from tamis.relations.event_space import World
+from tamis.predicates.event_space import EventSpace
 from tamis.relations.merging.mergers import Merger
 from tamis.relations.reduction import canonical, reduce_filters, why_never
 from tamis.semantics import Semantics
@@ -17,7 +17,7 @@ def reduced(texts, *, merge=True, given=None):
 
 
 def form(text, semantics=SQL):
-    return canonical(parse(text, SCHEMA), semantics, World.of(semantics))
+    return canonical(parse(text, SCHEMA), semantics, EventSpace.of(semantics))
 
 
 def test_filters_of_one_meaning_share_a_form():
@@ -35,7 +35,7 @@ def test_a_strict_filter_asks_for_what_its_text_has():
 
 def test_covered_filters_have_a_cover_that_is_left():
     found = reduced({1: "x > 5", 2: "x > 1", 3: "x > 7 AND s = 'a'", 4: "s = 'b'"}, merge=False)
-    assert found.stands == {1: 2, 2: 2, 3: 2, 4: 4}
+    assert found.representatives == {1: 2, 2: 2, 3: 2, 4: 4}
     assert (found.mergers, found.never) == ([], [])
 
 
@@ -44,20 +44,20 @@ def test_mergers_stand_for_their_parts_and_what_these_covered():
     (merger,) = found.mergers
     assert isinstance(merger, Merger)
     assert str(merger.expression) == "x <= 8"
-    assert found.stands == dict.fromkeys([1, 2, 3, 4], merger)
+    assert found.representatives == dict.fromkeys([1, 2, 3, 4], merger)
 
 
 def test_what_is_given_stays_and_may_stand_for_others():
     found = reduced({1: "x = 1 AND s = 'a'", 2: "x = 2", 3: "s = 'b'"}, given={9: "s = 'a'"})
-    assert found.stands == {1: 9, 2: 2, 3: 3}
+    assert found.representatives == {1: 9, 2: 2, 3: 3}
     assert found.mergers == []  # 3 and 9 could be one, but 9 is not ours
 
 
 def test_filters_that_are_never_true_are_told_with_the_reason():
     texts = {1: "x > 3 AND y = 1 AND x < 3", 2: "(x > y OR s = 'a') AND x < y AND s = 'b'"}
     assert reduced(texts).never == [1, 2]
-    reasons = [why_never(parse(text, SCHEMA), SQL, World.of(SQL)) for text in texts.values()]
+    reasons = [why_never(parse(text, SCHEMA), SQL, EventSpace.of(SQL)) for text in texts.values()]
     assert reasons == [
-        "no event can match it: no value of x is all that it asks for",
-        "no event can match it: what it asks for excludes itself",
+        "no event can match it: no value of x passes all its tests",
+        "no event can match it: its tests exclude each other",
     ]

@@ -18,18 +18,12 @@ from typing import NamedTuple
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.names import Path
-from tamis.predicates.regions import (
-    Region,
-    complement,
-    intersection,
-    kind_of,
-    points,
-    region,
-    test_of,
-    tester,
-    whole,
-)
+from tamis.predicates.classification import Presence, StringTest, classify, plain_attribute
+from tamis.predicates.value_orders import ValueOrder, value_order
+from tamis.predicates.value_sets import ValueSet, all_values, holds_of, value_set
 from tamis.schema import Domain
+
+MOST_LISTED = 10_000  # values that a test of strings is tried with
 
 
 class Facts(NamedTuple):
@@ -69,16 +63,9 @@ def complements(u: Node, v: Node, domain: Domain | None = None) -> bool:
 
 
 def attribute_of(predicate: Node) -> Path | None:
-    """The attribute of a predicate that has only one."""
-    bare = predicate.operand if isinstance(predicate, ast.Not) else predicate
-    match bare:
-        case ast.Compare(_, ast.Attribute(path, _), ast.Literal()):
-            return path
-        case ast.In(ast.Attribute(path, _), _) | ast.IsNull(ast.Attribute(path, _)):
-            return path
-        case _:
-            tested = test_of(predicate)
-            return tested.path if tested else None
+    """The attribute that a predicate tests as it is, None if it tests anything else."""
+    tested = plain_attribute(predicate)
+    return None if tested is None else tested.path
 
 
 @functools.lru_cache(maxsize=200_000)
@@ -86,54 +73,48 @@ def facts(u: Node, v: Node, domain: Domain | None = None) -> Facts:
     """All that is known between two canonical predicates; `domain` is that of their attribute."""
     if u == v:
         return Facts(implies=True, implied=True)
-    path = attribute_of(u)
-    if path is None or path != attribute_of(v):
+    tested, other = plain_attribute(u), plain_attribute(v)
+    if tested is None or tested != other:
         return NOTHING
-    if _is_presence(v):
+    if isinstance(classify(v), Presence):
         return _with_presence(u, v)
-    if _is_presence(u):
+    if isinstance(classify(u), Presence):
         return _with_presence(v, u).mirrored()
-    first, second = region(u, domain), region(v, domain)
+    order = value_order(tested.type, domain)
+    first, second = value_set(u, order), value_set(v, order)
     if first is not None and second is not None:
-        everything = intersection(whole(kind_of(u), domain), complement(first))
         return Facts(
-            implies=intersection(first, second) == first,
-            implied=intersection(first, second) == second,
-            excludes=not intersection(first, second),
-            exhausts=intersection(everything, second) == everything,
+            implies=first.issubset(second),
+            implied=second.issubset(first),
+            excludes=not first.intersection(second),
+            exhausts=all_values(order).difference(first).issubset(second),
         )
     if first is not None:
-        return _region_and_test(first, v)
+        return _values_and_test(first, v, order)
     if second is not None:
-        return _region_and_test(second, u).mirrored()
+        return _values_and_test(second, u, order).mirrored()
     return _tests(u, v)
 
 
-def _is_presence(predicate: Node) -> bool:
-    bare = predicate.operand if isinstance(predicate, ast.Not) else predicate
-    return isinstance(bare, ast.IsNull)
-
-
 def _with_presence(u: Node, presence: Node) -> Facts:
-    """u with ``IS NULL`` or ``IS NOT NULL``."""
-    asks_for_null = isinstance(presence, ast.IsNull)
-    if _is_presence(u):  # the other of the two
+    """u and ``IS NULL`` or ``IS NOT NULL``."""
+    if isinstance(classify(u), Presence):  # the other of the two
         return Facts(excludes=True, exhausts=True)
-    if asks_for_null:
+    if isinstance(presence, ast.IsNull):
         return Facts(excludes=True)
     return Facts(implies=True, exhausts=True)
 
 
-def _region_and_test(stretches: Region, test: Node) -> Facts:
-    """A predicate that is true of some strings, or of all but some, with a test of strings."""
-    values = points(stretches)
-    if values is not None:
-        answers = [tester(test)(value) for value in values]
+def _values_and_test(values: ValueSet, test: Node, order: ValueOrder) -> Facts:
+    """A predicate that is true of some strings, or of all except some, and a test of strings."""
+    some = values.members(order, MOST_LISTED)
+    if some is not None:
+        answers = [holds_of(test)(value) for value in some]
         return Facts(implies=all(answers), excludes=not any(answers))
-    exceptions = points(complement(stretches))
+    exceptions = all_values(order).difference(values).members(order, MOST_LISTED)
     if exceptions is None:
         return NOTHING
-    answers = [tester(test)(value) for value in exceptions]
+    answers = [holds_of(test)(value) for value in exceptions]
     return Facts(implied=not any(answers), exhausts=all(answers))
 
 
@@ -153,28 +134,20 @@ def _tests(u: Node, v: Node) -> Facts:
 
 
 def _positive_tests(u: Node, v: Node) -> Facts:
-    match u, v:
-        case ast.Call(one, (ast.Attribute(), ast.Literal(a, _)), _), ast.Call(
-            other, (ast.Attribute(), ast.Literal(b, _)), _
-        ):
-            first, second = str(a), str(b)
-            forward = _longer(one, first, other, second)
-            backward = _longer(other, second, one, first)
-            return Facts(
-                implies=forward,
-                implied=backward,
-                excludes=one == other and one != "contains" and not forward and not backward,
-            )
-        case _:
-            return NOTHING
+    one, other = classify(u), classify(v)
+    if not isinstance(one, StringTest) or not isinstance(other, StringTest):
+        return NOTHING
+    forward, backward = _contains_test(one, other), _contains_test(other, one)
+    ends = one.function == other.function != "contains"
+    return Facts(forward, backward, excludes=ends and not forward and not backward)
 
 
-def _longer(one: str, text: str, other: str, part: str) -> bool:
-    """Whether a test for a text implies a test for a part of it."""
-    match other:
+def _contains_test(one: StringTest, other: StringTest) -> bool:
+    """Whether a test of strings implies another because its text has the other's text in it."""
+    match other.function:
         case "contains":
-            return part in text
+            return other.text in one.text
         case "startswith":
-            return one == other and text.startswith(part)
+            return one.function == "startswith" and one.text.startswith(other.text)
         case _:
-            return one == other and text.endswith(part)
+            return one.function == "endswith" and one.text.endswith(other.text)

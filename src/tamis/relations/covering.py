@@ -1,7 +1,7 @@
 """Which filter covers which: ``a`` covers ``b`` iff every event that matches b matches a.
 
 What is not decided is never claimed: `covers` is then False, and `intersects` and `can_match`,
-which are asked in order to leave something out, are True.
+which are used to leave something out, are True.
 """
 
 import functools
@@ -13,8 +13,8 @@ from tamis.errors import OptionError
 from tamis.events import Row
 from tamis.language import ast
 from tamis.language.expression import Expression
+from tamis.predicates.event_space import EventSpace, form_of
 from tamis.relations.entailment.decision import Answer, entails, satisfiable, witness
-from tamis.relations.event_space import World, form_of
 from tamis.schema import Schema
 from tamis.semantics import Semantics
 from tamis.timestamps import FIRST, LAST, timestamp_text
@@ -24,7 +24,7 @@ Defaults = Mapping[str, Any] | None
 
 
 class Relation(IntEnum):
-    """How a filter a stands to a filter b: a bit for each of the two coverings."""
+    """How a filter a is related to a filter b: one bit for each direction of covering."""
 
     NONE = 0
     COVERED_BY = 1
@@ -35,7 +35,7 @@ class Relation(IntEnum):
 def covers(
     a: Expression, b: Expression, *, semantics: str = "sql", defaults: Defaults = None
 ) -> bool:
-    """Whether every event that matches b matches a; False where that is not decided.
+    """Whether every event that matches b matches a; False if that is not decided.
 
     >>> from tamis import Schema, parse
     >>> schema = Schema({"price": "double", "company": "string"})
@@ -49,43 +49,43 @@ def covers(
 def decide(
     a: Expression, b: Expression, *, semantics: str = "sql", defaults: Defaults = None
 ) -> Answer:
-    """`covers`, with UNDECIDED for what depends on tests that cannot be compared."""
+    """Like `covers`, with UNDECIDED if it depends on tests that cannot be compared."""
     meaning = _meaning((a, b), semantics, defaults)
-    return entails(form_of(b, meaning), form_of(a, meaning), World.of(meaning))
+    return entails(form_of(b, meaning), form_of(a, meaning), EventSpace.of(meaning))
 
 
 def relation(
     a: Expression, b: Expression, *, semantics: str = "sql", defaults: Defaults = None
 ) -> Relation:
-    """Whether a covers b, is covered by it, or both, as far as it is decided."""
+    """Whether a covers b, is covered by b, or both, as far as that is decided."""
     meaning = _meaning((a, b), semantics, defaults)
-    world, first, second = World.of(meaning), form_of(a, meaning), form_of(b, meaning)
-    covering = entails(second, first, world) is Answer.YES
-    covered = entails(first, second, world) is Answer.YES
+    space, first, second = EventSpace.of(meaning), form_of(a, meaning), form_of(b, meaning)
+    covering = entails(second, first, space) is Answer.YES
+    covered = entails(first, second, space) is Answer.YES
     return Relation(Relation.COVERS * covering + Relation.COVERED_BY * covered)
 
 
 def intersects(
     a: Expression, b: Expression, *, semantics: str = "sql", defaults: Defaults = None
 ) -> bool:
-    """Whether some event matches both; False only if surely none does."""
+    """Whether some event matches both; False only if certainly none does."""
     meaning = _meaning((a, b), semantics, defaults)
     both = ast.And((form_of(a, meaning), form_of(b, meaning)))
-    return satisfiable(both, World.of(meaning)) is not Answer.NO
+    return satisfiable(both, EventSpace.of(meaning)) is not Answer.NO
 
 
 def can_match(a: Expression, *, semantics: str = "sql", defaults: Defaults = None) -> bool:
-    """Whether some event matches; False only if surely none does."""
+    """Whether some event matches; False only if certainly none does."""
     meaning = _meaning((a,), semantics, defaults)
-    return satisfiable(form_of(a, meaning), World.of(meaning)) is not Answer.NO
+    return satisfiable(form_of(a, meaning), EventSpace.of(meaning)) is not Answer.NO
 
 
 def counterexample(
     a: Expression, b: Expression, *, semantics: str = "sql", defaults: Defaults = None
 ) -> dict[str, Any] | None:
-    """An event that matches b and not a: why a does not cover b; None where none is found."""
+    """An event that matches b and not a, which shows that a does not cover b; None if unknown."""
     meaning = _meaning((a, b), semantics, defaults)
-    row = witness(form_of(b, meaning), form_of(a, meaning), World.of(meaning))
+    row = witness(form_of(b, meaning), form_of(a, meaning), EventSpace.of(meaning))
     return None if row is None else event_of(row, meaning.schema)
 
 

@@ -8,8 +8,8 @@ from tamis.events import Row
 from tamis.language import ast
 from tamis.language.expression import Expression, parse_with
 from tamis.language.normal_form import flatten
+from tamis.predicates.event_space import EventSpace, form_of
 from tamis.relations.entailment.decision import Answer, satisfiable
-from tamis.relations.event_space import World, form_of
 from tamis.schema import Schema, as_schema
 from tamis.semantics import Semantics
 
@@ -36,7 +36,7 @@ class FilterCache:
         self.schema = schema
         self.defaults = defaults
         self.semantics = Semantics(semantics, self.schema, defaults)
-        self._world = World.of(self.semantics)
+        self._space = EventSpace.of(self.semantics)
         self.parse = functools.lru_cache(SIZE)(self._parse)
         self.may_intersect = functools.lru_cache(SIZE)(self._may_intersect)
         self.condition = functools.lru_cache(SIZE)(self._condition)
@@ -49,7 +49,7 @@ class FilterCache:
         """Whether an event may match both filters; False only if certainly none does."""
         forms = tuple(form_of(self.parse(one), self.semantics) for one in (text, other))
         both = flatten(ast.And(forms), self.semantics.logic)
-        return satisfiable(both, self._world) is not Answer.NO
+        return satisfiable(both, self._space) is not Answer.NO
 
     def _condition(self, text: str) -> Callable[[Row], bool]:
         """A filter as a function of a row."""
@@ -57,4 +57,4 @@ class FilterCache:
 
     def can_match(self, expression: Expression) -> bool:
         """Whether an event may match a filter; False only if certainly none does."""
-        return satisfiable(form_of(expression, self.semantics), self._world) is not Answer.NO
+        return satisfiable(form_of(expression, self.semantics), self._space) is not Answer.NO

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from tamis.relations.merging.measures import Uniform
 from tamis.relations.merging.merged_tables import Change as TableChange
 from tamis.relations.merging.merged_tables import MergedTable
-from tamis.relations.merging.mergers import Plan
+from tamis.relations.merging.mergers import MergeOptions
 from tamis.relations.merging.policies import Statistics, read_policy
 from tamis.relations.tables import CoverTable
 from tamis.routing.filter_cache import FilterCache
@@ -145,7 +145,7 @@ class MergingReduction:
             self._merged_at = now  # periods of the policy begin with the first call
         if not self._can_merge or not self._policy.due(now, self._statistics()):
             return NO_CHANGE
-        found = self._apply(self._table.merge_now(plan=self._plan()))
+        found = self._apply(self._table.merge_now(options=self._merge_options()))
         self._merged_at, self._merged_size, self._has_changed = now, len(self._roots), False
         return found
 
@@ -163,11 +163,11 @@ class MergingReduction:
         begin = self._merged_at or 0.0
         return Statistics(size, begin, self._merged_size, self._table.statistics.diagrams, size)
 
-    def _plan(self) -> Plan:
+    def _merge_options(self) -> MergeOptions:
         merging = self._merging
         if self._advertised is None:
-            return Plan(rules=merging.rules)
-        return Plan(
+            return MergeOptions(rules=merging.rules)
+        return MergeOptions(
             rules=merging.rules,
             imperfect=merging.threshold,
             measure=merging.measure or Uniform.around(map(self._cache.parse, self._roots)),

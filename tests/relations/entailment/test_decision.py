@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from strategies import SCHEMA, atoms, delicate_rows, filters, rows
 from tamis import LimitError, Schema, TypeMismatch, parse
 from tamis.language.ast import FALSE, TRUE
+from tamis.predicates.event_space import EventSpace, form_of
 from tamis.relations.entailment.decision import Answer, entails, satisfiable, witness
-from tamis.relations.event_space import World, form_of
 from tamis.semantics import Semantics
 
 YES, NO, UNDECIDED = Answer.YES, Answer.NO, Answer.UNDECIDED
@@ -115,12 +115,12 @@ def refuted(meaning, b, a, candidates):
 def test_small_domains_are_decided_as_brute_force_decides(name, a, b):
     meaning = SMALL_MEANINGS[name]
     wanted, given_ = forms(meaning, a, b)
-    world = World.of(meaning)
+    space = EventSpace.of(meaning)
     every = small_rows(total=name == "total")
     expected = NO if refuted(meaning, b, a, every) else YES
-    assert entails(given_, wanted, world) is expected
+    assert entails(given_, wanted, space) is expected
     possible = any(map(meaning.condition(parse(b, SMALL)), events(meaning, every)))
-    assert satisfiable(given_, world) is (YES if possible else NO)
+    assert satisfiable(given_, space) is (YES if possible else NO)
     check_witness(meaning, b, a)
 
 
@@ -130,7 +130,7 @@ def test_small_domains_are_decided_as_brute_force_decides(name, a, b):
 def test_strings_are_always_decided(name, a, b):
     meaning = STRINGY_MEANINGS[name]
     wanted, given_ = forms(meaning, a, b)
-    answer = entails(given_, wanted, World.of(meaning))
+    answer = entails(given_, wanted, EventSpace.of(meaning))
     assert answer is not UNDECIDED
     every = itertools.product([*SHORT, None], [False, True, None])
     if refuted(meaning, b, a, every):
@@ -140,7 +140,7 @@ def test_strings_are_always_decided(name, a, b):
 
 def check_witness(meaning, b, a):
     wanted, given_ = forms(meaning, a, b)
-    row = witness(given_, wanted, World.of(meaning))
+    row = witness(given_, wanted, EventSpace.of(meaning))
     if row is None:
         return False
     assert meaning.condition(parse(b, meaning.schema))(row)
@@ -162,7 +162,7 @@ def test_yes_and_no_are_always_right(name, a, b, some_rows):
         wanted, given_ = forms(meaning, a, b)
     except (TypeMismatch, LimitError):
         return
-    answer = entails(given_, wanted, World.of(meaning))
+    answer = entails(given_, wanted, EventSpace.of(meaning))
     if answer is YES:
         assert not refuted(meaning, b, a, [*some_rows, *delicate_rows()])
     assert check_witness(meaning, b, a) == (answer is NO)
@@ -172,39 +172,39 @@ def test_yes_and_no_are_always_right(name, a, b, some_rows):
 @settings(max_examples=25)
 def test_the_laws_of_an_order(a, b, c):
     meaning = MEANINGS["sql"]
-    world = World.of(meaning)
+    space = EventSpace.of(meaning)
     try:
         first, second, third = forms(meaning, a, b, c)
         both, either = forms(meaning, f"({a}) AND ({b})", f"({a}) OR ({b})")
     except (TypeMismatch, LimitError):
         return
-    assert entails(first, first, world) is YES
-    assert entails(both, first, world) is not NO
-    assert entails(second, either, world) is not NO
-    if entails(first, second, world) is YES and entails(second, third, world) is YES:
-        assert entails(first, third, world) is not NO
-    if satisfiable(both, world) is YES:
-        assert satisfiable(first, world) is not NO
+    assert entails(first, first, space) is YES
+    assert entails(both, first, space) is not NO
+    assert entails(second, either, space) is not NO
+    if entails(first, second, space) is YES and entails(second, third, space) is YES:
+        assert entails(first, third, space) is not NO
+    if satisfiable(both, space) is YES:
+        assert satisfiable(first, space) is not NO
 
 
 def test_constants():
-    world = World.of(MEANINGS["sql"])
+    space = EventSpace.of(MEANINGS["sql"])
     (form,) = forms(MEANINGS["sql"], "i > 1")
-    assert [entails(FALSE, form, world), entails(form, TRUE, world)] == [YES, YES]
-    assert [entails(TRUE, form, world), entails(form, FALSE, world)] == [NO, NO]
-    assert [satisfiable(TRUE, world), satisfiable(FALSE, world)] == [YES, NO]
+    assert [entails(FALSE, form, space), entails(form, TRUE, space)] == [YES, YES]
+    assert [entails(TRUE, form, space), entails(form, FALSE, space)] == [NO, NO]
+    assert [satisfiable(TRUE, space), satisfiable(FALSE, space)] == [YES, NO]
 
 
 def test_an_impossible_filter_entails_everything():
-    world = World.of(MEANINGS["sql"])
+    space = EventSpace.of(MEANINGS["sql"])
     never, other = forms(MEANINGS["sql"], "i > 1 AND s LIKE 'a%' AND s LIKE 'b%'", "x > 1")
-    assert entails(never, other, world) is YES
-    assert entails(never, FALSE, world) is YES
+    assert entails(never, other, space) is YES
+    assert entails(never, FALSE, space) is YES
 
 
 def test_a_witness_of_a_total_world_lacks_nothing():
     b, a = forms(MEANINGS["total"], "i > 1", "i > 2")
-    row = witness(b, a, World.of(MEANINGS["total"]))
+    row = witness(b, a, EventSpace.of(MEANINGS["total"]))
     assert row[SCHEMA.positions["i",]] == 2
     assert None not in row
 
@@ -318,4 +318,4 @@ def holes(pigeons):
 def test_large_filters(b, a, expected):
     meaning = Semantics("sql", WIDE)
     given_, wanted = forms(meaning, b, a)
-    assert entails(given_, wanted, World.of(meaning)) is expected
+    assert entails(given_, wanted, EventSpace.of(meaning)) is expected

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from cases import each
 from tamis import Schema, parse
 from tamis.errors import OptionError
+from tamis.predicates.event_space import EventSpace, form_of
 from tamis.profiles import Profile
-from tamis.relations.event_space import World, form_of
 from tamis.relations.merging import measures
 from tamis.relations.merging.degrees import degree, degree_of_forms
 from tamis.relations.merging.measures import Profiled, Sampled, Uniform
@@ -146,8 +146,8 @@ def test_imt_is_the_share_of_all_events_that_are_added():
 
 def test_estimates_are_as_far_away_as_they_say():
     meaning = Semantics("sql", SCHEMA)
-    space = Uniform(SCHEMA, presence=PRESENCE).space(meaning)
-    world = World.of(meaning)
+    probabilities = Uniform(SCHEMA, presence=PRESENCE).probabilities(meaning)
+    space = EventSpace.of(meaning)
     chance = random.Random(7)  # noqa: S311 - no secret
     distances = []
     for seed in range(150):
@@ -159,8 +159,8 @@ def test_estimates_are_as_far_away_as_they_say():
         # of what is there, so that they cannot be counted.
         blurred = exp(f"({merger}) AND (n + 0 = n OR n IS NULL)")
         found = degree_of_forms(
-            form_of(blurred, meaning), [form_of(part, meaning) for part in parts], world, space,
-            draws=400, seed=seed,
+            form_of(blurred, meaning), [form_of(part, meaning) for part in parts], space,
+            probabilities, draws=400, seed=seed,
         )  # fmt: skip
         assert not found.exact
         distances.append((found.value - float(exact.value)) / found.error)

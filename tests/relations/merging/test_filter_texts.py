@@ -8,8 +8,8 @@ from cases import each
 from strategies import SCHEMA, atoms, delicate_rows, filters, rows
 from tamis import parse
 from tamis.errors import TamisError
-from tamis.relations.boxes import box_of
-from tamis.relations.event_space import World, form_of
+from tamis.predicates.boxes import box_of
+from tamis.predicates.event_space import EventSpace, form_of
 from tamis.relations.merging.filter_texts import expression_of
 from tamis.semantics import Semantics
 
@@ -24,7 +24,7 @@ MEANINGS = {
 
 def box_text(text, name="sql"):
     meaning = MEANINGS[name]
-    box, _ = box_of(form_of(parse(text, SCHEMA), meaning), World.of(meaning))
+    box = box_of(form_of(parse(text, SCHEMA), meaning), EventSpace.of(meaning))
     return str(expression_of(box, meaning))
 
 
@@ -62,7 +62,7 @@ def test_a_box_matches_what_its_filter_matches(name, tests, row):
     meaning = MEANINGS[name]
     try:
         expression = parse(" AND ".join(f"({test})" for test in tests), SCHEMA)
-        box, _ = box_of(form_of(expression, meaning), World.of(meaning))
+        box = box_of(form_of(expression, meaning), EventSpace.of(meaning))
     except TamisError:  # a few exceed a limit of decimals
         return
     if box is None:

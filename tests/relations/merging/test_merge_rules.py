@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from cases import each
 from tamis import Schema, parse
 from tamis.language import ast
-from tamis.relations.boxes import box_of
-from tamis.relations.event_space import World, form_of
+from tamis.predicates.boxes import box_of
+from tamis.predicates.event_space import EventSpace, form_of
 from tamis.relations.merging import merge_rules as module
 from tamis.relations.merging.condition_mergers import join, widen
-from tamis.relations.merging.merge_rules import RULES, Ground
+from tamis.relations.merging.merge_rules import RULES, MergedAttribute
 from tamis.semantics import Semantics
 
 SCHEMA = Schema({"n": "int(1, 9)", "x": "double", "s": "string", "b": "bool"})
 MEANING = Semantics("sql", SCHEMA)
-WORLD = World.of(MEANING)
+SPACE = EventSpace.of(MEANING)
 VALUES = {
     "n": [None, *range(1, 10)],
     "x": [None, -1.0, 0.5, 1.0, 1.5, 2.0, 3.0, float("nan"), float("inf")],
@@ -29,21 +29,21 @@ VALUES = {
 
 
 def condition(text):
-    box, _ = box_of(form_of(parse(text, SCHEMA), MEANING), WORLD)
-    return box.conditions[0].node if box is not None and box.conditions else None
+    box = box_of(form_of(parse(text, SCHEMA), MEANING), SPACE)
+    return box.conditions[0].node if box and box.conditions and not box.is_empty else None
 
 
-def ground(name):
-    return Ground(SCHEMA[name], may_miss=True)
+def merged_attribute(name):
+    return MergedAttribute(SCHEMA[name], may_miss=True)
 
 
 def true_of(node, name):
     """The values of which a condition is true, by evaluating it."""
-    from tamis.predicates.regions import tester
+    from tamis.predicates.value_sets import holds_of
 
     if isinstance(node, ast.Literal):
         return set(range(len(VALUES[name]))) if node.value else set()
-    return {n for n, value in enumerate(VALUES[name]) if tester(node)(value)}
+    return {n for n, value in enumerate(VALUES[name]) if holds_of(node)(value)}
 
 
 def conditions_of(name):
@@ -71,7 +71,7 @@ def asked(draw):
 @settings(max_examples=120)
 def test_a_joined_condition_is_true_when_one_of_its_members_is(rules, asked):
     name, nodes = asked
-    found = join(nodes, ground(name), RULES[rules])
+    found = join(nodes, merged_attribute(name), RULES[rules])
     taken = [member for joined in found for member in joined.members]
     assert len(taken) == len(set(taken))
     for joined in found:
@@ -85,7 +85,7 @@ def test_a_joined_condition_is_true_when_one_of_its_members_is(rules, asked):
 @settings(max_examples=120)
 def test_a_wider_condition_is_true_when_one_of_two_is(rules, asked):
     name, (a, b, *_) = asked
-    found = widen(a, b, ground(name), RULES[rules])
+    found = widen(a, b, merged_attribute(name), RULES[rules])
     assert ast.TRUE in found
     for node in found:
         assert true_of(node, name) >= true_of(a, name) | true_of(b, name)
@@ -94,7 +94,7 @@ def test_a_wider_condition_is_true_when_one_of_two_is(rules, asked):
 @given(nodes=st.lists(conditions_of("n"), min_size=2, max_size=6))
 @settings(max_examples=100)
 def test_the_paper_s_mergers_are_single_predicates(nodes):
-    for joined in join(nodes, ground("n"), RULES["paper"]):
+    for joined in join(nodes, merged_attribute("n"), RULES["paper"]):
         match joined.node:
             case ast.Compare() | ast.Not(ast.IsNull()) | ast.Literal(True):
                 pass
@@ -104,50 +104,52 @@ def test_the_paper_s_mergers_are_single_predicates(nodes):
 
 def test_many_conditions_join_at_once():
     nodes = [condition(f"n = {v}") for v in (9, 3, 1, 2, 7)]
-    (found,) = join(nodes, ground("n"), RULES["full"])
+    (found,) = join(nodes, merged_attribute("n"), RULES["full"])
     assert found.members == (0, 1, 2, 3, 4)
-    assert [j.members for j in join(nodes, ground("n"), RULES["paper"])] == [(1, 2, 3)]
+    assert [j.members for j in join(nodes, merged_attribute("n"), RULES["paper"])] == [(1, 2, 3)]
 
 
 def test_lists_have_a_limit():
     nodes = [condition(f"s = '{v}'") for v in "abcdefg"]
-    small = ground("s")._replace(list_size=3)
+    small = merged_attribute("s")._replace(list_size=3)
     assert [j.members for j in join(nodes, small, RULES["full"])] == [(0, 1, 2), (3, 4, 5)]
 
 
 def test_prefixes():
     (nearest, *_), prefix = (
-        widen(condition("s = 'abd'"), condition("s LIKE 'abc%'"), ground("s"), RULES["full"]),
+        widen(
+            condition("s = 'abd'"), condition("s LIKE 'abc%'"), merged_attribute("s"), RULES["full"]
+        ),
         condition("s LIKE 'ab%'"),
     )
     assert nearest == condition("s IS NOT NULL")
     assert prefix in widen(
-        condition("s = 'abd'"), condition("s LIKE 'abc%'"), ground("s"), RULES["full"]
+        condition("s = 'abd'"), condition("s LIKE 'abc%'"), merged_attribute("s"), RULES["full"]
     )
     assert prefix not in widen(
-        condition("s = 'abd'"), condition("s LIKE 'b%'"), ground("s"), RULES["full"]
+        condition("s = 'abd'"), condition("s LIKE 'b%'"), merged_attribute("s"), RULES["full"]
     )
 
 
 def test_every_rule_shows_what_it_does():
     for rules in RULES.values():
-        for rule in (*rules.sayings, *rules.widenings):
+        for rule in (*rules.perfect, *rules.imperfect):
             assert inspect.getmodule(rule) is module
             assert re.match(r"``.+ ->", inspect.getdoc(rule) or "")
 
 
 @each("rules", RULES.values())
-def test_the_examples_of_sayings_hold(rules):
+def test_the_examples_of_perfect_rules_hold(rules):
     """Each docstring ``a, b -> c`` of a perfect rule is what `join` makes of a and b."""
     schema = Schema({"x": "int"})
     meaning = Semantics("sql", schema)
-    place = Ground(schema["x"], may_miss=True)
+    place = MergedAttribute(schema["x"], may_miss=True)
 
     def node(text):
-        box, _ = box_of(form_of(parse(text, schema), meaning), World.of(meaning))
+        box = box_of(form_of(parse(text, schema), meaning), EventSpace.of(meaning))
         return box.conditions[0].node
 
-    for rule in rules.sayings:
+    for rule in rules.perfect:
         before, after = inspect.getdoc(rule).strip("`").split(" -> ")
         before = re.split(r", (?=x )", before)
         (joined,) = join([node(text) for text in before], place, rules)

@@ -11,7 +11,7 @@ from tamis import Schema, parse
 from tamis.errors import OptionError, SubscriptionError
 from tamis.relations.merging.measures import Uniform
 from tamis.relations.merging.merged_tables import MergedTable
-from tamis.relations.merging.mergers import Merger, Plan
+from tamis.relations.merging.mergers import MergeOptions, Merger
 from tamis.relations.merging.policies import read_policy
 from tamis.relations.tables import CoverTable
 from tamis.semantics import Semantics
@@ -24,8 +24,8 @@ def exp(text):
     return parse(text, SCHEMA)
 
 
-def table(plan=None):
-    return MergedTable(Semantics("sql", SCHEMA), plan)
+def table(options=None):
+    return MergedTable(Semantics("sql", SCHEMA), options)
 
 
 def shown(change):
@@ -101,7 +101,7 @@ def test_policies_ask_what_a_table_is_like():
 
 
 def test_output_nodes_of_diagrams():
-    policy, merged = read_policy("outputs 2"), table(Plan("paper"))
+    policy, merged = read_policy("outputs 2"), table(MergeOptions("paper"))
     texts = ["n = 4 OR m = 3", "n = 2 AND m = 1", "n = 1 AND b", "n = 3 AND b"]
     for n, text in enumerate(texts):
         merged.insert(n, exp(text))
@@ -164,8 +164,8 @@ class Forwarding(RuleBasedStateMachine):
     def begin(self, imperfect, rules):
         self.perfect = imperfect is None
         self.meaning = Semantics("sql", SCHEMA)
-        plan = Plan(rules=rules, imperfect=imperfect, measure=Uniform(SCHEMA))
-        self.merged = MergedTable(self.meaning, plan)
+        options = MergeOptions(rules=rules, imperfect=imperfect, measure=Uniform(SCHEMA))
+        self.merged = MergedTable(self.meaning, options)
         self.filters = {}
         self.told = {}
         self.next = 0

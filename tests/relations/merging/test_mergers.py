@@ -12,7 +12,7 @@ from tamis import Schema, parse
 from tamis.errors import OptionError
 from tamis.relations.covering import covers
 from tamis.relations.merging.measures import Sampled, Uniform
-from tamis.relations.merging.mergers import Plan, find_mergers
+from tamis.relations.merging.mergers import MergeOptions, find_mergers
 from tamis.semantics import Semantics
 
 SCHEMA = Schema({"n": "int(1, 5)", "m": "int(1, 4)", "side": "enum('a', 'ab', 'c')", "b": "bool"})
@@ -27,9 +27,9 @@ def exp(text):
     return parse(text, SCHEMA)
 
 
-def merge_all(texts, plan=None, meaning=None):
+def merge_all(texts, options=None, meaning=None):
     filters = {n: exp(text) for n, text in enumerate(texts)}
-    return find_mergers(filters, meaning or Semantics("sql", SCHEMA), plan)
+    return find_mergers(filters, meaning or Semantics("sql", SCHEMA), options)
 
 
 @st.composite
@@ -46,9 +46,9 @@ def conjunctions(draw):
     return " AND ".join(sorted(found))
 
 
-def plans(measure):
+def option_sets(measure):
     return st.builds(
-        Plan,
+        MergeOptions,
         rules=st.sampled_from(["paper", "full", "stretches"]),
         candidates=st.sampled_from(["any", "any", "mbd"]),
         order=st.sampled_from([None, ("b", "side", "m", "n")]),
@@ -58,11 +58,13 @@ def plans(measure):
 
 
 @pytest.mark.parametrize(("name", "defaults"), MEANINGS)
-@given(texts=st.lists(conjunctions(), min_size=2, max_size=12), plan=plans(Uniform(SCHEMA)))
+@given(
+    texts=st.lists(conjunctions(), min_size=2, max_size=12), options=option_sets(Uniform(SCHEMA))
+)
 @settings(max_examples=40)
-def test_mergers(name, defaults, texts, plan):
+def test_mergers(name, defaults, texts, options):
     meaning = Semantics(name, SCHEMA, defaults)
-    found = merge_all(texts, plan, meaning)
+    found = merge_all(texts, options, meaning)
     taken = [part for merger in found for part in merger.parts]
     assert len(taken) == len(set(taken))
     assert set(taken) <= set(range(len(texts)))
@@ -82,7 +84,7 @@ def test_mergers(name, defaults, texts, plan):
             assert matched == union
         else:
             check_degree(merger, tests, holds)
-            assert merger.degree.imt <= plan.imperfect + 1e-9
+            assert merger.degree.imt <= options.imperfect + 1e-9
 
 
 def check_degree(merger, tests, holds):
@@ -93,10 +95,12 @@ def check_degree(merger, tests, holds):
     assert merger.degree.probability == Fraction(len(hits), len(COMPLETE))
 
 
-@given(texts=st.lists(conjunctions(), min_size=2, max_size=12), plan=plans(Uniform(SCHEMA)))
+@given(
+    texts=st.lists(conjunctions(), min_size=2, max_size=12), options=option_sets(Uniform(SCHEMA))
+)
 @settings(max_examples=20)
-def test_the_same_mergers_every_time(texts, plan):
-    one, other = merge_all(texts, plan), merge_all(texts, plan)
+def test_the_same_mergers_every_time(texts, options):
+    one, other = merge_all(texts, options), merge_all(texts, options)
     assert [(m.expression, m.parts, m.degree) for m in one] == [
         (m.expression, m.parts, m.degree) for m in other
     ]
@@ -112,9 +116,9 @@ def test_many_at_a_time_and_one_attribute_after_another():
 
 def test_an_mbd_groups_by_its_top_attribute():
     texts = ["n = 1 AND m = 2", "n = 1 AND m = 3"]
-    by_schema = Plan(candidates="mbd")
+    by_schema = MergeOptions(candidates="mbd")
     assert merge_all(texts, by_schema) == []  # n is on top, and the same
-    by_order = Plan(candidates="mbd", order=("m", "n"))
+    by_order = MergeOptions(candidates="mbd", order=("m", "n"))
     assert [str(m.expression) for m in merge_all(texts, by_order)] == [
         "n = 1 AND m >= 2 AND m <= 3"
     ]
@@ -124,27 +128,27 @@ def test_an_mbd_groups_by_its_top_attribute():
 def test_imperfect_mergers_come_in_the_order_of_what_they_add():
     texts = ["n = 1 AND m < 4", "n = 4 AND m < 4", "n = 5 AND m < 2"]
     measure = Uniform(SCHEMA)
-    (merger,) = merge_all(texts, Plan("paper", imperfect=0.1, measure=measure))
+    (merger,) = merge_all(texts, MergeOptions("paper", imperfect=0.1, measure=measure))
     assert merger.parts == (1, 2)  # n >= 4 AND m < 4 adds two events of twenty
     assert merger.degree.imt == Fraction(1, 10)
-    (merger,) = merge_all(texts, Plan("paper", imperfect=0.5, measure=measure))
+    (merger,) = merge_all(texts, MergeOptions("paper", imperfect=0.5, measure=measure))
     assert merger.parts == (0, 1, 2)
 
 
 def test_differing_attributes_are_dropped():
     texts = ["n > 1 AND b", "m > 1 AND b"]
     measure = Uniform(SCHEMA)
-    (merger,) = merge_all(texts, Plan(imperfect=0.1, measure=measure))
+    (merger,) = merge_all(texts, MergeOptions(imperfect=0.1, measure=measure))
     assert str(merger.expression) == "b = TRUE"
     assert merger.degree.imt == Fraction(1, 5) * Fraction(1, 4) / 2
-    assert merge_all(texts, Plan("paper", imperfect=0.1, measure=measure)) == []
+    assert merge_all(texts, MergeOptions("paper", imperfect=0.1, measure=measure)) == []
 
 
 def test_events_that_were_seen_are_a_measure():
     texts = ["n = 1 AND b", "n = 3 AND b"]
     seen = [{"n": 1, "b": True}, {"n": 3, "b": True}, {"n": 2, "b": False}]
-    plan = Plan("paper", imperfect=0, measure=Sampled(seen, SCHEMA))
-    (merger,) = merge_all(texts, plan)
+    options = MergeOptions("paper", imperfect=0, measure=Sampled(seen, SCHEMA))
+    (merger,) = merge_all(texts, options)
     assert str(merger.expression) in {
         "n >= 1 AND b = TRUE",
         "n IS NOT NULL AND b = TRUE",
@@ -156,10 +160,10 @@ def test_events_that_were_seen_are_a_measure():
 def test_advertisements_make_mergers_perfect():
     texts = ["n > 3 AND b", "n = 1 AND b"]
     measure = Uniform(SCHEMA)
-    assert merge_all(texts, Plan("paper", imperfect=0, measure=measure)) == []
+    assert merge_all(texts, MergeOptions("paper", imperfect=0, measure=measure)) == []
     announced = (exp("n > 3"), exp("n <= 1"))
-    plan = Plan("paper", imperfect=0, measure=measure, advertisements=announced)
-    (merger,) = merge_all(texts, plan)
+    options = MergeOptions("paper", imperfect=0, measure=measure, advertisements=announced)
+    (merger,) = merge_all(texts, options)
     assert merger.degree.value == 0
     assert merger.parts == (0, 1)
 
@@ -186,11 +190,11 @@ def test_formulas_that_are_no_boxes_are_left_alone():
 )
 def test_bad_plans(options, complaint):
     with pytest.raises(OptionError, match=complaint):
-        Plan(**options)
+        MergeOptions(**options)
 
 
 def test_bad_orders_and_candidates():
     with pytest.raises(OptionError, match="unknown attribute 'k'"):
-        merge_all(["n = 1", "n = 2"], Plan(candidates="mbd", order=("k",)))
+        merge_all(["n = 1", "n = 2"], MergeOptions(candidates="mbd", order=("k",)))
     with pytest.raises(OptionError, match="choices: any, mbd"):
-        merge_all(["n = 1", "n = 2"], Plan(candidates="all"))
+        merge_all(["n = 1", "n = 2"], MergeOptions(candidates="all"))

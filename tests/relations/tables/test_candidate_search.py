@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import each
-from coverings import SCHEMA, any_boxes, boxes, read, semantics_of, with_extents
+from coverings import SCHEMA, any_boxes, boxes, read, semantics_of, with_value_sets
 from tamis import Schema, parse
 from tamis.relations.tables import candidate_search
 from tamis.relations.tables.candidate_search import CandidateSearch
@@ -41,7 +41,7 @@ def test_nobody_is_left_out(semantics, texts, news):
         for box, prepared in held.items():
             search.add(box, prepared)
         for box in [box for box in held if box % 3 == 0]:
-            search.discard(box, held.pop(box))
+            search.remove(box, held.pop(box))
         for new in boxes_of(news, preparation).values():
             wide = {k for k, one in held.items() if related(preparation.pool, new, one)}
             narrow = {k for k, one in held.items() if related(preparation.pool, one, new)}
@@ -49,7 +49,7 @@ def test_nobody_is_left_out(semantics, texts, news):
             found = search.find(new)
             assert found.covering in wide if wide else set(found.covered) == narrow
             asking = {k for k, one in held.items() if not new.mask & ~one.mask}
-            assert set(search.asking(new.mask)) == asking
+            assert set(search.testing(new.mask)) == asking
 
 
 def terms_of(texts, preparation):
@@ -71,13 +71,13 @@ def test_postings_find_all_related_terms_of_strings(texts, extra):
     terms = terms_of(texts, preparation)
     postings = Postings(SCHEMA["s"])
     for term in terms:
-        postings.enter(term, term.node)
+        postings.add(term, term.node)
     check(postings, terms, preparation.pool)
     for term in terms[::2]:
-        postings.leave(term)
+        postings.remove(term)
     check(postings, terms[1::2], preparation.pool, asked=terms)
     for term in terms[1::2]:
-        postings.leave(term)
+        postings.remove(term)
     assert all(not list(postings.weaker(term)) for term in terms)
 
 
@@ -111,10 +111,10 @@ def test_postings_find_all_related_stretches_of_numbers(name):
     terms = list(dict.fromkeys(one.terms[0] for one in prepared if one is not None))
     postings = Postings(NUMBERS[name])
     for term in terms:
-        postings.enter(term, None)
+        postings.add(term, None)
     check(postings, terms, preparation.pool)
     for term in terms[::3]:
-        postings.leave(term)
+        postings.remove(term)
     left = [term for k, term in enumerate(terms) if k % 3]
     check(postings, left, preparation.pool, asked=terms[::7])
 
@@ -151,12 +151,12 @@ def test_many_attributes_and_many_sets_of_them():
     assert sorted(search.covering(new)) == list(range(100))
     assert sorted(search.find(preparation.prepare(parse("a70 > 0", schema))).covered) == [69, 70]
     for box, prepared in enumerate(held):
-        search.discard(box, prepared)
+        search.remove(box, prepared)
     assert list(search.covering(new)) == []
     assert search._groups == {}
 
 
-@given(text=with_extents)
+@given(text=with_value_sets)
 @settings(max_examples=30)
 def test_a_box_is_found_by_itself(text):
     preparation = Preparation(semantics_of("sql"))
@@ -166,5 +166,5 @@ def test_a_box_is_found_by_itself(text):
     search = CandidateSearch(preparation.pool)
     search.add(7, prepared)
     assert search.find(prepared).covering == 7
-    search.discard(7, prepared)
+    search.remove(7, prepared)
     assert search.find(prepared) == (None, [])

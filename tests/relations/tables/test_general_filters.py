@@ -1,4 +1,4 @@
-"""General formulas: what refutes covering, what is required, and what a search is spared."""
+"""General filters: what refutes covering, what is required, and what a search is spared."""
 
 import pytest
 from hypothesis import given, settings
@@ -6,10 +6,9 @@ from hypothesis import strategies as st
 
 from cases import each
 from coverings import SCHEMA, SEMANTICS, Oracle, generals, read, semantics_of
-from tamis.relations.event_space import World, form_of
+from tamis.predicates.event_space import EventSpace, form_of
 from tamis.relations.tables import CoverTable, Insertion, witnesses
-from tamis.relations.tables.general_filters import required
-from tamis.relations.tables.witnesses import Witnesses
+from tamis.relations.tables.witnesses import Witnesses, required
 
 
 def form(text, semantics="sql"):
@@ -30,10 +29,10 @@ def form(text, semantics="sql"):
     ],
 )
 def test_what_a_form_is_not_true_without(text, names):
-    world = World.of(semantics_of("sql"))
-    found = required(form(text), world)
+    space = EventSpace.of(semantics_of("sql"))
+    found = required(form(text), space)
     assert {a.name for p, a in enumerate(SCHEMA.attributes) if found >> p & 1} == set(names.split())
-    assert required(form(text, "total"), World.of(semantics_of("total"))) == 0
+    assert required(form(text, "total"), EventSpace.of(semantics_of("total"))) == 0
 
 
 @pytest.mark.parametrize("semantics", SEMANTICS)
@@ -41,7 +40,7 @@ def test_what_a_form_is_not_true_without(text, names):
 @settings(max_examples=25)
 def test_witnesses_refute_nothing_that_is_true(semantics, texts):
     chosen = semantics_of(semantics)
-    oracle, common = Oracle(chosen), Witnesses(World.of(chosen))
+    oracle, common = Oracle(chosen), Witnesses(EventSpace.of(chosen))
     made = [common.witnessed(form_of(read(text), chosen)) for text in texts]
     for one, wide in zip(texts, made, strict=True):
         for other, narrow in zip(texts, made, strict=True):
@@ -50,7 +49,7 @@ def test_witnesses_refute_nothing_that_is_true(semantics, texts):
 
 
 def test_what_refuted_one_pair_refutes_others_without_a_search(monkeypatch):
-    common = Witnesses(World.of(semantics_of("sql")))
+    common = Witnesses(EventSpace.of(semantics_of("sql")))
     wide = [common.witnessed(form(f"i > {k} OR n > 4")) for k in range(20)]
     narrow = common.witnessed(form("i > -5 OR n = 6"))
     asked = []
@@ -63,7 +62,7 @@ def test_what_refuted_one_pair_refutes_others_without_a_search(monkeypatch):
 def test_room_for_witnesses_is_bounded(monkeypatch):
     monkeypatch.setattr(witnesses, "MOST_ROWS", 3)
     monkeypatch.setattr(witnesses, "MOST_OWN", 2)
-    common = Witnesses(World.of(semantics_of("sql")))
+    common = Witnesses(EventSpace.of(semantics_of("sql")))
     made = [common.witnessed(form(f"i = {k} OR x = {k}.0D")) for k in range(12)]
     both = common.witnessed(form(" OR ".join(f"i = {k}" for k in range(12)) + " OR x = 1.0D"))
     assert not any(common.covers(one, both) for one in made)

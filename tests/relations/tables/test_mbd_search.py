@@ -10,7 +10,7 @@ from tamis.kernels.mbd_covering import LEFT, RIGHT
 from tamis.relations.tables import mbd_search
 from tamis.relations.tables.mbd_search import MbdSearch
 from tamis.relations.tables.prepared_filters import Preparation
-from tamis.relations.tables.search import Found
+from tamis.relations.tables.search import SearchResult
 from tamis.semantics import Semantics
 
 both_caches = pytest.mark.parametrize("cache", [True, False])
@@ -36,8 +36,8 @@ class Stored:
         self.held[box] = self.prepared(text)
         self.search.add(box, self.held[box])
 
-    def discard(self, box):
-        self.search.discard(box, self.held.pop(box))
+    def remove(self, box):
+        self.search.remove(box, self.held.pop(box))
 
     def find(self, text):
         return self.search.find(self.prepared(text))
@@ -47,19 +47,19 @@ class Stored:
 @both_caches
 def test_who_covers_the_new_one_and_whom_it_covers(passes, cache):
     stored = Stored(["i > 1 AND n = 2", "i = 7", "x > 1"], passes=passes, cache=cache)
-    assert stored.find("i > 3 AND n = 2 AND b") == Found(0, [])
-    assert stored.find("i > 2 AND n = 2") == Found(0, [])
-    assert stored.find("i > 0") == Found(None, [0, 1])
-    assert stored.find("i > 1") == Found(None, [0, 1])
-    assert stored.find("i < 5") == Found(None, [])
-    assert stored.find("x = 2") == Found(2, [])
+    assert stored.find("i > 3 AND n = 2 AND b") == SearchResult(0, [])
+    assert stored.find("i > 2 AND n = 2") == SearchResult(0, [])
+    assert stored.find("i > 0") == SearchResult(None, [0, 1])
+    assert stored.find("i > 1") == SearchResult(None, [0, 1])
+    assert stored.find("i < 5") == SearchResult(None, [])
+    assert stored.find("x = 2") == SearchResult(2, [])
 
 
 @both_passes
 def test_one_that_lacks_an_attribute_of_the_new_one_is_not_covered(passes):
     # Every bit on the left is 1 here; only the attributes tell that the new one asks more.
     stored = Stored(["i = 1"], passes=passes)
-    assert stored.find("i > 0 AND n = 2") == Found(None, [])
+    assert stored.find("i > 0 AND n = 2") == SearchResult(None, [])
     stored.add(1, "i = 1 AND n = 2")
     assert stored.find("i > 0 AND n = 2").covered == [1]
 
@@ -68,11 +68,11 @@ def test_one_that_lacks_an_attribute_of_the_new_one_is_not_covered(passes):
 def test_attributes_beyond_the_first_word_count(passes):
     schema = Schema({f"a{k}": "int" for k in range(130)})
     stored = Stored(["a0 > 1", "a0 > 1 AND a129 > 3"], schema, passes=passes)
-    assert stored.find("a0 > 0 AND a129 > 2") == Found(None, [1])
-    assert stored.find("a129 > 2") == Found(None, [1])
-    assert stored.find("a0 > 2 AND a64 = 1") == Found(0, [])
-    assert list(stored.search.asking(1 << 129)) == [1]
-    assert list(stored.search.asking(0)) == [0, 1]
+    assert stored.find("a0 > 0 AND a129 > 2") == SearchResult(None, [1])
+    assert stored.find("a129 > 2") == SearchResult(None, [1])
+    assert stored.find("a0 > 2 AND a64 = 1") == SearchResult(0, [])
+    assert list(stored.search.testing(1 << 129)) == [1]
+    assert list(stored.search.testing(0)) == [0, 1]
 
 
 @both_caches
@@ -116,21 +116,21 @@ def test_boxes_that_differ_on_top_share_a_group():
 
 def test_a_box_without_terms_covers_all():
     stored = Stored(["i = 1"])
-    assert stored.find("TRUE") == Found(None, [0])
+    assert stored.find("TRUE") == SearchResult(None, [0])
     stored.add(1, "TRUE")
-    assert stored.find("n = 3") == Found(1, [])
-    assert list(stored.search.asking(0)) == [0, 1]
-    stored.discard(1)
-    assert stored.find("n = 3") == Found(None, [])
+    assert stored.find("n = 3") == SearchResult(1, [])
+    assert list(stored.search.testing(0)) == [0, 1]
+    stored.remove(1)
+    assert stored.find("n = 3") == SearchResult(None, [])
 
 
 def test_all_that_cover_a_row():
     stored = Stored(["i > 1", "n = 2", "i > 5", "b IS NULL", "TRUE"])
     row = stored.preparation.pool
     points = tuple(row.point(k, v) for k, v in enumerate((4, 2, None, None, None, None)))
-    from tamis.relations.tables.prepared_filters import Prepared
+    from tamis.relations.tables.prepared_filters import PreparedFilter
 
-    assert sorted(stored.search.covering(Prepared.of_terms(None, points))) == [0, 1, 3, 4]
+    assert sorted(stored.search.covering(PreparedFilter.of_terms(None, points))) == [0, 1, 3, 4]
 
 
 @both_caches
@@ -142,16 +142,16 @@ def test_keeping_house_changes_no_answer(monkeypatch, cache):
     for k, text in texts.items():
         stored.add(k, text)
         if k % 3 == 0:
-            stored.discard(k)
-        assert stored.find(f"i > {k} AND n = 1 AND b") == Found(None, [])
+            stored.remove(k)
+        assert stored.find(f"i > {k} AND n = 1 AND b") == SearchResult(None, [])
     for k in stored.held:
-        assert stored.find(texts[k] + " AND b") == Found(k, [])
+        assert stored.find(texts[k] + " AND b") == SearchResult(k, [])
     assert stored.find("s IS NOT NULL AND x < 1.0D").covered == [
         k for k in sorted(stored.held) if k % 3 < 2
     ]
     for k in list(stored.held):
-        stored.discard(k)
-    assert stored.find("i > 1") == Found(None, [])
+        stored.remove(k)
+    assert stored.find("i > 1") == SearchResult(None, [])
     assert len(stored.search.mbds) == 0
 
 

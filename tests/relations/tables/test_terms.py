@@ -1,4 +1,4 @@
-"""Terms: one object for each set of values, compared by cuts, extents or entailment."""
+"""Terms: one object for each set of values, compared by cuts, value sets or entailment."""
 
 import gc
 
@@ -52,11 +52,10 @@ def test_terms_that_nobody_holds_are_forgotten():
     del held
     gc.collect()
     assert not preparation.pool._terms
-    assert not preparation.pool._by_extent
 
 
 @each(
-    ("text", "whole", "members"),
+    ("text", "is_interval", "members"),
     [
         ("i = 5", True, 1),
         ("i > 5", True, None),
@@ -70,17 +69,17 @@ def test_terms_that_nobody_holds_are_forgotten():
         ("startswith(s, 'a')", False, None),
     ],
 )
-def test_the_shape_of_a_term(text, whole, members):
+def test_the_shape_of_a_term(text, is_interval, members):
     (term,) = terms(text)
-    assert term.whole == whole
+    assert term.is_interval == is_interval
     assert (None if term.members is None else len(term.members)) == members
 
 
 ROW = (3, 2, 0.5, "ab", "sell", True)
 
 
-@each("position", range(len(SCHEMA)))
-@each("missing", [True, False])
+@pytest.mark.parametrize("position", range(len(SCHEMA)))
+@pytest.mark.parametrize("missing", [True, False])
 def test_the_point_of_a_value_implies_what_is_true_of_it(position, missing):
     preparation = Preparation(semantics_of("sql"))
     point = preparation.pool.point(position, None if missing else ROW[position])

@@ -1,8 +1,8 @@
-"""The values of a subject, cut into cells that its questions cannot tell apart.
+"""The values of an operand, divided into cells that its tests cannot tell apart.
 
-A cell is one bit; a *mask* of bits is a set of cells. A question is the mask of the cells of whose
-values it is true. Cells are not empty: each has a value to show, and where a cell has few values,
-it can name them all.
+A cell is one bit; a *mask* of bits is a set of cells. A test becomes the mask of the cells whose
+values make it true. No cell is empty: each has a value to show, and a cell of few values can list
+them all.
 """
 
 from bisect import bisect_left, bisect_right
@@ -10,93 +10,73 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 from tamis.language.evaluation import Evaluator
-from tamis.relations.entailment.ordered_values import Order
-from tamis.relations.entailment.questions import Question
+from tamis.predicates.value_orders import ValueOrder
+from tamis.predicates.value_sets import ValueSet, compared, listed
 from tamis.relations.entailment.string_languages import Language, TooLarge, explore, places
+from tamis.relations.entailment.value_tests import ValueTest
 
-FEW = 16  # values that a cell may name
+FEW = 16  # values that a cell may list
+# For which of "below", "equal" and "above" a comparison is true.
+_SIDES = {"<": 0b001, "<=": 0b011, "=": 0b010, "<>": 0b101, ">": 0b100, ">=": 0b110}
 MOST_CELLS = 100_000
 
 Values = Sequence[Any]
 
 
 class Cells(Protocol):
-    """The cells of one subject."""
+    """The cells of one operand."""
 
     count: int
 
-    def mask(self, question: Question) -> int:
-        """The cells for which the answer is yes, whether or not the question is negated."""
+    def mask(self, test: ValueTest) -> int:
+        """The cells for which a test is true, whether or not it is negated."""
 
     def cell(self, value: Any) -> int:
         """The number of the cell of a value."""
 
     def values(self, cell: int) -> Values | None:
-        """All values of a cell, None if they are many."""
+        """All values of a cell, None if there are many."""
 
     def examples(self, cell: int) -> Values:
-        """A few values of a cell, a pleasant one first."""
+        """A few values of a cell, a readable one first."""
 
 
-class Stretches:
-    """Cells of an ordered type: stretches of neighbours, from one cut to the next."""
+def true_values(test: ValueTest, order: ValueOrder) -> ValueSet:
+    """The values for which a comparison or a list of constants is true."""
+    if test.kind == "in":
+        return listed(test.constant, order)
+    return compared(test.kind, test.constant, order)
 
-    def __init__(self, order: Order, questions: Iterable[Question], *, apart: bool = False) -> None:
-        """With `apart`, every value has a cell of its own."""
+
+class IntervalCells:
+    """Cells of an ordered type: intervals, from one cut to the next."""
+
+    def __init__(self, order: ValueOrder, tests: Iterable[ValueTest]) -> None:
         self.order = order
-        cuts = {order.low}
-        if apart:
-            cuts.update(range(order.low, order.high + 1))
-        else:
-            for question in questions:
-                if question.ask == "in":
-                    for constant in question.constant:
-                        cuts.update(order.around(constant))
-                elif question.ask != "null":
-                    cuts.update(order.around(question.constant))
-        self.cuts = sorted(cut for cut in cuts if order.low <= cut <= order.high)
+        cuts = {order.start}
+        for test in tests:
+            if test.kind != "null":
+                cuts.update(cut for pair in true_values(test, order).intervals for cut in pair)
+        cuts.discard(order.end)
+        self.cuts = sorted(cuts)
         self.count = len(self.cuts)
         if self.count > MOST_CELLS:
             raise TooLarge
 
-    def _below(self, number: int) -> int:
-        """The cells below a cut."""
-        return (1 << bisect_left(self.cuts, number)) - 1
-
-    def mask(self, question: Question) -> int:
-        every = (1 << self.count) - 1
-        if question.ask == "in":
-            return self._points(question.constant)
-        first, behind = self.order.around(question.constant)
-        match question.ask:
-            case "<":
-                return self._below(first)
-            case "<=":
-                return self._below(behind)
-            case ">":
-                return every ^ self._below(behind)
-            case ">=":
-                return every ^ self._below(first)
-            case "=":
-                return self._below(behind) ^ self._below(first)
-            case _:
-                return every ^ self._below(behind) ^ self._below(first)
-
-    def _points(self, constants: Iterable[Any]) -> int:
-        bits = bytearray(self.count // 8 + 1)
-        for constant in constants:
-            first, behind = self.order.around(constant)
-            for cell in range(bisect_left(self.cuts, first), bisect_left(self.cuts, behind)):
-                bits[cell >> 3] |= 1 << (cell & 7)
-        return int.from_bytes(bits, "little")
+    def mask(self, test: ValueTest) -> int:
+        bits = bytearray(b"0") * self.count
+        for low, high in true_values(test, self.order).intervals:
+            first, end = bisect_left(self.cuts, low), bisect_left(self.cuts, high)
+            bits[first:end] = b"1" * (end - first)
+        return int(bits[::-1], 2)
 
     def cell(self, value: Any) -> int:
         return bisect_right(self.cuts, self.order.around(value)[0]) - 1
 
     def ends(self, cell: int) -> tuple[int, int]:
         """The numbers of the first and the last value of a cell."""
-        last = self.cuts[cell + 1] - 1 if cell + 1 < self.count else self.order.high
-        return self.cuts[cell], last
+        end = self.cuts[cell + 1] if cell + 1 < self.count else self.order.end
+        return self.cuts[cell], end - 1
 
     def between(self, low: int, high: int) -> int:
         """The cells that have a value from one number to another."""
@@ -107,32 +87,30 @@ class Stretches:
 
     def values(self, cell: int) -> Values | None:
         low, high = self.ends(cell)
-        if high - low >= FEW:
-            return None
-        return [self.order.value(number) for number in range(low, high + 1)]
+        return self.order.values(low, high + 1, FEW)
 
     def examples(self, cell: int) -> Values:
         low, high = self.ends(cell)
-        best = self.order.pleasant(low, high)
+        best = self.order.readable(low, high + 1)
         numbers = dict.fromkeys((best, best + 1, best - 1, low, high, (low + high) // 2))
         return [self.order.value(number) for number in numbers if low <= number <= high]
 
 
-class Strings:
-    """Cells of strings: places among the constants, and the languages that a string is in."""
+class StringCells:
+    """Cells of strings: their places among the constants, and the languages that they are in."""
 
-    def __init__(self, questions: Iterable[Question]) -> None:
+    def __init__(self, tests: Iterable[ValueTest]) -> None:
         constants: set[str] = set()
         languages: dict[Language, None] = {}
         ordered = False
-        for question in questions:
-            if question.ask == "language":
-                languages[question.constant] = None
-            elif question.ask == "in":
-                constants.update(question.constant)
-            elif question.ask != "null":
-                constants.add(question.constant)
-                ordered = ordered or question.ask not in {"=", "<>"}
+        for test in tests:
+            if test.kind == "language":
+                languages[test.constant] = None
+            elif test.kind == "in":
+                constants.update(test.constant)
+            elif test.kind != "null":
+                constants.add(test.constant)
+                ordered = ordered or test.kind not in {"=", "<>"}
         self.constants = sorted(constants)
         self.languages = list(languages)
         self.ordered = ordered
@@ -149,27 +127,16 @@ class Strings:
         self.shown = [shown[key] for key in keys]
         self.count = len(keys)
 
-    def mask(self, question: Question) -> int:
-        if question.ask == "language":
-            bit = self.languages.index(question.constant)
+    def mask(self, test: ValueTest) -> int:
+        if test.kind == "language":
+            bit = self.languages.index(test.constant)
             return _bits(cell for cell, given in enumerate(self.answers) if given >> bit & 1)
-        if question.ask == "in":
-            return _bits(c for value in question.constant for c in self._at(self._point(value)))
-        point = self._point(question.constant)
-        every = (1 << self.count) - 1
-        equal = _bits(self._at(point))
-        if question.ask in {"=", "<>"}:
-            return equal if question.ask == "=" else every ^ equal
-        below = (1 << bisect_left(self.places, point)) - 1
-        match question.ask:
-            case "<":
-                return below
-            case "<=":
-                return below | equal
-            case ">":
-                return every ^ below ^ equal
-            case _:
-                return every ^ below
+        if test.kind == "in":
+            return _bits(c for value in test.constant for c in self._at(self._point(value)))
+        point = self._point(test.constant)
+        below, equal = (1 << bisect_left(self.places, point)) - 1, _bits(self._at(point))
+        sides = below, equal, (1 << self.count) - 1 ^ below ^ equal
+        return sum(side for n, side in enumerate(sides) if _SIDES[test.kind] >> n & 1)
 
     def _point(self, constant: str) -> int:
         return 2 * bisect_left(self.constants, constant) + 1
@@ -198,19 +165,12 @@ class Strings:
         return (self.shown[cell],)
 
 
-class Listed:
-    """A cell for each value of a small domain; every test is tried on every value."""
+class _SingleValues:
+    """One cell for each of a few values."""
 
     def __init__(self, values: Sequence[Any]) -> None:
         self.listed = list(values)
         self.count = len(self.listed)
-
-    def mask(self, question: Question) -> int:  # noqa: ARG002 - the questions are tried, see `tried`
-        raise AssertionError("a listed subject has no questions of its own")
-
-    def tried(self, holds: Evaluator) -> int:
-        """The cells of whose values a test is true."""
-        return _bits(cell for cell, value in enumerate(self.listed) if holds(value) is True)
 
     def cell(self, value: Any) -> int:
         return self.listed.index(value)
@@ -222,29 +182,22 @@ class Listed:
         return (self.listed[cell],)
 
 
-_COMPARED = {"<": 0b001, "<=": 0b011, "=": 0b010, "<>": 0b101, ">": 0b100, ">=": 0b110}
+class ListedCells(_SingleValues):
+    """One cell for each value of a small domain; every test is tried with every value."""
+
+    def mask(self, test: ValueTest) -> int:  # noqa: ARG002 - tests are evaluated, see `tried`
+        raise AssertionError("the tests of listed values are evaluated")
+
+    def tried(self, holds: Evaluator) -> int:
+        """The cells for whose values a test is true."""
+        return _bits(cell for cell, value in enumerate(self.listed) if holds(value) is True)
 
 
-class Outcomes:
+class OutcomeCells(_SingleValues):
     """What comparing two values can give: below, equal, above; or what a test can: no, yes."""
 
-    def __init__(self, values: Sequence[Any]) -> None:
-        self.outcomes = tuple(values)
-        self.count = len(self.outcomes)
-
-    def mask(self, question: Question) -> int:
-        if question.ask == "holds":
-            return 0b10
-        return _COMPARED[question.ask]
-
-    def cell(self, value: Any) -> int:
-        return self.outcomes.index(value)
-
-    def values(self, cell: int) -> Values | None:
-        return (self.outcomes[cell],)
-
-    def examples(self, cell: int) -> Values:
-        return (self.outcomes[cell],)
+    def mask(self, test: ValueTest) -> int:
+        return 0b10 if test.kind == "holds" else _SIDES[test.kind]
 
 
 def _bits(cells: Iterable[int]) -> int:

@@ -1,9 +1,10 @@
-"""Whether one form follows from another, and whether a form can be true at all.
+"""Whether one normal form follows from another, and whether a normal form can be true at all.
 
 ``b`` entails ``a`` iff no event makes b true and a not true. The answers YES and NO are always
-right; for NO there is an event that shows it, see `witness`. UNDECIDED is left to what depends on
-tests that cannot be related to each other (regular expressions, computed values) and to formulas
-that would cost too much.
+right; for NO there is an event that shows it, see `witness`. The answer is UNDECIDED for tests that
+cannot be related to each other (regular expressions, computed values) and for formulas that would
+cost too much. Boxes are compared attribute by attribute, by their value sets; for other formulas
+the solver searches for an event that makes b true and a not.
 """
 
 import functools
@@ -13,19 +14,19 @@ from typing import Any
 from tamis.events import Row
 from tamis.language import ast
 from tamis.language.ast import FALSE, TRUE, Node
-from tamis.relations.entailment.ordered_values import Order
-from tamis.relations.entailment.parts import Part, Parts, parts
+from tamis.predicates.boxes import Box, Condition, box_of
+from tamis.predicates.event_space import EventSpace
+from tamis.predicates.value_orders import order_of
+from tamis.predicates.value_sets import ValueSet, all_values, holds_of
+from tamis.relations.entailment.operands import Operands
 from tamis.relations.entailment.solver import Finding, Solver
-from tamis.relations.entailment.spans import Names, Numbers, holding, whole
 from tamis.relations.entailment.string_languages import TooLarge
-from tamis.relations.entailment.subjects import Subjects
-from tamis.relations.event_space import World
 from tamis.schema import Enumeration
-from tamis.types import STRING
 
 REMEMBERED = 50_000  # answers
+MOST_LISTED = 100_000  # strings that a test is tried with
 
-MOST_PIECES = 16  # pairs of parts that are compared after a search gave up
+MOST_PAIRS = 16  # of single items that are compared after a search gave up
 
 
 class Answer(Enum):
@@ -37,45 +38,46 @@ class Answer(Enum):
 
 
 @functools.lru_cache(maxsize=REMEMBERED)
-def entails(b: Node, a: Node, world: World) -> Answer:
-    """Whether every event of the world that makes form b true makes form a true."""
+def entails(b: Node, a: Node, space: EventSpace) -> Answer:
+    """Whether every event of the space that makes form b true makes form a true."""
     if b == a or isinstance(b, ast.Literal) or isinstance(a, ast.Literal):
-        return _of_constants(b, a, world)
-    answer = _implies(b, a, world)
-    if answer is Answer.UNDECIDED and _by_pieces(b, a, world):
+        return _of_constants(b, a, space)
+    answer = _implies(b, a, space)
+    if answer is Answer.UNDECIDED and _by_single_items(b, a, space):
         return Answer.YES
     return answer
 
 
-def _implies(b: Node, a: Node, world: World) -> Answer:
-    given, asked = parts(b, world), parts(a, world)
-    if given is None or asked is None:
-        return _IMPLIED[_search(b, a, world)[0]]
-    return _by_parts(given, asked, world)
+def _implies(b: Node, a: Node, space: EventSpace) -> Answer:
+    given = box_of(b, space, computed=True)
+    wanted = box_of(a, space, computed=True)
+    if given is None or wanted is None:
+        return _IMPLIED[_search(b, a, space)[0]]
+    return _box_implies(given, wanted, space)
 
 
-def _by_pieces(b: Node, a: Node, world: World) -> bool:
-    """Whether each part of a follows from a single part of b, when all together are too much."""
+def _by_single_items(b: Node, a: Node, space: EventSpace) -> bool:
+    """Whether each item of a follows from a single item of b, if the whole forms cost too much."""
     wanted = a.items if isinstance(a, ast.And) else (a,)
     given = b.items if isinstance(b, ast.And) else (b,)
     choices = [item.items if isinstance(item, ast.Or) else (item,) for item in wanted]
-    if sum(map(len, choices)) * len(given) > MOST_PIECES:
+    if sum(map(len, choices)) * len(given) > MOST_PAIRS:
         return False
     return all(
-        any(_implies(one, other, world) is Answer.YES for other in choice for one in given)
+        any(_implies(one, other, space) is Answer.YES for other in choice for one in given)
         for choice in choices
     )
 
 
 @functools.lru_cache(maxsize=REMEMBERED)
-def satisfiable(form: Node, world: World) -> Answer:
-    """Whether some event of the world makes a form true."""
+def satisfiable(form: Node, space: EventSpace) -> Answer:
+    """Whether some event of the space makes a form true."""
     if isinstance(form, ast.Literal):
         return Answer.YES if form.value is True else Answer.NO
-    asked = parts(form, world)
-    if asked is None:
-        return _POSSIBLE[_search(form, FALSE, world)[0]]
-    return _possible(asked, world)
+    box = box_of(form, space, computed=True)
+    if box is None:
+        return _POSSIBLE[_search(form, FALSE, space)[0]]
+    return _box_possible(box, space)
 
 
 _IMPLIED = {
@@ -90,12 +92,12 @@ _POSSIBLE = {
 }
 
 
-def _of_constants(b: Node, a: Node, world: World) -> Answer:
+def _of_constants(b: Node, a: Node, space: EventSpace) -> Answer:
     if b in {a, FALSE} or a == TRUE:
         return Answer.YES
     if a == FALSE:
-        return _OPPOSITE[satisfiable(b, world)]
-    return _IMPLIED[_search(b, a, world)[0]]
+        return _OPPOSITE[satisfiable(b, space)]
+    return _IMPLIED[_search(b, a, space)[0]]
 
 
 _OPPOSITE = {
@@ -108,114 +110,115 @@ _OPPOSITE = {
 # --- attribute by attribute
 
 
-def _by_parts(given: Parts, asked: Parts, world: World) -> Answer:
-    """Every part that is asked must follow, unless what is given cannot be."""
+def _box_implies(given: Box, wanted: Box, space: EventSpace) -> Answer:
+    """Every condition that is wanted must follow, unless what is given cannot be true."""
+    if given.is_empty:
+        return Answer.YES
+    if wanted.is_empty:
+        return _OPPOSITE[_box_possible(given, space)]
     answer = Answer.YES
-    conditions = {part.position: part for part in given}
-    for part in asked:
-        known = conditions.get(part.position) or _anything(part.position, world)
-        found = _one_implies(known, part, world)
+    conditions = {condition.position: condition for condition in given.conditions}
+    for condition in wanted.conditions:
+        known = conditions.get(condition.position) or _anything(condition.position, space)
+        found = _condition_implies(known, condition, space)
         if found is not Answer.YES:
             answer = found
             if found is Answer.NO:
                 break
     if answer is Answer.YES:
         return answer
-    possible = _possible(given, world)
+    possible = _box_possible(given, space)
     if possible is Answer.NO:
         return Answer.YES
     return answer if possible is Answer.YES else Answer.UNDECIDED
 
 
 @functools.lru_cache(maxsize=1_000)
-def _anything(position: int, world: World) -> Part:
-    attribute = world.schema.attributes[position]
-    return Part(position, TRUE, whole(attribute, world.may_miss(position)))
+def _anything(position: int, space: EventSpace) -> Condition:
+    everything = all_values(order_of(space.schema.attributes[position]))
+    return Condition(position, TRUE, ValueSet(everything.intervals, space.may_miss(position)))
 
 
-def _one_implies(given: Part, asked: Part, world: World) -> Answer:
-    known, wanted = given.span, asked.span
-    if isinstance(known, Numbers) and isinstance(wanted, Numbers):
-        return Answer.YES if known.within(wanted) else Answer.NO
-    if isinstance(known, Names):
-        if isinstance(wanted, Names):
-            return Answer.YES if known.within(wanted) else Answer.NO
-        if not known.others:
-            attribute = world.schema.attributes[asked.position]
-            holds = holding(asked.condition, attribute)
-            values = (*known.names, None) if known.missing else known.names
-            return Answer.YES if all(map(holds, values)) else Answer.NO
-    return _conditions_imply(given.condition, asked.condition, world)
+def _condition_implies(given: Condition, wanted: Condition, space: EventSpace) -> Answer:
+    if given.values is not None:
+        if wanted.values is not None:
+            return Answer.YES if given.values.issubset(wanted.values) else Answer.NO
+        order = order_of(space.schema.attributes[wanted.position])
+        some = given.values.members(order, MOST_LISTED) if order.is_string else None
+        if some is not None:
+            holds = holds_of(wanted.node)
+            missing = not given.values.missing or holds(None)
+            return Answer.YES if missing and all(map(holds, some)) else Answer.NO
+    return _node_implies(given.node, wanted.node, space)
 
 
 @functools.lru_cache(maxsize=REMEMBERED)
-def _conditions_imply(given: Node, asked: Node, world: World) -> Answer:
-    return _IMPLIED[_search(given, asked, world)[0]]
+def _node_implies(given: Node, wanted: Node, space: EventSpace) -> Answer:
+    return _IMPLIED[_search(given, wanted, space)[0]]
 
 
-def _possible(asked: Parts, world: World) -> Answer:
+def _box_possible(box: Box, space: EventSpace) -> Answer:
+    """Whether some event makes a box true; conditions with a value set always can be."""
+    if box.is_empty:
+        return Answer.NO
     answer = Answer.YES
-    for part in asked:
-        if part.span is not None:
-            found = Answer.YES if part.span else Answer.NO
-        else:
-            found = _condition_possible(part.condition, world)
-        if found is Answer.NO:
-            return found
-        if found is Answer.UNDECIDED:
-            answer = found
+    for condition in box.conditions:
+        if condition.values is None:
+            found = _condition_possible(condition.node, space)
+            if found is Answer.NO:
+                return found
+            if found is Answer.UNDECIDED:
+                answer = found
     return answer
 
 
 @functools.lru_cache(maxsize=REMEMBERED)
-def _condition_possible(condition: Node, world: World) -> Answer:
-    return _POSSIBLE[_search(condition, FALSE, world)[0]]
+def _condition_possible(condition: Node, space: EventSpace) -> Answer:
+    return _POSSIBLE[_search(condition, FALSE, space)[0]]
 
 
 # --- in general
 
 
-def witness(b: Node, a: Node, world: World) -> Row | None:
+def witness(b: Node, a: Node, space: EventSpace) -> Row | None:
     """The row of an event that makes b true and a not; None where none is found."""
-    found, values = _search(b, a, world)
+    found, values = _search(b, a, space)
     return values if found is Finding.EVENT else None
 
 
-def _search(b: Node, a: Node, world: World) -> tuple[Finding, Row]:
+def _search(b: Node, a: Node, space: EventSpace) -> tuple[Finding, Row]:
     b, a = _without_common(b, a)
     if b == FALSE or a == TRUE:
         return Finding.NONE, ()
     try:
-        subjects = Subjects((b, a), world)
-        given, goal = subjects.formula(b), subjects.formula(a, positive=False)
+        operands = Operands((b, a), space)
+        given, goal = operands.formula(b), operands.formula(a, positive=False)
     except TooLarge:
         return Finding.UNKNOWN, ()
-    found, values = Solver(subjects).run(given, goal)
-    row = list(_any_row(world))
+    found, values = Solver(operands).run(given, goal)
+    row = list(_any_row(space))
     for number, value in values.items():
-        row[subjects.all[number].position] = value
+        row[operands.all[number].position] = value
     return found, tuple(row)
 
 
 @functools.lru_cache(maxsize=100)
-def _any_row(world: World) -> Row:
-    """An event of the world with as little as it may have."""
+def _any_row(space: EventSpace) -> Row:
+    """An event of the space with as few attributes as it may have."""
     row: list[Any] = []
-    for position, attribute in enumerate(world.schema.attributes):
-        if world.may_miss(position):
+    for position, attribute in enumerate(space.schema.attributes):
+        order = order_of(attribute)
+        if space.may_miss(position):
             row.append(None)
         elif isinstance(attribute.domain, Enumeration):
             row.append(attribute.domain.values[0])
-        elif attribute.type == STRING:
-            row.append("")
         else:
-            order = Order(attribute.type, attribute.domain)
-            row.append(order.value(order.pleasant(order.low, order.high)))
+            row.append(order.value(order.readable(order.start, order.end)))
     return tuple(row)
 
 
 def _without_common(b: Node, a: Node) -> tuple[Node, Node]:
-    """Without what follows at once: parts of a that b asks for, alternatives of b that a allows."""
+    """Without what follows at once: items of a that b has, and alternatives of b that a has."""
     if isinstance(a, ast.And):
         given = set(b.items) if isinstance(b, ast.And) else {b}
         a = _chain(ast.And, [item for item in a.items if item not in given], TRUE)

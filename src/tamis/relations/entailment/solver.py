@@ -1,24 +1,26 @@
-"""Whether some event makes a formula true: a search that keeps, for each subject, what is open.
+"""Whether some event makes a formula true: a search that keeps the open cells of operands.
 
-A state is a mask of open cells for each subject, its *room*, and clauses that must still become
-true. Whatever a clause asks of one subject narrows the room, the narrower room makes other clauses
-true or false, and what is computed is narrowed with its inputs; only where a choice remains is it
-tried. Clauses that share no attribute are independent and tried apart.
+A state has a mask of open cells for each operand, and clauses that must still become true. A
+clause about one operand closes cells; fewer open cells make other clauses true or false, and
+computed values lose cells together with their inputs. Only where a choice remains are its
+alternatives tried. Clauses that share no attribute are independent and searched apart.
 
-A state without clauses is a set of events, if the computed values play along. Where inputs have few
-values this is tried out; otherwise a few events are tried, and when none will do, nobody knows.
+A state without clauses is a set of events, if the computed values agree. Where inputs have few
+values all of them are tried; otherwise a few events are tried, and if none is found the answer is
+unknown.
 """
 
 from collections.abc import Iterator
 from enum import Enum
 from typing import Any, NamedTuple
 
-from tamis.relations.entailment.computed_values import Computing, Room
+from tamis.relations.disjoint_sets import DisjointSets
+from tamis.relations.entailment.computed_values import ComputedValues
+from tamis.relations.entailment.operands import ALL, ANY, Formula, OpenCells, Operands, chain
 from tamis.relations.entailment.string_languages import TooLarge
-from tamis.relations.entailment.subjects import ALL, ANY, Formula, Subjects
-from tamis.relations.entailment.trial_events import Trials
+from tamis.relations.entailment.trial_events import TrialEvents
 
-MOST_STEPS = 500_000  # parts of clauses that are looked at
+MOST_STEPS = 500_000  # parts of clauses that are visited
 DEEPEST_SPLIT = 20  # independent parts within independent parts
 
 Values = dict[int, Any]
@@ -33,8 +35,8 @@ class Finding(Enum):
     UNKNOWN = "neither"
 
 
-class _Part(NamedTuple):
-    """Subjects that have nothing to do with the others, and what must become true of them."""
+class _Problem(NamedTuple):
+    """Operands that have nothing to do with others, and the clauses that must become true."""
 
     clauses: list[Clause]
     attributes: list[int]
@@ -42,25 +44,25 @@ class _Part(NamedTuple):
 
 
 class Solver:
-    """One search over some subjects."""
+    """One search over some operands."""
 
-    def __init__(self, subjects: Subjects) -> None:
-        self.subjects = subjects
+    def __init__(self, operands: Operands) -> None:
+        self.operands = operands
         self.steps = 0
-        self.computing = Computing(subjects)
-        self.trials = Trials(subjects, self.computing)
+        self.computed_values = ComputedValues(operands)
+        self.trial_events = TrialEvents(operands, self.computed_values)
 
     def run(self, given: Formula, goal: Formula) -> tuple[Finding, Values]:
         """Whether an event makes both formulas true, and the values of such an event.
 
         The alternatives of both are tried one by one, before any other choice is made: an
         alternative of what is given mostly decides the goal at once. The values are by number of
-        subject; an attribute that is not among them may have any.
+        operand; an attribute that is not among them may have any value.
         """
         answer = Finding.NONE
         try:
-            for part, room in self._starts(given, goal):
-                found, values = self._solve(part, room, 0)
+            for problem, open_cells in self._starts(given, goal):
+                found, values = self._solve(problem, open_cells, 0)
                 if found is Finding.EVENT:
                     return found, values
                 if found is Finding.UNKNOWN:
@@ -69,52 +71,58 @@ class Solver:
             answer = Finding.UNKNOWN
         return answer, {}
 
-    def _starts(self, given: Formula, goal: Formula) -> Iterator[tuple[_Part, Room]]:
-        everything = range(len(self.subjects.all))
-        attributes = [n for n in everything if not self.subjects.all[n].inputs]
-        computed = self.subjects.computed
+    def _starts(self, given: Formula, goal: Formula) -> Iterator[tuple[_Problem, OpenCells]]:
+        everything = range(len(self.operands.all))
+        attributes = [n for n in everything if not self.operands.all[n].inputs]
+        computed = self.operands.computed
         for way in _alternatives(given):
-            room = [subject.full for subject in self.subjects.all]
-            left = self._narrow([way] if isinstance(way, tuple) else [], computed, room)
+            open_cells = [operand.full for operand in self.operands.all]
+            left = self._narrow([way] if isinstance(way, tuple) else [], computed, open_cells)
             if left is None:
                 continue
-            rest = self._restricted(goal, room) if isinstance(goal, tuple) else goal
+            rest = self._restricted(goal, open_cells) if isinstance(goal, tuple) else goal
             for wish in _alternatives(rest):
                 clauses = [*left, wish] if isinstance(wish, tuple) else left
-                self.steps += len(room) // 8
-                yield _Part(clauses, attributes, computed), room.copy()
+                self.steps += len(open_cells) // 8
+                yield _Problem(clauses, attributes, computed), open_cells.copy()
 
-    def _solve(self, part: _Part, room: Room, depth: int) -> tuple[Finding, Values]:
-        stack = [(part.clauses, room)]
+    def _solve(
+        self, problem: _Problem, open_cells: OpenCells, depth: int
+    ) -> tuple[Finding, Values]:
+        stack = [(problem.clauses, open_cells)]
         answer = Finding.NONE
         while stack:
-            clauses, room = stack.pop()
-            left = self._narrow(clauses, part.computed, room)
+            clauses, open_cells = stack.pop()
+            left = self._narrow(clauses, problem.computed, open_cells)
             if left is None:
                 continue
-            found, values = self._look(part._replace(clauses=left), room, depth)
+            found, values = self._look(problem._replace(clauses=left), open_cells, depth)
             if found is Finding.EVENT:
                 return found, values
             if found is Finding.UNKNOWN:
                 answer = found
             elif found is None:
-                stack.extend(self._choices(left, room))
+                stack.extend(self._choices(left, open_cells))
         return answer, {}
 
-    def _look(self, part: _Part, room: Room, depth: int) -> tuple[Finding | None, Values]:
-        """What is known of a state; None if a choice must be made."""
-        if not part.clauses and not part.computed:
-            return Finding.EVENT, {n: self.trials.example(n, room[n]) for n in part.attributes}
-        pieces = self._pieces(part)
-        if part.clauses and (len(pieces) == 1 or depth >= DEEPEST_SPLIT):
+    def _look(
+        self, problem: _Problem, open_cells: OpenCells, depth: int
+    ) -> tuple[Finding | None, Values]:
+        """What is known about a state; None if a choice must be made."""
+        if not problem.clauses and not problem.computed:
+            return Finding.EVENT, {
+                n: self.trial_events.example(n, open_cells[n]) for n in problem.attributes
+            }
+        parts = self._independent(problem)
+        if problem.clauses and (len(parts) == 1 or depth >= DEEPEST_SPLIT):
             return None, {}
         answer = Finding.EVENT
         event: Values = {}
-        for piece in sorted(pieces, key=lambda piece: len(piece.clauses)):
-            if piece.clauses:
-                found, values = self._solve(piece, room.copy(), depth + 1)
+        for part in sorted(parts, key=lambda part: len(part.clauses)):
+            if part.clauses:
+                found, values = self._solve(part, open_cells.copy(), depth + 1)
             else:
-                found, values = self._attempt(piece, room)
+                found, values = self._attempt(part, open_cells)
             if found is Finding.NONE:
                 return Finding.NONE, {}
             if found is Finding.UNKNOWN:
@@ -122,8 +130,10 @@ class Solver:
             event |= values
         return answer, event
 
-    def _attempt(self, part: _Part, room: Room) -> tuple[Finding, Values]:
-        values, complete = self.trials.attempt(part.computed, part.attributes, room)
+    def _attempt(self, problem: _Problem, open_cells: OpenCells) -> tuple[Finding, Values]:
+        values, complete = self.trial_events.attempt(
+            problem.computed, problem.attributes, open_cells
+        )
         if values is not None:
             return Finding.EVENT, values
         return Finding.NONE if complete else Finding.UNKNOWN, {}
@@ -131,14 +141,14 @@ class Solver:
     # --- narrowing
 
     def _narrow(
-        self, clauses: list[Clause], computed: list[int], room: Room
+        self, clauses: list[Clause], computed: list[int], open_cells: OpenCells
     ) -> list[Clause] | None:
-        """The choices that remain; None if there is no way."""
+        """Close cells as the clauses demand: the clauses that remain, None if none can be true."""
         changed = bool(computed)
         while True:
             left: list[Clause] = []
             for clause in clauses:
-                rest = self._restricted(clause, room)
+                rest = self._restricted(clause, open_cells)
                 if isinstance(rest, bool):
                     if not rest:
                         return None
@@ -148,34 +158,34 @@ class Solver:
                     if number < 0:
                         left.append((number, mask))
                     else:
-                        room[number] &= mask
+                        open_cells[number] &= mask
                     changed = changed or number >= 0 or tag == ALL
             if not changed:
                 return left
             self.steps += len(computed)
-            if computed and not self.computing.narrow(computed, room):
+            if computed and not self.computed_values.narrow(computed, open_cells):
                 return None
             clauses, changed = left, False
 
-    def _restricted(self, formula: Clause, room: Room) -> Formula:
-        """What is left of a clause within the room."""
+    def _restricted(self, formula: Clause, open_cells: OpenCells) -> Formula:
+        """What is left of a clause within the open cells."""
         self.steps += 1
         if self.steps > MOST_STEPS:
             raise TooLarge
         tag, body = formula
         if tag >= 0:
             self.steps += body.bit_length() >> 10  # a long mask takes longer
-            mask = body & room[tag]
+            mask = body & open_cells[tag]
             if not mask:
                 return False
-            if mask == room[tag]:
+            if mask == open_cells[tag]:
                 return True
             return formula if mask == body else (tag, mask)
         decisive = tag == ANY
         items: list[Clause] = []
         same = True
         for item in body:
-            rest = self._restricted(item, room)
+            rest = self._restricted(item, open_cells)
             if rest is decisive:
                 return decisive
             same = same and rest is item
@@ -185,46 +195,48 @@ class Solver:
             return formula
         if not items:
             return not decisive
-        return _joined(tag, items, room)
+        return chain(tag, items, open_cells)
 
-    def _choices(self, clauses: list[Clause], room: Room) -> Iterator[tuple[list[Clause], Room]]:
+    def _choices(
+        self, clauses: list[Clause], open_cells: OpenCells
+    ) -> Iterator[tuple[list[Clause], OpenCells]]:
         """The ways to make the shortest clause true, the first one last."""
         shortest = min(clauses, key=lambda clause: len(clause[1]))
         others = [clause for clause in clauses if clause is not shortest]
-        rooms: list[tuple[list[Clause], Room]] = []
-        room = room.copy()
+        states: list[tuple[list[Clause], OpenCells]] = []
+        open_cells = open_cells.copy()
         for item in sorted(shortest[1], key=lambda item: item[0] < 0):
-            self.steps += len(room) // 8
-            rooms.append(([*others, item], room.copy()))
+            self.steps += len(open_cells) // 8
+            states.append(([*others, item], open_cells.copy()))
             number, mask = item
-            if number >= 0:  # whoever comes later may take it that this one is not true
-                room[number] &= ~mask
-        return reversed(rooms)
+            if number >= 0:  # the later ways may assume that this one fails
+                open_cells[number] &= ~mask
+        return reversed(states)
 
-    def _pieces(self, part: _Part) -> list[_Part]:
-        """The independent parts of a part; attributes that nobody asks about go to the first."""
-        groups = _Groups()
-        for number in part.computed:
-            groups.join((number, *self.subjects.all[number].inputs))
+    def _independent(self, problem: _Problem) -> list[_Problem]:
+        """The independent parts of a problem; attributes that are not tested go to the first."""
+        groups = DisjointSets()
+        for number in problem.computed:
+            groups.join((number, *self.operands.all[number].inputs))
         anchors = []
-        for clause in part.clauses:
+        for clause in problem.clauses:
             numbers = _numbers(clause)
             self.steps += len(numbers)
             groups.join(numbers)
             anchors.append(numbers[0])
-        pieces: dict[int, _Part] = {}
+        parts: dict[int, _Problem] = {}
 
-        def piece(number: int) -> _Part:
-            return pieces.setdefault(groups.find(number), _Part([], [], []))
+        def part_of(number: int) -> _Problem:
+            return parts.setdefault(groups.find(number), _Problem([], [], []))
 
-        for clause, anchor in zip(part.clauses, anchors, strict=True):
-            piece(anchor).clauses.append(clause)
-        for number in part.computed:
-            piece(number).computed.append(number)
-        for number in part.attributes:
-            known = groups.find(number) in pieces
-            (piece(number) if known else next(iter(pieces.values()))).attributes.append(number)
-        return list(pieces.values())
+        for clause, anchor in zip(problem.clauses, anchors, strict=True):
+            part_of(anchor).clauses.append(clause)
+        for number in problem.computed:
+            part_of(number).computed.append(number)
+        for number in problem.attributes:
+            known = groups.find(number) in parts
+            (part_of(number) if known else next(iter(parts.values()))).attributes.append(number)
+        return list(parts.values())
 
 
 def _alternatives(formula: Formula) -> tuple[Formula, ...]:
@@ -234,33 +246,8 @@ def _alternatives(formula: Formula) -> tuple[Formula, ...]:
     return formula[1] if formula[0] == ANY else (formula,)
 
 
-def _joined(tag: int, items: list[Clause], room: Room) -> Formula:
-    """A chain whose items changed: chains of its kind are part of it, a subject occurs once."""
-    masks: dict[int, int] = {}
-    chains: list[Clause] = []
-    for item in items:
-        for number, body in item[1] if item[0] == tag else (item,):
-            if number < 0:
-                chains.append((number, body))
-            elif number not in masks:
-                masks[number] = body
-            elif tag == ANY:
-                masks[number] |= body
-            else:
-                masks[number] &= body
-    found: list[Clause] = []
-    for number, mask in masks.items():
-        if tag == ANY and mask == room[number]:
-            return True
-        if not mask:
-            return False
-        found.append((number, mask))
-    found.extend(chains)
-    return found[0] if len(found) == 1 else (tag, tuple(found))
-
-
 def _numbers(clause: Clause) -> list[int]:
-    """The subjects of a clause."""
+    """The operands of a clause."""
     found: dict[int, None] = {}
     stack = [clause]
     while stack:
@@ -270,26 +257,3 @@ def _numbers(clause: Clause) -> list[int]:
         else:
             found[number] = None
     return list(found)
-
-
-class _Groups:
-    """Disjoint sets of numbers that grow together."""
-
-    def __init__(self) -> None:
-        self._above: dict[int, int] = {}
-
-    def find(self, number: int) -> int:
-        above = self._above
-        root = number
-        while root in above:
-            root = above[root]
-        while number != root:
-            above[number], number = root, above[number]
-        return root
-
-    def join(self, numbers: "list[int] | tuple[int, ...]") -> None:
-        root = self.find(numbers[0])
-        for number in numbers[1:]:
-            other = self.find(number)
-            if other != root:
-                self._above[other] = root

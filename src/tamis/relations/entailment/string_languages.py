@@ -1,10 +1,10 @@
 """Sets of strings that automata accept, and which of them a string can be in at once.
 
-LIKE, ``startswith``, ``endswith``, ``contains`` and their mirrored kind are regular languages, and
+LIKE, ``startswith``, ``endswith`` and ``contains``, in both directions, are regular languages, and
 so is every comparison with a constant. `explore` runs all automata side by side over strings of
-ever greater length, over the few characters that tell something apart, until no new combination of
-states turns up. What it then knows is exact: the combinations of answers that strings can give,
-each with a shortest string that gives it.
+growing length, made of the few characters that matter, until no new combination of states turns up.
+What it then knows is exact: the combinations of answers that strings can give, each with a shortest
+string that gives it.
 """
 
 from bisect import bisect_left, bisect_right
@@ -15,7 +15,7 @@ from tamis.language.like_patterns import parse_like
 
 MOST_TRANSITIONS = 100_000  # steps of automata
 _SURROGATES = range(0xD800, 0xE000)
-_PLEASANT = "xabcdefghijklmnopqrstuvwyzXABCDEFGHIJKLMNOPQRSTUVWYZ0123456789 -.!~"
+_READABLE = "xabcdefghijklmnopqrstuvwyzXABCDEFGHIJKLMNOPQRSTUVWYZ0123456789 -.!~"
 _LAST = "\U0010ffff"
 
 
@@ -34,7 +34,7 @@ class Language(Protocol):
         """The characters that it tells from others."""
 
     def step(self, state: int, letter: str) -> int:
-        """The state behind one more character."""
+        """The state after one more character."""
 
     def accepts(self, state: int) -> bool:
         """Whether a string that leads to a state is in the language."""
@@ -113,19 +113,19 @@ def part_language(name: str, text: str) -> Language:
 # of them and lies right before constant k. While a string is read, it is the beginning of a run of
 # constants, or it has left them all and its place is known.
 
-_Run = tuple[int, int, int]  # the first constant, the one behind the last, the characters read
+_Run = tuple[int, int, int]  # the first constant, the end of the run, the characters read
 
 
 def _advance(constants: Sequence[str], at: _Run | int, letter: str) -> _Run | int:
     if isinstance(at, int):
         return at
-    first, behind, read = at
+    first, end, read = at
 
     def next_letter(constant: str) -> str:
         return constant[read : read + 1]
 
-    low = bisect_left(constants, letter, first, behind, key=next_letter)
-    high = bisect_right(constants, letter, low, behind, key=next_letter)
+    low = bisect_left(constants, letter, first, end, key=next_letter)
+    high = bisect_right(constants, letter, low, end, key=next_letter)
     return 2 * low if low == high else (low, high, read + 1)
 
 
@@ -164,11 +164,11 @@ def explore(
         if transitions > MOST_TRANSITIONS:
             raise TooLarge
         for letter in letters:
-            behind = _advance(constants, at, letter)
-            if not ordered and isinstance(behind, int):
-                behind = 0
+            after = _advance(constants, at, letter)
+            if not ordered and isinstance(after, int):
+                after = 0
             pairs = zip(languages, states, strict=True)
-            following = behind, tuple(language.step(state, letter) for language, state in pairs)
+            following = after, tuple(language.step(state, letter) for language, state in pairs)
             if following not in seen:
                 seen.add(following)
                 line.append((following, text + letter))
@@ -182,7 +182,7 @@ def _alphabet(
     named = {letter for language in languages for letter in language.letters}
     named.update(*constants)
     if not ordered:
-        other = next((letter for letter in _PLEASANT if letter not in named), None)
+        other = next((letter for letter in _READABLE if letter not in named), None)
         code = 0x100
         while other is None:
             other = chr(code) if chr(code) not in named else None
@@ -196,7 +196,7 @@ def _alphabet(
 
 def _between(low: str | None, high: str | None) -> str | None:
     """A character between two, None if there is none."""
-    for letter in _PLEASANT:
+    for letter in _READABLE:
         if (low is None or low < letter) and (high is None or letter < high):
             return letter
     code = 0 if low is None else ord(low) + 1
@@ -218,7 +218,7 @@ def places(constants: Sequence[str], *, ordered: bool) -> dict[int, str]:
     for k in range(1, len(constants)):
         low, high = constants[k - 1 : k + 1]
         if low + "\0" < high:
-            nicer = next((low + c for c in _PLEASANT if low + c < high), None)
+            nicer = next((low + c for c in _READABLE if low + c < high), None)
             found[2 * k] = nicer or low + "\0"
     found[2 * len(constants)] = constants[-1] + "x"
     return found
@@ -226,5 +226,5 @@ def places(constants: Sequence[str], *, ordered: bool) -> dict[int, str]:
 
 def _outside(constants: Sequence[str]) -> str:
     known = set(constants)
-    plain = next((letter for letter in _PLEASANT if letter not in known), None)
+    plain = next((letter for letter in _READABLE if letter not in known), None)
     return plain or "x" * (1 + max(map(len, constants)))

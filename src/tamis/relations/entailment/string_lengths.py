@@ -1,27 +1,27 @@
 """Lengths of strings: ``length(s) > 3`` is a language, as ``s LIKE '____%'`` is.
 
-A question about the length of an attribute becomes one about the attribute, so that it has to do
-with what else is asked there. An automaton counts up to the longest length that matters; beyond a
-limit, lengths stay numbers by themselves.
+A test of the length of an attribute becomes one of the attribute itself, so that it is related to
+its other tests. An automaton counts up to the longest length that matters; beyond a limit, lengths
+stay numbers by themselves.
 """
 
 from collections.abc import Iterable, Sequence
 
 from tamis.language import ast
 from tamis.language.ast import Node
-from tamis.relations.entailment.cells import Stretches
-from tamis.relations.entailment.ordered_values import Order
-from tamis.relations.entailment.questions import Question
+from tamis.predicates.value_orders import value_order
+from tamis.relations.entailment.cells import true_values
+from tamis.relations.entailment.value_tests import ValueTest
 from tamis.schema import IntRange
 from tamis.types import INT32, INT32_MAX
 
 LONGEST = 100  # characters that an automaton counts
 
-LENGTHS = Order(INT32, IntRange(0, INT32_MAX))
+LENGTHS = value_order(INT32, IntRange(0, INT32_MAX))
 
 
 class Lengths:
-    """The strings of some lengths; states are lengths, and all from the last on are one."""
+    """The strings of some lengths; states are lengths, and the last one stands for all longer."""
 
     def __init__(self, holds: Sequence[bool]) -> None:
         self.start = 0
@@ -36,42 +36,41 @@ class Lengths:
         return self._holds[state]
 
 
-def measured(subject: Node | tuple[Node, ...]) -> ast.Attribute | None:
-    """The attribute whose length a subject is."""
-    if isinstance(subject, ast.Call) and subject.name == "length":
-        (operand,) = subject.arguments
-        return operand if isinstance(operand, ast.Attribute) else None
+def measured(operand: Node | tuple[Node, ...]) -> ast.Attribute | None:
+    """The attribute whose length an operand is, None if it is anything else."""
+    if isinstance(operand, ast.Call) and operand.name == "length":
+        (argument,) = operand.arguments
+        return argument if isinstance(argument, ast.Attribute) else None
     return None
 
 
-def without_lengths(asked: dict[Node, Question]) -> dict[Node, Question]:
-    """Questions in which those about lengths are about the strings, where no length is too long."""
-    if not any(measured(question.subject) for question in asked.values()):
-        return asked
+def without_lengths(tests: dict[Node, ValueTest]) -> dict[Node, ValueTest]:
+    """Tests in which those of lengths are of the strings, unless a length is too long."""
     longest: dict[Node, int] = {}
-    for question in asked.values():
-        attribute = measured(question.subject)
+    for test in tests.values():
+        attribute = measured(test.operand)
         if attribute is not None:
-            longest[attribute] = max(longest.get(attribute, 0), _last(question))
+            longest[attribute] = max(longest.get(attribute, 0), _last(test))
+    if not longest:
+        return tests
     found = {}
-    for leaf, question in asked.items():
-        attribute = measured(question.subject)
+    for predicate, test in tests.items():
+        attribute = measured(test.operand)
         if attribute is not None and longest[attribute] <= LONGEST:
-            found[leaf] = _as_language(attribute, question)
+            found[predicate] = _as_language(attribute, test)
         else:
-            found[leaf] = question
+            found[predicate] = test
     return found
 
 
-def _last(question: Question) -> int:
-    """The first length from which on all are alike."""
-    constants = question.constant if question.ask == "in" else (question.constant,)
-    return max(0, *(LENGTHS.around(constant)[1] for constant in constants))
+def _last(test: ValueTest) -> int:
+    """A length from which on all lengths give the same answer."""
+    constants = test.constant if test.kind == "in" else (test.constant,)
+    last: int = max(0, *(LENGTHS.around(constant)[1] for constant in constants))
+    return last
 
 
-def _as_language(attribute: ast.Attribute, question: Question) -> Question:
-    stretches = Stretches(LENGTHS, [question])
-    mask = stretches.mask(question)
-    lengths = range(_last(question) + 1)
-    holds = [bool(mask >> stretches.cell(length) & 1) for length in lengths]
-    return Question(attribute, "language", Lengths(holds), question.negated)
+def _as_language(attribute: ast.Attribute, test: ValueTest) -> ValueTest:
+    values = true_values(test, LENGTHS)
+    language = Lengths([values.has(length) for length in range(_last(test) + 1)])
+    return ValueTest(attribute, "language", language, test.negated)

@@ -1,4 +1,4 @@
-"""Events to try: do the computed values fall where a search wants them?"""
+"""Events to try: do the computed values fall into the cells that a search has left open?"""
 
 import math
 import re
@@ -6,57 +6,56 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tamis.language import ast
-from tamis.relations.entailment.cells import Stretches
-from tamis.relations.entailment.computed_values import Computing, cells_of
-from tamis.relations.entailment.ordered_values import Order
-from tamis.relations.entailment.questions import Pair
-from tamis.relations.entailment.subjects import Subject, Subjects
+from tamis.predicates.value_orders import ValueOrder
+from tamis.relations.entailment.cells import IntervalCells
+from tamis.relations.entailment.computed_values import ComputedValues, cells_of
+from tamis.relations.entailment.operands import OpenCells, Operand, Operands
+from tamis.relations.entailment.value_tests import Pair
 
-MOST_CELLS = 40  # cells of an attribute that are looked at for values
+MOST_CELLS = 40  # cells of an attribute whose examples are tried
 LONGEST = 1_000  # characters of a string that is tried for its length
-MOST_TRIALS = 3_000  # values that are tried in one room
+MOST_TRIALS = 3_000  # values that are tried in one state of the search
 
-Room = list[int]
 _WORDS = re.compile(r"[^\W_]+|\\.|.")
 
 
-class Trials:
+class TrialEvents:
     """Tries values of attributes, one attribute after the other."""
 
-    def __init__(self, subjects: Subjects, computing: Computing) -> None:
-        self.subjects = subjects.all
-        self.computing = computing
+    def __init__(self, operands: Operands, computed_values: ComputedValues) -> None:
+        self.operands = operands.all
+        self.computed_values = computed_values
         self._ideas: dict[int, list[Any]] = {}
 
     def example(self, number: int, mask: int) -> Any:
-        """A value of an attribute within some cells; one that is there, if there is one."""
-        subject = self.subjects[number]
-        present = mask & ~subject.missing
+        """A value of an attribute within some cells; the missing one only if there is no other."""
+        operand = self.operands[number]
+        present = mask & ~operand.missing
         if not present:
             return None
-        return subject.cells.examples((present & -present).bit_length() - 1)[0]
+        return operand.cells.examples((present & -present).bit_length() - 1)[0]
 
     def attempt(
-        self, computed: Sequence[int], attributes: Sequence[int], room: Room
+        self, computed: Sequence[int], attributes: Sequence[int], open_cells: OpenCells
     ) -> tuple[dict[int, Any] | None, bool]:
-        """Values of attributes that put every computed subject into its room, if they are found.
+        """Values of attributes that put every computed value into an open cell, if they are found.
 
-        The second answer says whether everything was tried.
+        The second result says whether everything was tried.
         """
-        wanted = [n for n in computed if room[n] != self.subjects[n].full]
-        needed = {n for number in wanted for n in self.subjects[number].inputs}
-        values = {n: self.example(n, room[n]) for n in attributes if n not in needed}
+        wanted = [n for n in computed if open_cells[n] != self.operands[n].full]
+        needed = {n for number in wanted for n in self.operands[number].inputs}
+        values = {n: self.example(n, open_cells[n]) for n in attributes if n not in needed}
         order = [n for n in attributes if n in needed]
         checks: list[list[int]] = [[] for _ in order]
         for number in wanted:
-            checks[max(order.index(n) for n in self.subjects[number].inputs)].append(number)
+            checks[max(order.index(n) for n in self.operands[number].inputs)].append(number)
         complete = True
         lists = []
         for n in order:
-            few = self.computing.few(n, room[n])
+            few = self.computed_values.few(n, open_cells[n])
             complete = complete and few is not None
-            lists.append(self._candidates(n, room[n], wanted) if few is None else few)
-        return self._walk(order, lists, checks, values, room, complete)
+            lists.append(self._candidates(n, open_cells[n], wanted) if few is None else few)
+        return self._walk(order, lists, checks, values, open_cells, complete)
 
     def _walk(
         self,
@@ -64,7 +63,7 @@ class Trials:
         lists: list[list[Any]],
         checks: list[list[int]],
         values: dict[int, Any],
-        room: Room,
+        open_cells: OpenCells,
         complete: bool,
     ) -> tuple[dict[int, Any] | None, bool]:
         if not order:
@@ -82,7 +81,7 @@ class Trials:
                 return None, False
             values[order[at]] = value
             if not all(
-                self.computing.bit(self.subjects[number], values) & room[number]
+                self.computed_values.bit(self.operands[number], values) & open_cells[number]
                 for number in checks[at]
             ):
                 continue
@@ -92,24 +91,24 @@ class Trials:
         return None, complete
 
     def _candidates(self, number: int, mask: int, wanted: Sequence[int]) -> list[Any]:
-        """Values to try: examples of the cells, and what computed subjects speak of."""
-        subject = self.subjects[number]
+        """Values to try: examples of the cells, and the constants of computed operands."""
+        operand = self.operands[number]
         found: list[Any] = []
-        for cell in cells_of(mask & ~subject.missing)[:MOST_CELLS]:
-            found.extend(subject.cells.examples(cell))
+        for cell in cells_of(mask & ~operand.missing)[:MOST_CELLS]:
+            found.extend(operand.cells.examples(cell))
         ideas = self._ideas_for(number, wanted)
-        found.extend(idea for idea in ideas if mask >> subject.cells.cell(idea) & 1)
-        if mask & subject.missing:
+        found.extend(idea for idea in ideas if mask >> operand.cells.cell(idea) & 1)
+        if mask & operand.missing:
             found.append(None)
         return list({(type(value), repr(value)): value for value in found}.values())
 
     def _ideas_for(self, number: int, wanted: Sequence[int]) -> list[Any]:
         if number not in self._ideas:
             found: dict[Any, None] = {}
-            subject = self.subjects[number]
+            operand = self.operands[number]
             for other in wanted:
-                if number in self.subjects[other].inputs:
-                    found.update(dict.fromkeys(_ideas(subject, self.subjects[other])))
+                if number in self.operands[other].inputs:
+                    found.update(dict.fromkeys(_ideas(operand, self.operands[other])))
             self._ideas[number] = list(found)
         return self._ideas[number]
 
@@ -117,7 +116,7 @@ class Trials:
 _END = object()
 
 
-def _ideas(subject: Subject, computed: Subject) -> Iterator[Any]:
+def _ideas(operand: Operand, computed: Operand) -> Iterator[Any]:
     """Values of an attribute that may matter to what is computed from it."""
     constants: list[Any] = []
     for cell in range(min(computed.cells.count, MOST_CELLS)):
@@ -129,19 +128,19 @@ def _ideas(subject: Subject, computed: Subject) -> Iterator[Any]:
                 constants.append(part.value)
             elif isinstance(part, ast.RLike):
                 constants.extend(_regex_ideas(part.pattern))
-    if isinstance(subject.cells, Stretches):
-        return _numbers(constants, subject.cells.order)
+    if isinstance(operand.cells, IntervalCells):
+        return _numbers(constants, operand.cells.order)
     return _strings(constants)
 
 
-def _numbers(constants: Iterable[Any], order: Order) -> Iterator[Any]:
+def _numbers(constants: Iterable[Any], order: ValueOrder) -> Iterator[Any]:
     for constant in constants:
         if isinstance(constant, str) or constant is None or not math.isfinite(constant):
             continue
         for near in (constant, -constant, constant + 1, constant - 1):
             # What a double cannot hold is near enough to what it can.
             number = order.around(float(near))[0] if order.is_double else math.floor(near)
-            if order.low <= number <= order.high:
+            if order.start <= number < order.end:
                 yield order.value(number)
 
 

@@ -1,4 +1,4 @@
-"""One filter for several: by which rules, which of many, how much it adds, and when to look."""
+"""One filter in place of several: by which rules, which of many, how much it adds, and when."""
 
 from tamis.relations.merging.merge import merge
 

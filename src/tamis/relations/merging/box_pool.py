@@ -1,7 +1,7 @@
-"""Boxes that are being merged, and those among them that differ in one attribute.
+"""Boxes that are being merged, and which of them differ in one attribute only.
 
 Conditions have small numbers here, so that what two boxes share is one tuple of numbers to look up:
-no pair of boxes is ever compared to find out whether it could be merged.
+boxes are never compared pair by pair to find out whether they could be merged.
 """
 
 from collections import deque
@@ -12,10 +12,10 @@ from typing import Generic, TypeVar
 from tamis.errors import OptionError, choose, unknown_attribute
 from tamis.language import ast
 from tamis.language.ast import Node
-from tamis.relations.boxes import Box, Condition
-from tamis.relations.event_space import World
+from tamis.predicates.boxes import Box, Condition
+from tamis.predicates.event_space import EventSpace
 from tamis.relations.merging.condition_mergers import bare, join
-from tamis.relations.merging.merge_rules import Ground, Rules
+from tamis.relations.merging.merge_rules import MergedAttribute, RuleSet
 
 CANDIDATES = ("any", "mbd")
 
@@ -25,42 +25,45 @@ Group = tuple[int, Ids]  # an attribute, and the conditions of all others
 
 
 @dataclass(slots=True)
-class Entry(Generic[K]):
-    """A box, and what was merged into it."""
+class PooledBox(Generic[K]):
+    """A box, and the keys of the filters that were merged into it."""
 
     ids: Ids
     parts: list[K]
-    extra: float = 0.0  # at most this share of all events is in the box and in no part
+    extra: float = 0.0  # at most this share of all events matches the box and none of its parts
     perfect: bool = True
     alive: bool = True
 
 
-class Pool(Generic[K]):
-    """Boxes under numbers that grow; merging takes some of them away and adds one."""
+class BoxPool(Generic[K]):
+    """Boxes under growing numbers; merging removes some of them and adds one."""
 
     def __init__(
         self,
-        world: World,
-        rules: Rules,
+        space: EventSpace,
+        rules: RuleSet,
         candidates: str = "any",
         order: Sequence[str] | None = None,
     ) -> None:
-        self.world = world
+        self.space = space
         self.rules = rules
         self.by_top = choose("choice of candidates", candidates, CANDIDATES) == "mbd"
-        self._ranks = ranks(world, order)
-        self.entries: list[Entry[K]] = []
+        self._ranks = ranks(space, order)
+        self.entries: list[PooledBox[K]] = []
         self._conditions: list[Condition] = []
         self._positions: list[int] = []  # of their attributes
         self._numbers: dict[Condition, int] = {}
         self._same: dict[Ids, int] = {}
-        self._grounds: dict[int, Ground] = {}
+        self._attributes: dict[int, MergedAttribute] = {}
 
     # --- boxes and their conditions
 
     def ids_of(self, box: Box) -> Ids:
         """The conditions of a box by their numbers."""
-        return tuple(self.number(Condition(p, bare(node))) for p, node in box.conditions)
+        return tuple(
+            self.number(condition._replace(node=bare(condition.node)))
+            for condition in box.conditions
+        )
 
     def number(self, condition: Condition) -> int:
         """The number of a condition."""
@@ -79,31 +82,31 @@ class Pool(Generic[K]):
         return Box(tuple(self._conditions[n] for n in ids))
 
     def replaced(self, rest: Ids, position: int, node: Node) -> Ids:
-        """Conditions with one more, of an attribute that none of them asks."""
+        """Conditions with one more, on an attribute that none of them tests."""
         if node == ast.TRUE:
             return rest
-        number = self.number(Condition(position, node))
+        number = self.number(Condition(position, node, self.attribute(position).values(node)))
         place = sum(self._positions[n] < position for n in rest)
         return (*rest[:place], number, *rest[place:])
 
-    def ground(self, position: int) -> Ground:
+    def attribute(self, position: int) -> MergedAttribute:
         """The attribute at a position, for rules."""
-        found = self._grounds.get(position)
+        found = self._attributes.get(position)
         if found is None:
-            attribute = self.world.schema.attributes[position]
-            found = Ground(attribute, self.world.may_miss(position))
-            self._grounds[position] = found
+            attribute = self.space.schema.attributes[position]
+            found = MergedAttribute(attribute, self.space.may_miss(position))
+            self._attributes[position] = found
         return found
 
     # --- entries
 
     @property
-    def alive(self) -> Iterator[tuple[int, Entry[K]]]:
-        """What there is now, in the order of coming."""
+    def alive(self) -> Iterator[tuple[int, PooledBox[K]]]:
+        """The boxes that are left, in the order in which they came."""
         return ((n, entry) for n, entry in enumerate(self.entries) if entry.alive)
 
-    def add(self, entry: Entry[K]) -> int:
-        """Take in a box; one that is there already becomes part of it."""
+    def add(self, entry: PooledBox[K]) -> int:
+        """Add a box; an equal one that is there already becomes part of it."""
         number = len(self.entries)
         other = self._same.get(entry.ids)
         if other is not None and self.entries[other].alive:
@@ -117,12 +120,12 @@ class Pool(Generic[K]):
         return number
 
     def merged(self, numbers: Sequence[int], ids: Ids, extra: float, *, perfect: bool) -> int:
-        """Replace entries by one."""
+        """Replace some boxes by one."""
         entries = [self.entries[n] for n in numbers]
         for entry in entries:
             entry.alive = False
         return self.add(
-            Entry(
+            PooledBox(
                 ids,
                 [part for entry in entries for part in entry.parts],
                 extra,
@@ -142,21 +145,21 @@ class Pool(Generic[K]):
         return sorted(range(len(ids)), key=lambda n: self._ranks[self._positions[ids[n]]])
 
     def groups(self, ids: Ids) -> list[Group]:
-        """The groups of boxes that differ from a box in one attribute, which it asks, too."""
+        """The groups of boxes that differ from a box in one attribute that it tests, too."""
         places = list(self.places(ids))[: 1 if self.by_top else None]
         return [(self._positions[ids[n]], ids[:n] + ids[n + 1 :]) for n in places]
 
-    def asked(self, ids: Ids, position: int) -> int:
-        """The condition of one attribute, by its number."""
+    def on(self, ids: Ids, position: int) -> int:
+        """The number of the condition on one attribute."""
         for number in ids:
             if self._positions[number] == position:
                 return number
         raise KeyError(position)
 
 
-def ranks(world: World, order: Sequence[str] | None) -> list[int]:
-    """How far down an attribute stands in a diagram; by its place in the schema if nobody says."""
-    schema = world.schema
+def ranks(space: EventSpace, order: Sequence[str] | None) -> list[int]:
+    """How far down each attribute is in a diagram; without an order, by its place in the schema."""
+    schema = space.schema
     if order is None:
         return list(range(len(schema)))
     for name in order:
@@ -167,18 +170,18 @@ def ranks(world: World, order: Sequence[str] | None) -> list[int]:
 
 
 def below_top(box: Box, places: Sequence[int]) -> tuple[Condition, ...]:
-    """The conditions of a box but for that of its top attribute: boxes of one MBD have the same."""
+    """The conditions of a box except the one on its top attribute; boxes of one MBD share them."""
     if not box.conditions:
         return ()
     top = min(box.conditions, key=lambda condition: places[condition.position])
     return tuple(condition for condition in box.conditions if condition is not top)
 
 
-def join_perfectly(pool: Pool[K], limit: float = 1.0) -> None:
-    """Merge boxes that differ in one attribute as long as rules say how, all of a group at once.
+def join_perfectly(pool: BoxPool[K], limit: float = 1.0) -> None:
+    """Merge boxes that differ in one attribute as long as a rule applies, all of a group at once.
 
-    Groups of many come first, then those of the first boxes. What boxes have added already adds up,
-    and `limit` is the most of it.
+    Large groups come first, then those of the first boxes. The shares that imperfect mergers have
+    added already are summed up, and must not exceed `limit`.
     """
     groups: dict[Group, list[int]] = {}
     for number, entry in pool.alive:
@@ -194,14 +197,14 @@ def join_perfectly(pool: Pool[K], limit: float = 1.0) -> None:
                     queue.append(other)
 
 
-def _joined(pool: Pool[K], group: Group, numbers: list[int], limit: float) -> list[int]:
+def _joined(pool: BoxPool[K], group: Group, numbers: list[int], limit: float) -> list[int]:
     position, rest = group
     numbers[:] = [n for n in numbers if pool.entries[n].alive]
     if len(numbers) < 2:
         return []
-    asked = [pool.condition(pool.asked(pool.entries[n].ids, position)).node for n in numbers]
+    nodes = [pool.condition(pool.on(pool.entries[n].ids, position)).node for n in numbers]
     found = []
-    for node, members in join(asked, pool.ground(position), pool.rules):
+    for node, members in join(nodes, pool.attribute(position), pool.rules):
         parts = [numbers[m] for m in members]
         extra = sum(pool.entries[n].extra for n in parts)
         if extra <= limit:

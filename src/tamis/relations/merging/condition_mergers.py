@@ -1,143 +1,116 @@
-"""Merging conditions of one attribute by a set of rules: many perfectly, or two imperfectly."""
+"""Mergers of conditions on one attribute: of many perfectly, or of two imperfectly."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from tamis.language import ast
 from tamis.language.ast import Node
+from tamis.predicates.classification import StringTest, classify
 from tamis.predicates.implication import facts
-from tamis.predicates.regions import Cut
-from tamis.relations.extents import Extent
-from tamis.relations.merging.filter_texts import members
-from tamis.relations.merging.merge_rules import Ground, Rules, listing
+from tamis.predicates.value_orders import Cut
+from tamis.predicates.value_sets import NOTHING, ValueSet
+from tamis.relations.disjoint_sets import DisjointSets
+from tamis.relations.merging.merge_rules import MergedAttribute, PerfectRule, RuleSet, listing
 from tamis.schema import Enumeration
 from tamis.types import BOOL, STRING
 
-MOST_TESTS = 32  # conditions that are no sets of values, compared pair by pair
+MOST_TESTS = 32  # conditions without a value set, compared pair by pair
 
 
 class Joined(NamedTuple):
     """A condition that is true exactly when one of some conditions is."""
 
     node: Node
-    members: tuple[int, ...]  # their places in what was asked
+    members: tuple[int, ...]  # their places in the list of conditions
 
 
-def join(nodes: Sequence[Node], ground: Ground, rules: Rules) -> list[Joined]:
-    """Perfect mergers of conditions, each of at least two; a condition is in one of them at most.
+def join(nodes: Sequence[Node], attribute: MergedAttribute, rules: RuleSet) -> list[Joined]:
+    """Perfect mergers of conditions, each of at least two; no condition is in two of them.
 
     The union of all is tried first, then those whose values touch, then lists of what is left.
     """
-    extents = [(n, ground.extent(node)) for n, node in enumerate(nodes)]
-    known = [_Part(found, (n,)) for n, found in extents if found is not None]
-    tests = [n for n, found in extents if found is None]
+    sets = [(n, attribute.values(node)) for n, node in enumerate(nodes)]
+    known = [_Union(values, (n,)) for n, values in sets if values is not None]
+    tests = [n for n, values in sets if values is None]
     joined = [
-        Joined(ground.condition(part.extent), tuple(sorted(part.members)))
-        for part in _join_extents(known, ground, rules)
+        Joined(attribute.condition(union.values), tuple(sorted(union.members)))
+        for union in _join_sets(known, attribute, rules)
     ]
     if not tests or not rules.takes_tests or len(nodes) > MOST_TESTS:
         return [each for each in joined if len(each.members) > 1]
-    return _with_tests(joined, nodes, tests, ground)
+    return _with_tests(joined, nodes, tests, attribute)
 
 
-class _Part(NamedTuple):
-    extent: Extent
+class _Union(NamedTuple):
+    """The values of some conditions, and which these are."""
+
+    values: ValueSet
     members: tuple[int, ...]
 
-    def and_(self, other: "_Part") -> "_Part":
-        return _Part(self.extent.joined(other.extent), self.members + other.members)
+
+def _union(parts: Sequence[_Union]) -> _Union:
+    values = NOTHING.union(*(part.values for part in parts))
+    return _Union(values, tuple(n for part in parts for n in part.members))
 
 
-def _join_extents(parts: list[_Part], ground: Ground, rules: Rules) -> list[_Part]:
+def _join_sets(parts: list[_Union], attribute: MergedAttribute, rules: RuleSet) -> list[_Union]:
     if len(parts) < 2:
         return parts
-    everything = _all_of(parts)
-    if rules.can_say(everything.extent, ground):
+    everything = _union(parts)
+    if rules.can_write(everything.values, attribute):
         return [everything]
-    found: list[_Part] = []
+    found: list[_Union] = []
     for together in _touching(parts):
-        whole_part = _all_of(together)
-        if len(together) == 1 or rules.can_say(whole_part.extent, ground):
-            found.append(whole_part)
+        union = _union(together)
+        if len(together) == 1 or rules.can_write(union.values, attribute):
+            found.append(union)
         else:
-            found.extend(_one_by_one(together, ground, rules))
-    if listing not in rules.sayings:
+            found.extend(_neighbours(together, attribute, rules.can_write))
+    if listing not in rules.perfect:
         return found
-    finite: list[_Part] = []
-    others: list[_Part] = []
+    finite: list[_Union] = []
+    others: list[_Union] = []
     for part in found:
-        (finite if listing(part.extent.values, ground) else others).append(part)
-    return [*others, *_lists(finite, ground)] if len(finite) > 1 else found
+        (finite if listing(part.values, attribute) else others).append(part)
+    return [*others, *_neighbours(finite, attribute, listing)] if len(finite) > 1 else found
 
 
-def _all_of(parts: list[_Part]) -> _Part:
-    stretches = sorted(stretch for part in parts for stretch in part.extent.values)
-    values: list[tuple[Cut, Cut]] = []
-    for low, high in stretches:
-        if values and low <= values[-1][1]:
-            values[-1] = values[-1][0], max(values[-1][1], high)
-        else:
-            values.append((low, high))
-    missing = any(part.extent.missing for part in parts)
-    return _Part(Extent(tuple(values), missing), tuple(n for part in parts for n in part.members))
-
-
-def _touching(parts: list[_Part]) -> Iterator[list[_Part]]:
-    """Parts whose values overlap or lie side by side, those of one stretch after another."""
-    stretches = sorted(
-        (*stretch, n) for n, part in enumerate(parts) for stretch in part.extent.values
-    )
-    leader = list(range(len(parts)))
-
-    def find(n: int) -> int:
-        while leader[n] != n:
-            leader[n] = leader[leader[n]]
-            n = leader[n]
-        return n
-
+def _touching(parts: list[_Union]) -> Iterator[list[_Union]]:
+    """Sets whose values overlap or lie side by side, those of one interval after another."""
+    intervals = sorted((*one, n) for n, part in enumerate(parts) for one in part.values.intervals)
+    groups = DisjointSets()
     reached: tuple[Cut, int] | None = None
-    for low, high, n in stretches:
+    for low, high, n in intervals:
         if reached is not None and low <= reached[0]:
-            leader[find(n)] = find(reached[1])
+            groups.join((reached[1], n))
         if reached is None or high > reached[0]:
             reached = high, n
-    together: dict[int, list[_Part]] = {}
+    together: dict[int, list[_Union]] = {}
     for n, part in enumerate(parts):
-        together.setdefault(find(n), []).append(part)
+        together.setdefault(groups.find(n), []).append(part)
     yield from together.values()
 
 
-def _one_by_one(parts: list[_Part], ground: Ground, rules: Rules) -> list[_Part]:
-    """Neighbours, as far as each with the next can be said."""
-    ordered = sorted(parts, key=lambda part: (part.extent.values, part.members))
+def _neighbours(
+    parts: list[_Union], attribute: MergedAttribute, can_write: PerfectRule
+) -> list[_Union]:
+    """Unions of sets in the order of their values, as far as each can be written."""
+    ordered = sorted(parts, key=lambda part: (part.values.intervals, part.members))
     found = [ordered[0]]
     for part in ordered[1:]:
-        both = found[-1].and_(part)
-        if rules.can_say(both.extent, ground):
+        both = _union((found[-1], part))
+        if can_write(both.values, attribute):
             found[-1] = both
         else:
             found.append(part)
     return found
 
 
-def _lists(parts: list[_Part], ground: Ground) -> list[_Part]:
-    """As few lists as their limit allows, of values in their order."""
-    ordered = sorted(parts, key=lambda part: (part.extent.values, part.members))
-    found = [ordered[0]]
-    for part in ordered[1:]:
-        both = found[-1].and_(part)
-        if listing(both.extent.values, ground):
-            found[-1] = both
-        else:
-            found.append(part)
-    return found
-
-
-# --- tests of strings, which are no sets of values that can be written down
+# --- tests of strings, which have no value sets
 
 
 def bare(node: Node) -> Node:
-    """``s IS NOT NULL AND s LIKE 'a%' -> s LIKE 'a%'``, which strict semantics would not say."""
+    """``s IS NOT NULL AND s LIKE 'a%' -> s LIKE 'a%'``; strict semantics adds the presence."""
     if not isinstance(node, ast.And) or len(node.items) != 2:
         return node
     for one, other in (node.items, node.items[::-1]):
@@ -148,7 +121,7 @@ def bare(node: Node) -> Node:
 
 
 def _with_tests(
-    joined: list[Joined], nodes: Sequence[Node], tests: list[int], ground: Ground
+    joined: list[Joined], nodes: Sequence[Node], tests: list[int], attribute: MergedAttribute
 ) -> list[Joined]:
     """``s LIKE 'ab%', s LIKE 'a%' -> s LIKE 'a%'``, ``s LIKE '%a', s NOT LIKE '%a' -> present``"""
     waiting = [*joined, *(Joined(nodes[n], (n,)) for n in tests)]
@@ -156,7 +129,7 @@ def _with_tests(
     while waiting:
         one = waiting.pop(0)
         for other in waiting:
-            node = _test_union(one.node, other.node, ground)
+            node = _test_union(one.node, other.node, attribute)
             if node is not None:
                 waiting.remove(other)
                 waiting.insert(0, Joined(node, tuple(sorted(one.members + other.members))))
@@ -166,44 +139,44 @@ def _with_tests(
     return [each for each in found if len(each.members) > 1]
 
 
-def _test_union(a: Node, b: Node, ground: Ground) -> Node | None:
-    known = facts(a, b, ground.attribute.domain)
+def _test_union(a: Node, b: Node, attribute: MergedAttribute) -> Node | None:
+    known = facts(a, b, attribute.attribute.domain)
     if known.implies:
         return b
     if known.implied:
         return a
     if known.exhausts and not isinstance(a, ast.IsNull) and not isinstance(b, ast.IsNull):
-        return ground.presence
+        return attribute.presence
     return None
 
 
 # --- two conditions, imperfectly
 
 
-def widen(a: Node, b: Node, ground: Ground, rules: Rules) -> list[Node]:
+def widen(a: Node, b: Node, attribute: MergedAttribute, rules: RuleSet) -> list[Node]:
     """Conditions that both of two imply, the closest first; TRUE drops the attribute."""
-    one, other = ground.extent(a), ground.extent(b)
+    one, other = attribute.values(a), attribute.values(b)
     if one is not None and other is not None:
-        extents = [widening(one, other, ground) for widening in rules.widenings]
-        found = [ground.condition(each) for each in extents if each is not None]
+        wider = [rule(one, other, attribute) for rule in rules.imperfect]
+        found = [attribute.condition(values) for values in wider if values is not None]
     else:
         found = [ast.TRUE]
-        if _asks_presence(a) and _asks_presence(b):
-            found.insert(0, ground.presence)
+        if _needs_presence(a) and _needs_presence(b):
+            found.insert(0, attribute.presence)
     if rules.takes_tests:
-        found.extend(filter(None, [prefix(a, b, ground)]))
+        found.extend(filter(None, [prefix(a, b, attribute)]))
     return list(dict.fromkeys(found))
 
 
-def prefix(a: Node, b: Node, ground: Ground) -> Node | None:
+def prefix(a: Node, b: Node, attribute: MergedAttribute) -> Node | None:
     """``s = 'abc', startswith(s, 'abd') -> startswith(s, 'ab')``"""
-    if isinstance(ground.attribute.domain, Enumeration):  # a list of its values is closer
+    if isinstance(attribute.attribute.domain, Enumeration):  # a list of its values is closer
         return None
-    beginnings = [*_beginnings(a, ground), *_beginnings(b, ground)]
+    beginnings = [*_beginnings(a, attribute), *_beginnings(b, attribute)]
     if not beginnings or None in beginnings:
         return None
     start = _common_beginning([text for text in beginnings if text is not None])
-    subject = ast.Attribute(ground.attribute.path, STRING)
+    subject = ast.Attribute(attribute.attribute.path, STRING)
     return ast.Call("startswith", (subject, ast.Literal(start, STRING)), BOOL) if start else None
 
 
@@ -213,20 +186,20 @@ def _common_beginning(texts: list[str]) -> str:
     return first[:length]
 
 
-def _beginnings(node: Node, ground: Ground) -> list[str | None]:
-    """What values of a condition begin with, None if that may be anything."""
-    match node:
-        case ast.Call("startswith", (ast.Attribute(), ast.Literal(text, _)), _):
-            return [str(text)]
+def _beginnings(node: Node, attribute: MergedAttribute) -> list[str | None]:
+    """The beginnings of the values of a condition, None for any beginning."""
+    match classify(node):
+        case StringTest(ast.Attribute(), "startswith", text, False):
+            return [text]
         case _:
-            found = ground.extent(node)
-            if ground.attribute.type != STRING or found is None or found.missing:
+            values = attribute.values(node)
+            if attribute.attribute.type != STRING or values is None or values.missing:
                 return [None]
-            texts = members(found.values, ground.attribute, ground.list_size)
+            texts = values.members(attribute.order, attribute.list_size)
             return [None] if texts is None else [str(text) for text in texts]
 
 
-def _asks_presence(node: Node) -> bool:
+def _needs_presence(node: Node) -> bool:
     """Whether a condition is false of a missing value."""
     return not any(isinstance(part, ast.IsNull) for part in ast.walk(node)) or isinstance(
         node, ast.Not

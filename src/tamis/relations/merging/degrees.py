@@ -1,8 +1,9 @@
-"""How much a merger is true of that none of its parts is (MBD paper, sections 5.3 and 5.4).
+"""How much more a merger matches than its parts (MBD, sections 5.3 and 5.4).
 
-The imperfect degree of a merger is the share of its events that match no part; times the
-probability of the merger it is the IMT, the share of *all* events that it lets through for nobody.
-With advertisements, only what they announce counts, as all that ever comes (definition 2).
+The imperfect degree of a merger is the share of its events that match no part (definition 1); times
+the probability of the merger it is the IMT (imperfect merging threshold), the share of *all* events
+that it lets through although no part matches. With advertisements, only the events that they
+announce count, because no others arrive (definition 2).
 """
 
 import math
@@ -16,28 +17,29 @@ from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.evaluation import compile_tree
 from tamis.language.expression import Expression
-from tamis.relations.boxes import Box, box_of
-from tamis.relations.event_space import World, form_of
-from tamis.relations.merging.event_sets import Cell, Space
+from tamis.predicates.boxes import Box, box_of
+from tamis.predicates.event_space import EventSpace, form_of
+from tamis.relations.merging.event_sets import EventSet, ProbabilitySpace
 from tamis.relations.merging.measures import Measure
 from tamis.semantics import Semantics
 
-MOST_CELLS = 10_000  # of a set of events; beyond them it is estimated
-FEW_CELLS = 1_000  # of one merger of many
+MOST_SETS = 10_000  # in a union; beyond that it is estimated
+FEW_SETS = 1_000  # the same for one of many mergers
 DRAWS = 10_000
-_SMOOTH = 4  # draws that are added, half of them hits, so that no estimate seems certain
+_SMOOTH = 4  # added draws, half of them hits, so that no estimate looks certain
 
 
 @dataclass(frozen=True, slots=True)
 class Degree:
-    """The imperfect degree of a merger: 0 adds nothing, near 1 it is true of little else.
+    """The imperfect degree of a merger: 0 adds nothing, near 1 almost all of it is added.
 
-    An exact one is a fraction and its error is 0. Of an estimate `error` is the standard error:
-    two of three times the truth is no farther away, nineteen of twenty times within twice of it.
+    An exact degree is a fraction and its error is 0. `error` is the standard error of an estimate:
+    two times out of three the truth is no farther away, nineteen out of twenty times within twice
+    that distance.
     """
 
     value: Fraction | float
-    probability: Fraction | float | None  # of the merger, among all that come; None: not weighed
+    probability: Fraction | float | None  # of the merger among arriving events; None if unknown
     error: float = 0.0
     exact: bool = True
 
@@ -56,116 +58,117 @@ def degree(
 ) -> Degree:  # fmt: skip
     """The imperfect degree of a merger of some filters.
 
-    It is counted where all filters are made of conditions of single attributes that the measure can
-    weigh; otherwise events are drawn.
+    It is computed exactly if all filters are made of conditions on single attributes that the
+    measure can weigh; otherwise it is estimated from random events.
     """
     forms = [form_of(part, semantics) for part in parts]
     announced = [form_of(each, semantics) for each in advertisements]
     return degree_of_forms(
-        form_of(merger, semantics), forms, World.of(semantics), measure.space(semantics),
-        announced, draws=draws, seed=seed,
+        form_of(merger, semantics), forms, EventSpace.of(semantics),
+        measure.probabilities(semantics), announced, draws=draws, seed=seed,
     )  # fmt: skip
 
 
 def degree_of_forms(
-    merger: Node, parts: Sequence[Node], world: World, space: Space,
+    merger: Node, parts: Sequence[Node], space: EventSpace, probabilities: ProbabilitySpace,
     advertisements: Sequence[Node] = (), *, draws: int = DRAWS, seed: int = 1,
 ) -> Degree:  # fmt: skip
-    """The same, of forms in a space."""
+    """The same for normal forms in a probability space."""
     for form in (merger, *parts, *advertisements):
-        space.check(world.schema.positions[path] for path in ast.attributes(form))
+        probabilities.check(space.schema.positions[path] for path in ast.attributes(form))
     try:
-        return _counted(merger, parts, Cells(space, world), advertisements)
+        return _counted(merger, parts, EventUnions(probabilities, space), advertisements)
     except _NotCountable:
-        chance = random.Random(seed)  # noqa: S311 - no secret, but the same every time
-        return _estimated(merger, parts, world, space, advertisements, draws, chance)
+        chance = random.Random(seed)  # noqa: S311 - not a secret, and the same every time
+        return _estimated(merger, parts, space, probabilities, advertisements, draws, chance)
 
 
 def degree_of_boxes(
-    merger: Box, parts: Sequence[Box], world: World, space: Space, announced: list[Cell] | None,
-    bound: float,
+    merger: Box, parts: Sequence[Box], space: EventSpace, probabilities: ProbabilitySpace,
+    announced: list[EventSet] | None, bound: float,
 ) -> Degree:  # fmt: skip
-    """The degree of a merger of boxes, or a bound if it takes too many cells.
+    """The degree of a merger of boxes, or a bound if that takes too many sets.
 
-    `bound` is what its IMT cannot exceed; the error of a bound is as large as itself.
+    `bound` is a value that its IMT cannot exceed; the error of a bound is as large as the bound.
     """
-    cells = Cells(space, world, FEW_CELLS)
-    whole = [cells.of_box(merger)]
+    unions = EventUnions(probabilities, space, FEW_SETS)
+    whole = [unions.of_box(merger)]
     arriving = Fraction(1)
     if announced is not None:
-        both = (space.common(whole[0], each) for each in announced)
-        whole = [cell for cell in both if cell is not None]
-        arriving = cells.weight(announced)
+        both = (probabilities.common(whole[0], each) for each in announced)
+        whole = [one for one in both if one is not None]
+        arriving = unions.weight(announced)
     try:
-        return _share(whole, (cells.of_box(part) for part in parts), cells, arriving)
+        return _share(whole, (unions.of_box(part) for part in parts), unions, arriving)
     except _NotCountable:
-        probability = float(cells.weight(whole) / arriving)
+        probability = float(unions.weight(whole) / arriving)
         value = min(1.0, bound / probability)
         return Degree(value, probability, value, exact=False)
 
 
 class _NotCountable(Exception):
-    """A set of events is no union of cells, or of too many."""
+    """A set of events is not a union of sets that can be weighed, or of too many."""
 
 
-class Cells:
-    """Sets of events as lists of cells that have nothing in common."""
+class EventUnions:
+    """Unions of sets of events: lists of sets that have nothing in common."""
 
-    def __init__(self, space: Space, world: World, most: int = MOST_CELLS) -> None:
-        self.space = space
-        self._world = world
+    def __init__(
+        self, probabilities: ProbabilitySpace, space: EventSpace, most: int = MOST_SETS
+    ) -> None:
+        self.probabilities = probabilities
+        self._space = space
         self._most = most
 
-    def of_form(self, form: Node) -> list[Cell]:
+    def of_form(self, form: Node) -> list[EventSet]:
         """The events of a form."""
-        cell = self.space.cell_of_form(form)
-        if cell is not None:
-            return [cell]
+        events = self.probabilities.of_form(form)
+        if events is not None:
+            return [events]
         return self.union(self.of_box(box) for box in self._boxes(form))
 
-    def of_box(self, box: Box) -> Cell:
-        cell = self.space.cell(box.conditions)
-        if cell is None:
+    def of_box(self, box: Box) -> EventSet:
+        """The events of a box."""
+        events = self.probabilities.of_box(box)
+        if events is None:
             raise _NotCountable
-        return cell
+        return events
 
-    def union(self, cells: Iterable[Cell]) -> list[Cell]:
-        """The events of any of some cells."""
-        found: list[Cell] = []
-        for cell in cells:
-            found.extend(self.outside([cell], found))
+    def union(self, sets: Iterable[EventSet]) -> list[EventSet]:
+        """The events of any of some sets."""
+        found: list[EventSet] = []
+        for events in sets:
+            found.extend(self.outside([events], found))
             if len(found) > self._most:
                 raise _NotCountable
         return found
 
-    def outside(self, cells: list[Cell], others: Iterable[Cell]) -> list[Cell]:
-        """The events of some cells, without those of others."""
+    def outside(self, sets: list[EventSet], others: Iterable[EventSet]) -> list[EventSet]:
+        """The events of a union, without those of other sets."""
         for other in others:
-            cells = [piece for cell in cells for piece in self.space.without(cell, other)]
-            if len(cells) > self._most:
+            sets = [rest for one in sets for rest in self.probabilities.without(one, other)]
+            if len(sets) > self._most:
                 raise _NotCountable
-            if not cells:
+            if not sets:
                 break
-        return cells
+        return sets
 
-    def within(self, cells: list[Cell], others: list[Cell]) -> list[Cell]:
-        """The events of both."""
-        if len(cells) * len(others) > 100 * self._most:
+    def within(self, sets: list[EventSet], others: list[EventSet]) -> list[EventSet]:
+        """The events of both of two unions."""
+        if len(sets) * len(others) > 100 * self._most:
             raise _NotCountable
-        both = (self.space.common(cell, other) for cell in cells for other in others)
-        return [cell for cell in both if cell is not None]
+        both = (self.probabilities.common(one, other) for one in sets for other in others)
+        return [one for one in both if one is not None]
 
-    def weight(self, cells: Iterable[Cell]) -> Fraction:
-        """The probability of an event in one of some cells that have nothing in common."""
-        return sum(map(self.space.weight, cells), Fraction(0))
+    def weight(self, sets: Iterable[EventSet]) -> Fraction:
+        """The probability of an event in a union."""
+        return sum(map(self.probabilities.weight, sets), Fraction(0))
 
     def _boxes(self, form: Node) -> list[Box]:
         """Boxes of which one is true iff the form is."""
-        box, never = box_of(form, self._world)
-        if never:
-            return []
+        box = box_of(form, self._space)
         if box is not None:
-            return [box]
+            return [] if box.is_empty else [box]
         match form:
             case ast.Or(items):
                 return [box for item in items for box in self._boxes(item)]
@@ -190,38 +193,40 @@ def _both(a: Box, b: Box) -> Node:
 
 
 def _counted(
-    merger: Node, parts: Sequence[Node], cells: Cells, advertisements: Sequence[Node]
+    merger: Node, parts: Sequence[Node], unions: EventUnions, advertisements: Sequence[Node]
 ) -> Degree:
-    whole = cells.of_form(merger)
+    whole = unions.of_form(merger)
     arriving = Fraction(1)
     if advertisements:
-        announced = cells.union(c for each in advertisements for c in cells.of_form(each))
-        whole = cells.within(whole, announced)
-        arriving = cells.weight(announced)
-    return _share(whole, (c for part in parts for c in cells.of_form(part)), cells, arriving)
+        announced = unions.union(one for each in advertisements for one in unions.of_form(each))
+        whole = unions.within(whole, announced)
+        arriving = unions.weight(announced)
+    return _share(whole, (one for part in parts for one in unions.of_form(part)), unions, arriving)
 
 
-def _share(whole: list[Cell], parts: Iterable[Cell], cells: Cells, arriving: Fraction) -> Degree:
-    weight = cells.weight(whole)
+def _share(
+    whole: list[EventSet], parts: Iterable[EventSet], unions: EventUnions, arriving: Fraction
+) -> Degree:
+    weight = unions.weight(whole)
     if not weight:
         return Degree(Fraction(0), Fraction(0))
-    added = cells.outside(whole, parts)
-    return Degree(cells.weight(added) / weight, weight / arriving)
+    added = unions.outside(whole, parts)
+    return Degree(unions.weight(added) / weight, weight / arriving)
 
 
 def _estimated(
-    merger: Node, parts: Sequence[Node], world: World, space: Space,
+    merger: Node, parts: Sequence[Node], space: EventSpace, probabilities: ProbabilitySpace,
     advertisements: Sequence[Node], draws: int, chance: random.Random,
 ) -> Degree:  # fmt: skip
     def test(form: Node) -> Callable[[Row], bool]:
-        holds = compile_tree(form, world.schema)
+        holds = compile_tree(form, space.schema)
         return lambda row: holds(row) is True
 
     is_in, are_in = test(merger), [test(part) for part in parts]
     announced = [test(each) for each in advertisements]
     arriving = hits = added = 0
     for _ in range(draws):
-        row = space.draw(chance)
+        row = probabilities.draw(chance)
         if announced and not any(each(row) for each in announced):
             continue
         arriving += 1

@@ -1,8 +1,9 @@
-"""How probable the values of one attribute are, and sets of them that can be weighed.
+"""How probable the values of one attribute are, and subsets of them that can be weighed.
 
-A distribution turns a condition into a *part* of its values; parts can be cut with each other and
-weighed. `Atoms` has values one by one, a part is a bit for each; `Stretch` has all numbers between
-two bounds, a part is an extent. Both know how often the attribute is missing.
+A distribution turns a condition into a *subset* of its values; subsets can be intersected and
+weighed. `WeightedValues` lists its values, and a subset has one bit for each; `UniformRange` has
+all numbers between two bounds, and a subset is a `ValueSet`. Both know how often the attribute is
+missing.
 """
 
 import bisect
@@ -14,45 +15,45 @@ from typing import Any, Protocol
 
 from tamis.language import ast
 from tamis.language.ast import Node
-from tamis.predicates.regions import AFTER, BEFORE, Region, complement, intersection, tester
-from tamis.relations.extents import Extent, extent
+from tamis.predicates.value_orders import Cut, value_order
+from tamis.predicates.value_sets import ValueSet, all_values, holds_of, value_set, with_missing
 from tamis.schema import Attribute
 from tamis.types import DOUBLE
 
-Part = Any  # what a distribution makes of conditions: compared and hashed, never looked into
+Subset = Any  # what a distribution makes of conditions: compared and hashed, never looked into
 
 
 class Distribution(Protocol):
-    """The values of one attribute. `Atoms` and `Stretch` are such."""
+    """The values of one attribute, such as `WeightedValues` and `UniformRange`."""
 
-    def part(self, node: Node) -> Part | None:
-        """The values of which a condition is true, None if that cannot be said."""
+    def subset(self, node: Node) -> Subset | None:
+        """The values of which a condition is true, None if they cannot be listed."""
         ...
 
-    def common(self, a: Part, b: Part) -> Part:
-        """The values of both; it is false when there is none."""
+    def common(self, a: Subset, b: Subset) -> Subset:
+        """The values of both; it is false when there are none."""
         ...
 
-    def without(self, a: Part, b: Part) -> Part:
+    def without(self, a: Subset, b: Subset) -> Subset:
         """The values of the first only."""
         ...
 
-    def weight(self, part: Part) -> Fraction:
-        """The probability of a part; 1 for all values with the missing one."""
+    def weight(self, subset: Subset) -> Fraction:
+        """The probability of a subset; 1 for all values with the missing one."""
         ...
 
     @property
-    def everything(self) -> Part:
+    def everything(self) -> Subset:
         """All values, and the missing one."""
         ...
 
     def draw(self, chance: random.Random) -> Any:
-        """A value, None for a missing one."""
+        """A random value, None for a missing one."""
         ...
 
 
-class Atoms:
-    """Values one by one, each with its weight; the last bit of a part is the missing one.
+class WeightedValues:
+    """Listed values, each with its weight; the last bit of a subset is the missing value.
 
     Weights are whole numbers, so that sums are exact.
     """
@@ -64,12 +65,12 @@ class Atoms:
         self.everything: int = (1 << len(self.values)) - 1
         self._sums: list[int] = []
         self.weight = functools.lru_cache(maxsize=50_000)(self._weight)
-        self.part = functools.lru_cache(maxsize=50_000)(self._part)
+        self.subset = functools.lru_cache(maxsize=50_000)(self._subset)
 
-    def _part(self, node: Node) -> int:
+    def _subset(self, node: Node) -> int:
         if isinstance(node, ast.Literal):
             return self.everything if node.value is True else 0
-        holds = tester(node)
+        holds = holds_of(node)
         return sum(1 << n for n, value in enumerate(self.values) if holds(value))
 
     def common(self, a: int, b: int) -> int:
@@ -78,10 +79,10 @@ class Atoms:
     def without(self, a: int, b: int) -> int:
         return a & ~b
 
-    def _weight(self, part: int) -> Fraction:
+    def _weight(self, subset: int) -> Fraction:
         if not self.total:
             return Fraction(0)
-        return Fraction(sum(w for n, w in enumerate(self.weights) if part >> n & 1), self.total)
+        return Fraction(sum(w for n, w in enumerate(self.weights) if subset >> n & 1), self.total)
 
     def draw(self, chance: random.Random) -> Any:
         if not self._sums:
@@ -90,8 +91,8 @@ class Atoms:
         return self.values[bisect.bisect_right(self._sums, chance.randrange(self.total))]
 
 
-class Stretch:
-    """Every number between two bounds, both included, as probable as another.
+class UniformRange:
+    """Every number between two bounds, both included, is as probable as another.
 
     `filling` is what a missing value is taken for; None leaves it missing.
     """
@@ -99,41 +100,36 @@ class Stretch:
     def __init__(
         self, attribute: Attribute, low: Any, high: Any, presence: Fraction, filling: Any = None
     ) -> None:
-        self.attribute = Attribute(attribute.path, attribute.type)
+        self.order = value_order(attribute.type)
         self.low, self.high, self.presence, self.filling = low, high, presence, filling
         self.is_dense = attribute.type == DOUBLE
-        self.everything = Extent(complement(()), missing=True)
-        self.bounds: Region = (
-            (((1, low, BEFORE), (1, high, AFTER)),)
-            if self.is_dense
-            else (((1, low, BEFORE), (1, high + 1, BEFORE)),)
-        )
+        self.everything = with_missing(all_values(self.order))
+        self.start, self.end = self.order.around(low)[0], self.order.around(high)[1]
         self.size = Fraction(high) - Fraction(low) if self.is_dense else high + 1 - low
         self.weight = functools.lru_cache(maxsize=50_000)(self._weight)
 
-    def part(self, node: Node) -> Extent | None:
-        if isinstance(node, ast.Literal):
-            return self.everything if node.value is True else Extent(())
-        return extent(node, self.attribute)
+    def subset(self, node: Node) -> ValueSet | None:
+        return value_set(node, self.order)
 
-    def common(self, a: Extent, b: Extent) -> Extent:
-        return a.common(b)
+    def common(self, a: ValueSet, b: ValueSet) -> ValueSet:
+        return a.intersection(b)
 
-    def without(self, a: Extent, b: Extent) -> Extent:
-        values = intersection(a.values, complement(b.values))
-        return Extent(values, a.missing and not b.missing)
+    def without(self, a: ValueSet, b: ValueSet) -> ValueSet:
+        return a.difference(b)
 
-    def _weight(self, part: Extent) -> Fraction:
-        inside = intersection(part.values, self.bounds)
-        length = sum((Fraction(high[1]) - Fraction(low[1]) for low, high in inside), Fraction(0))
+    def _weight(self, subset: ValueSet) -> Fraction:
+        inside = subset.intersection(ValueSet(((self.start, self.end),)))
+        length = sum((self._place(b) - self._place(a) for a, b in inside.intervals), Fraction(0))
         weight = self.presence * length / self.size
-        return weight + (1 - self.presence) * self._has_missing(part)
+        return weight + (1 - self.presence) * subset.contains(self.filling, self.order)
 
-    def _has_missing(self, part: Extent) -> bool:
-        if self.filling is None:
-            return part.missing
-        cut = (1, self.filling, BEFORE)
-        return any(low <= cut < high for low, high in part.values)
+    def _place(self, cut: Cut) -> Fraction:
+        """Where a cut lies on the line of numbers; single doubles have no length."""
+        if not self.is_dense:
+            return Fraction(cut)
+        if cut == self.start:
+            return Fraction(self.low)
+        return Fraction(self.high if cut == self.end else self.order.bound(cut)[0])
 
     def draw(self, chance: random.Random) -> Any:
         if chance.random() >= self.presence:

@@ -1,6 +1,8 @@
-"""Sets of events that can be weighed: what measures make of boxes.
+"""Sets of events that can be weighed: what measures make of boxes and normal forms.
 
-A space turns boxes into *cells*, which can be cut with each other and weighed.
+A `ProbabilitySpace` turns boxes into sets of events, which can be intersected and weighed. It has
+two kinds: `IndependentAttributes`, where a set is a subset of the values of each attribute, and
+`ListedEvents`, where it has one bit for each event.
 """
 
 import functools
@@ -14,53 +16,52 @@ from tamis.events import Row
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.evaluation import compile_tree
-from tamis.predicates.regions import tester
-from tamis.relations.extents import single_attribute
+from tamis.predicates.boxes import Box, single_attribute
+from tamis.predicates.value_sets import holds_of
 from tamis.relations.merging.distributions import Distribution
 from tamis.schema import Schema
 
-Cell = Any  # what a space makes of boxes: never looked into
-Conditions = Iterable[tuple[int, Node]]  # of a box: positions and conditions
+EventSet = Any  # what a probability space makes of boxes: never looked into
 
 
-class Space(Protocol):
-    """Sets of events that can be weighed. `Product` and `Joint` are such."""
+class ProbabilitySpace(Protocol):
+    """Sets of events that can be weighed."""
 
-    def cell(self, conditions: Conditions) -> Cell | None:
-        """The events of a box, None if that cannot be said."""
+    def of_box(self, box: Box) -> EventSet | None:
+        """The events of a box, None if they cannot be told."""
         ...
 
-    def cell_of_form(self, form: Node) -> Cell | None:
-        """The events of any form, None if that is no cell."""
+    def of_form(self, form: Node) -> EventSet | None:
+        """The events of any normal form, None if they are not one set here."""
         ...
 
-    def common(self, a: Cell, b: Cell) -> Cell | None:
-        """The events of both, None if there is none."""
+    def common(self, a: EventSet, b: EventSet) -> EventSet | None:
+        """The events of both, None if there are none."""
         ...
 
-    def without(self, a: Cell, b: Cell) -> Iterator[Cell]:
-        """The events of the first only, in cells that have nothing in common."""
+    def without(self, a: EventSet, b: EventSet) -> Iterator[EventSet]:
+        """The events of the first only, in sets that have nothing in common."""
         ...
 
-    def weight(self, cell: Cell) -> Fraction:
-        """The probability of an event in the cell."""
+    def weight(self, events: EventSet) -> Fraction:
+        """The probability that an event is in the set."""
         ...
 
-    def rough(self, cell: Cell) -> float:
+    def rough(self, events: EventSet) -> float:
         """The same, quickly."""
         ...
 
     def check(self, positions: Iterable[int]) -> None:
-        """Raise an `OptionError` if nothing is known of one of some attributes."""
+        """Raise an `OptionError` if nothing is known about one of some attributes."""
         ...
 
     def draw(self, chance: random.Random) -> Row:
-        """An event, as filters see it; attributes of which nothing is known are missing."""
+        """A random event; attributes about which nothing is known are missing."""
         ...
 
 
-class Product:
-    """Events whose attributes are independent; a cell is a part of the values of each."""
+class IndependentAttributes:
+    """Events whose attributes are independent; a set has a subset of values by position."""
 
     def __init__(self, distributions: Sequence[Distribution | str]) -> None:
         self._distributions = distributions  # or why there is none
@@ -72,34 +73,34 @@ class Product:
             raise OptionError(found)
         return found
 
-    def cell(self, conditions: Conditions) -> dict[int, Any] | None:
+    def of_box(self, box: Box) -> dict[int, Any] | None:
         found = {}
-        for position, node in conditions:
-            part = self._at(position).part(node)
-            if part is None:
+        for condition in box.conditions:
+            subset = self._at(condition.position).subset(condition.node)
+            if subset is None:
                 return None
-            found[position] = part
+            found[condition.position] = subset
         return found
 
-    def cell_of_form(self, form: Node) -> None:
-        """Forms are cells only if they are boxes, for which there is `cell`."""
+    def of_form(self, form: Node) -> None:
+        """A form is one set only if it is a box, for which there is `of_box`."""
 
     def common(self, a: dict[int, Any], b: dict[int, Any]) -> dict[int, Any] | None:
         found = a | b
         for position in a.keys() & b.keys():
-            part = self._at(position).common(a[position], b[position])
-            if not part:
+            subset = self._at(position).common(a[position], b[position])
+            if not subset:
                 return None
-            found[position] = part
+            found[position] = subset
         return found
 
     def without(self, a: dict[int, Any], b: dict[int, Any]) -> Iterator[dict[int, Any]]:
         inside = dict(a)
         pieces = []
-        for position, part in b.items():
+        for position, subset in b.items():
             values = self._at(position)
             mine = inside.get(position, values.everything)
-            outside, both = values.without(mine, part), values.common(mine, part)
+            outside, both = values.without(mine, subset), values.common(mine, subset)
             if not both:
                 yield a
                 return
@@ -108,15 +109,15 @@ class Product:
             inside[position] = both
         yield from pieces
 
-    def weight(self, cell: dict[int, Any]) -> Fraction:
+    def weight(self, events: dict[int, Any]) -> Fraction:
         found = Fraction(1)
-        for position, part in cell.items():
-            found *= self._at(position).weight(part)
+        for position, subset in events.items():
+            found *= self._at(position).weight(subset)
         return found
 
-    def rough(self, cell: dict[int, Any]) -> float:
+    def rough(self, events: dict[int, Any]) -> float:
         found = 1.0
-        for key in cell.items():
+        for key in events.items():
             known = self._rough.get(key)
             if known is None:
                 known = self._rough[key] = float(self._at(key[0]).weight(key[1]))
@@ -134,14 +135,14 @@ class Product:
         )
 
 
-class Joint:
-    """Events in a row; a cell has a bit for each."""
+class ListedEvents:
+    """Listed events; a set has one bit for each."""
 
     def __init__(self, rows: Sequence[Row], schema: Schema) -> None:
         self._rows = rows
         self._schema = schema
         self._everything = (1 << len(rows)) - 1
-        self.cell_of_form = functools.lru_cache(maxsize=100_000)(self._cell_of_form)
+        self.of_form = functools.lru_cache(maxsize=100_000)(self._of_form)
 
     @functools.cached_property
     def _columns(self) -> list[dict[Any, int]]:
@@ -152,26 +153,26 @@ class Joint:
                 column[value] = column.get(value, 0) | 1 << n
         return columns
 
-    def _cell_of_form(self, form: Node) -> int:
+    def _of_form(self, form: Node) -> int:
         match form:
             case ast.Literal(value, _):
                 return self._everything if value is True else 0
             case ast.And(items):
-                return functools.reduce(int.__and__, map(self.cell_of_form, items))
+                return functools.reduce(int.__and__, map(self.of_form, items))
             case ast.Or(items):
-                return functools.reduce(int.__or__, map(self.cell_of_form, items))
+                return functools.reduce(int.__or__, map(self.of_form, items))
         path = single_attribute(form)
         if path is None:
             holds = compile_tree(form, self._schema)
             return sum(1 << n for n, row in enumerate(self._rows) if holds(row) is True)
         column = self._columns[self._schema.positions[path]]
-        test = tester(form)
+        test = holds_of(form)
         return functools.reduce(int.__or__, (m for v, m in column.items() if test(v)), 0)
 
-    def cell(self, conditions: Conditions) -> int:
+    def of_box(self, box: Box) -> int:
         found = self._everything
-        for _, node in conditions:
-            found &= self.cell_of_form(node)
+        for condition in box.conditions:
+            found &= self.of_form(condition.node)
         return found
 
     def common(self, a: int, b: int) -> int | None:
@@ -181,14 +182,14 @@ class Joint:
         if a & ~b:
             yield a & ~b
 
-    def weight(self, cell: int) -> Fraction:
-        return Fraction(cell.bit_count(), len(self._rows) or 1)
+    def weight(self, events: int) -> Fraction:
+        return Fraction(events.bit_count(), len(self._rows) or 1)
 
-    def rough(self, cell: int) -> float:
-        return cell.bit_count() / (len(self._rows) or 1)
+    def rough(self, events: int) -> float:
+        return events.bit_count() / (len(self._rows) or 1)
 
     def check(self, positions: Iterable[int]) -> None:
-        """All is known of events that are there."""
+        """Everything is known about listed events."""
 
     def draw(self, chance: random.Random) -> Row:
         return chance.choice(self._rows)

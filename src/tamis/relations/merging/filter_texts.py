@@ -1,12 +1,10 @@
-"""Forms back to filters: what a router sends and a person reads.
+"""Filters made of boxes and trees: what a router sends and a person reads.
 
-A form says when a filter is true; a filter must say it in the logic of its semantics. Two things
-differ: in the classical logic a negation is true of a missing attribute, so it must ask for it; and
-strict semantics asks for every attribute of the text, so only forms that ask for all of theirs can
-be said.
+A normal form says when a filter is true; the text of a filter must say the same in the logic of its
+semantics. Two things differ: in the classical logic a negation is true of a missing attribute, so
+the text must test that it is present; and in strict semantics a filter needs every attribute of its
+text, so only forms that need all of theirs can be written.
 """
-
-from typing import Any
 
 from tamis.errors import LimitError
 from tamis.language import ast
@@ -15,17 +13,15 @@ from tamis.language.evaluation import Logic
 from tamis.language.expression import Expression, parse_with
 from tamis.language.limits import MAX_ATOMS, MAX_TEXT
 from tamis.language.printer import print_tree
-from tamis.predicates.regions import BOTTOM, TOP, Region
-from tamis.relations.boxes import Box
-from tamis.relations.event_space import World, form_of
-from tamis.relations.extents import extent
+from tamis.predicates.boxes import Box, Condition
+from tamis.predicates.event_space import EventSpace, form_of
+from tamis.predicates.value_orders import order_of
 from tamis.schema import Attribute
 from tamis.semantics import Semantics
-from tamis.types import BOOL, INT, TIMESTAMP
+from tamis.types import TIMESTAMP
 
-MEMBERS = 64  # values up to which a set is written as a list
-_CROWDED = 3  # values a stretch beyond which stretches are shorter to write
-_DISCRETE = {INT, TIMESTAMP, BOOL}
+MOST_MEMBERS = 64  # values up to which a set is written as a list
+_CROWDED = 3  # values per interval beyond which intervals are shorter to write
 _FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999  # the years 1 to 9999
 
 
@@ -36,22 +32,22 @@ def expression_of(box: Box, semantics: Semantics) -> Expression:
 
 def tree_of(box: Box, semantics: Semantics) -> Node:
     """The tree of the filter of a box."""
-    world = World.of(semantics)
+    space = EventSpace.of(semantics)
     parts: list[Node] = []
-    for position, node in box.conditions:
-        attribute = world.schema.attributes[position]
-        said = _listed(node, attribute)
-        if semantics.logic is Logic.CLASSICAL and world.may_miss(position):
+    for condition in box.conditions:
+        attribute = space.schema.attributes[condition.position]
+        said = _listed(condition, attribute)
+        if semantics.logic is Logic.CLASSICAL and space.may_miss(condition.position):
             said = _guarded(said)
         parts.extend(_without_presence(_conjuncts([said])))
     return _chain(ast.And, parts)
 
 
 def written(tree: Node, semantics: Semantics) -> Expression:
-    """A filter of a tree of canonical predicates, with its numbers as people write them.
+    """The filter of a tree of canonical predicates, with its numbers as people write them.
 
-    Text is read back, which makes the conversions that a person's filter has. A tree whose plain
-    text would mean something else keeps the suffixes of its numbers.
+    The text is parsed again, which makes the conversions that a person's filter has. A tree whose
+    plain text would mean something else keeps the suffixes of its numbers.
     """
     text = print_tree(tree, suffixes=False)
     if len(text) > MAX_TEXT:
@@ -66,7 +62,7 @@ def written(tree: Node, semantics: Semantics) -> Expression:
 
 
 def either(trees: list[Node], semantics: Semantics) -> Expression:
-    """The filter that is true when one of some trees is; all are true by themselves."""
+    """The filter that is true when one of some trees is."""
     flat = [item for t in trees for item in (t.items if isinstance(t, ast.Or) else (t,))]
     tree = _chain(ast.Or, list(dict.fromkeys(flat)))
     size = sum(len(n.items) if isinstance(n, ast.In) else _is_atom(n) for n in ast.walk(tree))
@@ -89,40 +85,21 @@ def _chain(kind: type[ast.And | ast.Or], parts: list[Node]) -> Node:
     return parts[0] if len(parts) == 1 else kind(tuple(parts))
 
 
-def _listed(node: Node, attribute: Attribute) -> Node:
+def _listed(condition: Condition, attribute: Attribute) -> Node:
     """``x >= 1 AND x <= 2 OR x = 7 -> x IN (1, 2, 7)``: few values are written as a list."""
-    found = extent(node, attribute)
-    if found is None or len(found.values) < 2 or not isinstance(node, ast.Or):
+    node, values = condition.node, condition.values
+    if values is None or len(values.intervals) < 2 or not isinstance(node, ast.Or):
         return _representable(node)
-    values = members(found.values, attribute, MEMBERS)
-    if values is None or len(values) > _CROWDED * len(found.values):
+    members = values.members(order_of(attribute), MOST_MEMBERS)
+    if members is None or len(members) > _CROWDED * len(values.intervals):
         return _representable(node)
-    subject = ast.Attribute(attribute.path, attribute.type)
-    inside = ast.In(subject, tuple(ast.Literal(value, attribute.type) for value in values))
-    return ast.Or((inside, ast.IsNull(subject))) if found.missing else inside
-
-
-def members(values: Region, attribute: Attribute, most: int) -> list[Any] | None:
-    """The values of a region, None if there are more than some."""
-    found: list[Any] = []
-    for low, high in values:
-        if low == BOTTOM or high == TOP:
-            return None
-        if attribute.type in _DISCRETE:
-            if high[1] - low[1] > most:
-                return None
-            found.extend(range(low[1], high[1]))
-        elif low[1] == high[1]:
-            found.append(low[1])
-        else:
-            return None
-        if len(found) > most:
-            return None
-    return [bool(value) for value in found] if attribute.type == BOOL else found
+    tested = ast.Attribute(attribute.path, attribute.type)
+    inside = ast.In(tested, tuple(ast.Literal(value, attribute.type) for value in members))
+    return ast.Or((inside, ast.IsNull(tested))) if values.missing else inside
 
 
 def _representable(node: Node) -> Node:
-    """``at >= (the first moment of 10000) -> at > (the last of 9999)``, which can be written."""
+    """``at >= (first moment of 10000) -> at > (last moment of 9999)``, which can be written."""
     match node:
         case ast.And(items) | ast.Or(items):
             return type(node)(tuple(_representable(item) for item in items))
@@ -139,7 +116,7 @@ def _representable(node: Node) -> Node:
 
 
 def _guarded(node: Node) -> Node:
-    """What a condition of one attribute says, in the classical logic.
+    """A condition on one attribute, written for the classical logic.
 
     * ``x <> 1`` becomes ``x <> 1 AND x IS NOT NULL``
     * ``x <> 1 OR x IS NULL`` becomes ``x <> 1``
@@ -162,7 +139,7 @@ def _guarded(node: Node) -> Node:
 
 
 def _without_presence(nodes: list[Node]) -> list[Node]:
-    """``x IS NOT NULL AND x < 5 -> x < 5``, of what is asked of one attribute."""
+    """``x IS NOT NULL AND x < 5 -> x < 5``, among the conditions on one attribute."""
     others = [node for node in nodes if not _is_presence(node)]
     positive = any(not _is_negative(node) and not isinstance(node, ast.Or) for node in others)
     return others if positive else nodes

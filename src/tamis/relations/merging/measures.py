@@ -1,10 +1,10 @@
-"""Measures of events: what degrees of mergers are counted or estimated by.
+"""Measures of events, by which the degrees of mergers are computed or estimated.
 
-* `Uniform`: every value of a domain is as probable as another (the paper's evaluation)
-* `Profiled`: values are as frequent as in a profile, attributes independent of each other
-* `Sampled`: the events themselves, with all that is between their attributes
+* `Uniform`: all values of a domain are equally probable (the evaluation of the MBD paper)
+* `Profiled`: values are as frequent as in a profile, and attributes are independent
+* `Sampled`: listed events, with all dependencies between their attributes
 
-A measure becomes a space for one semantics, which says what a missing value is.
+A measure becomes a `ProbabilitySpace` for one semantics, which says what a missing value means.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,8 +16,8 @@ from tamis.events import EventReader
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.expression import Expression
-from tamis.relations.merging.distributions import Atoms, Distribution, Stretch
-from tamis.relations.merging.event_sets import Joint, Product, Space
+from tamis.relations.merging.distributions import Distribution, UniformRange, WeightedValues
+from tamis.relations.merging.event_sets import IndependentAttributes, ListedEvents, ProbabilitySpace
 from tamis.schema import Attribute, Enumeration, IntRange, Schema
 from tamis.semantics import Semantics
 from tamis.types import BOOL, DOUBLE, INT, STRING
@@ -26,25 +26,25 @@ from tamis.values import value_reader
 if TYPE_CHECKING:
     from tamis.profiles import Profile
 
-FEW = 256  # whole numbers that are kept one by one, because that is quicker
+FEW = 256  # whole numbers that are listed, because that is faster
 _ROUNDING = 10**9  # denominators of shares that are given as floats
 
 
 class Measure(Protocol):
-    """Probabilities of events. `Uniform`, `Profiled` and `Sampled` are such."""
+    """Probabilities of events: `Uniform`, `Profiled` or `Sampled`."""
 
     schema: Schema
 
-    def space(self, semantics: Semantics) -> Space:
+    def probabilities(self, semantics: Semantics) -> ProbabilitySpace:
         """The events as filters of a semantics see them."""
         ...
 
 
 class Uniform:
-    """Every value of a domain is as probable as another.
+    """All values of a domain are equally probable.
 
     Domains are those of the schema, and truth values; other attributes need `bounds`: a pair (low,
-    high) for numbers and timestamps, where a whole number is microseconds, and a list of values for
+    high) for numbers and timestamps, whose whole numbers are microseconds, and a list of values for
     strings. `presence` is the share of events that have an attribute, for all or by name.
     """
 
@@ -67,7 +67,10 @@ class Uniform:
     def around(
         cls, expressions: Iterable[Expression], *, presence: float | Mapping[str, float] = 1
     ) -> "Uniform":
-        """Domains where there are any, else as far around the constants as these lie apart."""
+        """Bounds for attributes without a domain: around the constants of some filters.
+
+        They leave as much room on both sides as the constants lie apart.
+        """
         all_of_them = list(expressions)
         constants: dict[Any, set[Any]] = {}
         for expression in all_of_them:
@@ -81,9 +84,11 @@ class Uniform:
         }
         return cls(schema, bounds=bounds, presence=presence)
 
-    def space(self, semantics: Semantics) -> Product:
-        """Missing attributes are as semantics has them; total events miss none."""
-        return Product([self._distribution(n, semantics) for n in range(len(self.schema))])
+    def probabilities(self, semantics: Semantics) -> IndependentAttributes:
+        """The probabilities for one semantics; in total semantics no attribute is missing."""
+        return IndependentAttributes(
+            [self._distribution(n, semantics) for n in range(len(self.schema))]
+        )
 
     def _distribution(self, position: int, semantics: Semantics) -> Distribution | str:
         attribute, bounds = self.schema.attributes[position], self._bounds[position]
@@ -98,19 +103,21 @@ class Uniform:
         if isinstance(bounds, tuple) and attribute.type == INT and bounds[1] - bounds[0] < FEW:
             bounds = list(range(bounds[0], bounds[1] + 1))
         if isinstance(bounds, tuple):
-            return Stretch(attribute, *bounds, presence, filling)
+            return UniformRange(attribute, *bounds, presence, filling)
         missing = presence.denominator - presence.numerator
         weights = [presence.numerator] * len(bounds)
         return _filled(bounds, weights, missing * len(bounds), filling)
 
 
-def _filled(values: Sequence[Any], weights: Sequence[int], missing: int, filling: Any) -> Atoms:
-    """Atoms, with the weight of what is missing on what it is taken for."""
+def _filled(
+    values: Sequence[Any], weights: Sequence[int], missing: int, filling: Any
+) -> WeightedValues:
+    """Weighted values, with the weight of the missing value on what it is taken for."""
     if filling is None:
-        return Atoms(values, weights, missing)
+        return WeightedValues(values, weights, missing)
     found = dict(zip(values, weights, strict=True))
     found[filling] = found.get(filling, 0) + missing
-    return Atoms(list(found), list(found.values()))
+    return WeightedValues(list(found), list(found.values()))
 
 
 def _share(attribute: Attribute, share: float) -> Fraction:
@@ -140,7 +147,7 @@ def _read_bounds(attribute: Attribute, given: Any) -> tuple[Any, Any] | list[Any
 
 
 def _gather(part: Node, constants: dict[Any, set[Any]]) -> None:
-    """Note constants that stand beside one attribute."""
+    """Collect the constants that one attribute is compared with."""
     if not isinstance(part, ast.Compare | ast.In | ast.Between | ast.Call | ast.Like):
         return
     named = ast.attributes(part)
@@ -154,7 +161,7 @@ def _gather(part: Node, constants: dict[Any, set[Any]]) -> None:
 def _surroundings(attribute: Attribute, constants: set[Any]) -> Sequence[Any]:
     if attribute.type == STRING:
         texts = sorted(value for value in constants if isinstance(value, str))
-        return [*texts, "\uffff"]  # and one that is none of them
+        return [*texts, "\uffff"]  # and another one
     numbers = [float(value) for value in constants if not isinstance(value, str | bool | None)]
     low, high = min(numbers, default=0.0), max(numbers, default=1.0)
     apart = max(high - low, 1.0)
@@ -172,11 +179,13 @@ class Profiled:
         self.schema = profile.schema
         self._profile = profile
 
-    def space(self, semantics: Semantics) -> Product:
-        """Missing attributes are as semantics has them; total events miss none."""
-        return Product([self._atoms(n, semantics) for n in range(len(self.schema))])
+    def probabilities(self, semantics: Semantics) -> IndependentAttributes:
+        """The probabilities for one semantics; in total semantics no attribute is missing."""
+        return IndependentAttributes(
+            [self._distribution(n, semantics) for n in range(len(self.schema))]
+        )
 
-    def _atoms(self, position: int, semantics: Semantics) -> Distribution | str:
+    def _distribution(self, position: int, semantics: Semantics) -> Distribution | str:
         name = self.schema.attributes[position].name
         present = self._profile.present(name)
         if not present:
@@ -188,7 +197,7 @@ class Profiled:
 
 
 def _counts(profile: "Profile", name: str, present: int) -> dict[Any, int]:
-    """How often values come, times `_ROUNDING`: frequent ones as counted, others as drawn."""
+    """How often values occur, times `_ROUNDING`: frequent ones as counted, others as sampled."""
     drawn: dict[Any, int] = {}
     for value in profile.drawn_values(name):
         drawn[value] = drawn.get(value, 0) + 1
@@ -205,7 +214,7 @@ def _counts(profile: "Profile", name: str, present: int) -> dict[Any, int]:
 
 
 class Sampled:
-    """Some events, each as probable as another: shares among them are exact."""
+    """Some events, all equally probable: shares among them are exact."""
 
     def __init__(self, events: Any, schema: Schema) -> None:
         self.schema = schema
@@ -215,9 +224,9 @@ class Sampled:
         if not self.rows:
             raise OptionError("a sample of events needs at least one event")
 
-    def space(self, semantics: Semantics) -> Joint:
-        """The events as filters see them; total semantics leaves out those that miss something."""
+    def probabilities(self, semantics: Semantics) -> ListedEvents:
+        """The events as filters see them; total semantics leaves out incomplete events."""
         rows = self.rows
         if semantics.name == "total":
             rows = [row for row in rows if None not in row]
-        return Joint([semantics.prepare(row) for row in rows], self.schema)
+        return ListedEvents([semantics.prepare(row) for row in rows], self.schema)

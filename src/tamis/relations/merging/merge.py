@@ -1,8 +1,9 @@
-"""One filter for many: what `tamis.merge` gives.
+"""One filter in place of many: what `tamis.merge` returns.
 
-A perfect merger matches exactly the events that one of its parts matches; there always is one, if
-only their OR, but for strict semantics: there a filter asks for every attribute of its text, and no
-filter asks for one attribute here and for another there. An imperfect merger matches more.
+A perfect merger matches exactly the events that one of its parts matches. There always is one, at
+least the OR of all parts, except in strict semantics: there a filter matches only events that have
+all attributes of its text, so an OR of filters on different attributes would need all of them. An
+imperfect merger matches more.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,12 +13,12 @@ from tamis.errors import OptionError
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.expression import Expression
-from tamis.relations.boxes import Box, box_of
-from tamis.relations.event_space import World, form_of
+from tamis.predicates.boxes import Box, box_of
+from tamis.predicates.event_space import EventSpace, form_of
 from tamis.relations.merging.degrees import degree_of_forms
 from tamis.relations.merging.filter_texts import either, expression_of
 from tamis.relations.merging.measures import Measure, Profiled, Uniform
-from tamis.relations.merging.mergers import Plan, merged_boxes
+from tamis.relations.merging.mergers import MergeOptions, merged_boxes
 from tamis.relations.tables import CoverTable
 from tamis.semantics import Semantics
 
@@ -49,8 +50,10 @@ def merge(
     measure: Measure | None = None
     if imperfect is not None:
         measure = Uniform.around(parts) if profile is None else Profiled(profile)
-    plan = Plan(rules=rules, imperfect=imperfect, measure=measure, advertisements=announced)
-    return _merged(parts, meaning, plan) if len(parts) > 1 else parts[0]
+    options = MergeOptions(
+        rules=rules, imperfect=imperfect, measure=measure, advertisements=announced
+    )
+    return _merged(parts, meaning, options) if len(parts) > 1 else parts[0]
 
 
 def _checked(
@@ -72,20 +75,20 @@ def _checked(
     return parts, announced
 
 
-def _merged(parts: list[Expression], semantics: Semantics, plan: Plan) -> Expression:
+def _merged(parts: list[Expression], semantics: Semantics, options: MergeOptions) -> Expression:
     left = _uncovered(parts, semantics)
     if len(left) < 2:
         return left[0] if left else parts[0]
-    world = World.of(semantics)
+    space = EventSpace.of(semantics)
     boxes: dict[int, Box] = {}
     others: dict[int, Expression] = {}
     for n, expression in enumerate(left):
-        box, _ = box_of(form_of(expression, semantics), world)
-        if box is None:
+        box = box_of(form_of(expression, semantics), space)
+        if box is None or box.is_empty:
             others[n] = expression
         else:
             boxes[n] = box
-    merged = {keys[0]: (box, keys) for box, keys in merged_boxes(boxes, semantics, plan)}
+    merged = {keys[0]: (box, keys) for box, keys in merged_boxes(boxes, semantics, options)}
     found: list[Expression] = []
     for n, expression in enumerate(left):
         if n in others or (n in merged and len(merged[n][1]) == 1):
@@ -94,7 +97,7 @@ def _merged(parts: list[Expression], semantics: Semantics, plan: Plan) -> Expres
             found.append(expression_of(merged[n][0], semantics))
     found = _uncovered(found, semantics)
     if semantics.name == "strict" and len({each.attributes for each in found}) > 1:
-        return _strict(found, parts, semantics, plan)
+        return _strict(found, parts, semantics, options)
     return _either(found, semantics)
 
 
@@ -111,31 +114,32 @@ def _either(found: list[Expression], semantics: Semantics) -> Expression:
 
 
 def _strict(
-    found: list[Expression], parts: list[Expression], semantics: Semantics, plan: Plan
+    found: list[Expression], parts: list[Expression], semantics: Semantics, options: MergeOptions
 ) -> Expression:
-    """What is asked of the attributes that all of them ask."""
+    """The conditions on the attributes that all filters test, which match more events."""
     names = " and ".join(f"({each})" for each in found[:2])
-    if plan.imperfect is None or plan.measure is None:
+    if options.imperfect is None or options.measure is None:
         raise OptionError(
             f"under strict semantics no one filter matches what {names} match, because they ask "
             "for different attributes; keep them apart, or allow more with imperfect=..."
         )
     common = frozenset.intersection(*(each.attributes for each in found))
-    world = World.of(semantics)
+    space = EventSpace.of(semantics)
     kept: list[Node] = []
     for each in found:
-        box, _ = box_of(form_of(each, semantics), world)
-        if box is None:  # a formula stays what it is, or nothing stays of it
+        box = box_of(form_of(each, semantics), space)
+        if box is None or box.is_empty:  # a formula stays what it is, or nothing stays of it
             kept.append(each.tree if each.attributes == common else ast.TRUE)
         else:
-            conditions = [c for c in box.conditions if world.schema.attributes[c[0]].path in common]
+            conditions = [c for c in box.conditions if space.schema.attributes[c[0]].path in common]
             kept.append(expression_of(Box(tuple(conditions)), semantics).tree)
     wider = Expression(ast.TRUE, semantics.schema) if ast.TRUE in kept else either(kept, semantics)
     degree = degree_of_forms(
-        form_of(wider, semantics), [form_of(part, semantics) for part in parts], world,
-        plan.measure.space(semantics), [form_of(a, semantics) for a in plan.advertisements],
+        form_of(wider, semantics), [form_of(part, semantics) for part in parts], space,
+        options.measure.probabilities(semantics),
+        [form_of(a, semantics) for a in options.advertisements],
     )  # fmt: skip
-    if degree.imt > plan.imperfect:
+    if degree.imt > options.imperfect:
         raise OptionError(
             f"under strict semantics the closest filter to what {names} match adds "
             f"{float(degree.imt):.3f} of all events; keep them apart, or raise imperfect"

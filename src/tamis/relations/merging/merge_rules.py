@@ -1,195 +1,202 @@
-"""How conditions of one attribute merge (MBD paper, section 5.1.1 and Table 1).
+"""How conditions on one attribute merge (MBD, section 5.1.1 and Table 1).
 
-A perfect merger of conditions is true of the values of which one of them is: their union, if it can
-be said in the words of a rule set. An imperfect one is true of more. Each rule is a function;
-``before -> after`` in its docstring shows what it does.
+A perfect merger of conditions is true of the values of which one of them is: their union, if a rule
+set can write it as one condition. An imperfect merger is true of more values. Each rule is a
+function whose docstring shows ``before -> after``.
 
 ========= ==========================================================================================
 rule set  what a merger may be
 ========= ==========================================================================================
-paper     one comparison, or presence: what a predicate of the paper can say
-full      also an interval, a list of values, or all but a list
+paper     one comparison, or presence: what a predicate of the paper can be
+full      also an interval, a list of values, or all values except a list
 stretches also several of these joined by OR
 ========= ==========================================================================================
+
+MBD is Li, Hou, Jacobsen, "A unified approach to routing, covering and merging in publish/subscribe
+systems based on modified binary decision diagrams" (ICDCS 2005).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tamis.language import ast
 from tamis.language.ast import Node
-from tamis.predicates.regions import Cut, Region, complement, intersection, whole
-from tamis.relations.extents import Extent, condition_of, extent
-from tamis.relations.merging.filter_texts import MEMBERS, members
+from tamis.predicates.value_orders import Cut, ValueOrder, order_of
+from tamis.predicates.value_sets import ValueSet, all_values, condition_of, value_set
+from tamis.relations.merging.filter_texts import MOST_MEMBERS
 from tamis.schema import Attribute
 
 
-class Ground(NamedTuple):
+class MergedAttribute(NamedTuple):
     """The attribute whose conditions are merged."""
 
     attribute: Attribute
     may_miss: bool
-    list_size: int = MEMBERS
+    list_size: int = MOST_MEMBERS
 
     @property
-    def everything(self) -> Region:
-        """All values that it may have."""
-        return whole(self.attribute.type, self.attribute.domain)
+    def order(self) -> ValueOrder:
+        """The order of its values."""
+        return order_of(self.attribute)
+
+    @property
+    def everything(self) -> ValueSet:
+        """All values that it may have, without the missing one."""
+        return all_values(self.order)
 
     @property
     def presence(self) -> Node:
-        """What every condition implies that is false of a missing value."""
-        return self.condition(Extent(self.everything))
+        """What every condition implies that is false of the missing value."""
+        return self.condition(self.everything)
 
-    def extent(self, node: Node) -> Extent | None:
-        """The extent of a condition, or none that can be written down."""
-        return Extent((), missing=False) if node == ast.FALSE else extent(node, self.attribute)
+    def values(self, node: Node) -> ValueSet | None:
+        """The value set of a condition, None if it has none."""
+        return value_set(node, self.order)
 
-    def condition(self, found: Extent) -> Node:
-        """The canonical condition of an extent."""
+    def condition(self, values: ValueSet) -> Node:
+        """The condition of a value set."""
         if not self.may_miss:
-            found = Extent(found.values, missing=found.values == self.everything)
-        return condition_of(found, self.attribute)
+            whole = values.intervals == self.everything.intervals
+            values = ValueSet(values.intervals, missing=whole)
+        return condition_of(values, self.attribute)
+
+    def is_list(self, values: ValueSet, most: int) -> bool:
+        """Whether a set has no more values than some number."""
+        return values.members(self.order, most) is not None
 
 
-# --- perfect: whether the values of a union can be said in one way
+# --- perfect mergers: whether one condition of a certain kind says what a union of values is
 
-Saying = Callable[[Region, Ground], bool]
+PerfectRule = Callable[[ValueSet, MergedAttribute], bool]
 
 
-def presence(values: Region, ground: Ground) -> bool:
+def presence(values: ValueSet, attribute: MergedAttribute) -> bool:
     """``x < 5, x >= 5 -> x IS NOT NULL``"""
-    return values == ground.everything
+    return values.intervals == attribute.everything.intervals
 
 
-def comparison(values: Region, ground: Ground) -> bool:
+def comparison(values: ValueSet, attribute: MergedAttribute) -> bool:
     """``x = 150, x < 150 -> x <= 150``"""
-    if len(values) != 1:
+    if len(values.intervals) != 1:
         return False
-    everything = ground.everything
-    (low, high) = values[0]
-    ends = low == everything[0][0] or high == everything[-1][1]
-    return ends or members(values, ground.attribute, 1) is not None
+    everything = attribute.everything.intervals
+    low, high = values.intervals[0]
+    reaches_end = low == everything[0][0] or high == everything[-1][1]
+    return reaches_end or attribute.is_list(values, 1)
 
 
-def exception(values: Region, ground: Ground) -> bool:
+def exception(values: ValueSet, attribute: MergedAttribute) -> bool:
     """``x < 5, x > 5 -> x <> 5``"""
-    return members(_outside(values, ground), ground.attribute, 1) is not None
+    return attribute.is_list(attribute.everything.difference(values), 1)
 
 
-def interval(values: Region, _ground: Ground) -> bool:
+def interval(values: ValueSet, _attribute: MergedAttribute) -> bool:
     """``x >= 1 AND x <= 5, x >= 4 AND x <= 9 -> x >= 1 AND x <= 9``"""
-    return len(values) == 1
+    return len(values.intervals) == 1
 
 
-def listing(values: Region, ground: Ground) -> bool:
+def listing(values: ValueSet, attribute: MergedAttribute) -> bool:
     """``x = 1, x IN (4, 7) -> x IN (1, 4, 7)``"""
-    return members(values, ground.attribute, ground.list_size) is not None
+    return attribute.is_list(values, attribute.list_size)
 
 
-def exceptions(values: Region, ground: Ground) -> bool:
+def exceptions(values: ValueSet, attribute: MergedAttribute) -> bool:
     """``x < 5, x = 6, x > 7 -> x NOT IN (5, 7)``"""
-    outside = _outside(values, ground)
-    return members(outside, ground.attribute, ground.list_size) is not None
+    return attribute.is_list(attribute.everything.difference(values), attribute.list_size)
 
 
-def alternatives(_values: Region, _ground: Ground) -> bool:
+def alternatives(_values: ValueSet, _attribute: MergedAttribute) -> bool:
     """``x < 5, x > 9 -> x < 5 OR x > 9``"""
     return True
 
 
-def _outside(values: Region, ground: Ground) -> Region:
-    return intersection(complement(values), ground.everything)
+# --- imperfect mergers: conditions that two conditions imply
+
+ImperfectRule = Callable[[ValueSet, ValueSet, MergedAttribute], ValueSet | None]
 
 
-# --- imperfect: conditions that two of them imply
-
-Widening = Callable[[Extent, Extent, Ground], Extent | None]
-
-
-def open_ends(a: Extent, b: Extent, ground: Ground) -> Extent | None:
+def open_ends(a: ValueSet, b: ValueSet, attribute: MergedAttribute) -> ValueSet | None:
     """``x < 1, x > 5 -> x IS NOT NULL``"""
-    found = hull(a, b, ground)
-    return found if found is not None and found.values == ground.everything else None
+    found = hull(a, b, attribute)
+    return found if found is not None and presence(found, attribute) else None
 
 
-def up_to(a: Extent, b: Extent, ground: Ground) -> Extent | None:
+def up_to(a: ValueSet, b: ValueSet, attribute: MergedAttribute) -> ValueSet | None:
     """``x < 1, x = 5 -> x <= 5``"""
     ends = _ends(a, b)
-    return at_most(a, b, ground) if ends and ends[0] == ground.everything[0][0] else None
+    begins = ends and ends[0] == attribute.everything.intervals[0][0]
+    return at_most(a, b, attribute) if begins else None
 
 
-def down_to(a: Extent, b: Extent, ground: Ground) -> Extent | None:
+def down_to(a: ValueSet, b: ValueSet, attribute: MergedAttribute) -> ValueSet | None:
     """``x > 5, x = 1 -> x >= 1``"""
     ends = _ends(a, b)
-    return at_least(a, b, ground) if ends and ends[1] == ground.everything[-1][1] else None
+    finishes = ends and ends[1] == attribute.everything.intervals[-1][1]
+    return at_least(a, b, attribute) if finishes else None
 
 
-def at_most(a: Extent, b: Extent, ground: Ground) -> Extent | None:
+def at_most(a: ValueSet, b: ValueSet, attribute: MergedAttribute) -> ValueSet | None:
     """``x = 1, x = 5 -> x <= 5``"""
     ends = _ends(a, b)
-    return _between(ground.everything[0][0], ends[1], a, b, ground) if ends else None
+    return _between(attribute.order.start, ends[1], a, b, attribute) if ends else None
 
 
-def at_least(a: Extent, b: Extent, ground: Ground) -> Extent | None:
+def at_least(a: ValueSet, b: ValueSet, attribute: MergedAttribute) -> ValueSet | None:
     """``x = 1, x = 5 -> x >= 1``"""
     ends = _ends(a, b)
-    return _between(ends[0], ground.everything[-1][1], a, b, ground) if ends else None
+    return _between(ends[0], attribute.order.end, a, b, attribute) if ends else None
 
 
-def hull(a: Extent, b: Extent, ground: Ground) -> Extent | None:
+def hull(a: ValueSet, b: ValueSet, attribute: MergedAttribute) -> ValueSet | None:
     """``x = 1, x = 5 -> x >= 1 AND x <= 5``"""
     ends = _ends(a, b)
-    return _between(*ends, a, b, ground) if ends else None
+    return _between(*ends, a, b, attribute) if ends else None
 
 
-def is_present(a: Extent, b: Extent, ground: Ground) -> Extent | None:
+def is_present(a: ValueSet, b: ValueSet, attribute: MergedAttribute) -> ValueSet | None:
     """``x = 1, x <> 7 -> x IS NOT NULL``"""
-    return Extent(ground.everything, a.missing or b.missing)
+    return ValueSet(attribute.everything.intervals, a.missing or b.missing)
 
 
-def dropped(_a: Extent, _b: Extent, ground: Ground) -> Extent | None:
-    """``x = 1, x <> 7 ->`` nothing is asked of x"""
-    return Extent(ground.everything, missing=True)
+def dropped(_a: ValueSet, _b: ValueSet, attribute: MergedAttribute) -> ValueSet | None:
+    """``x = 1, x <> 7 ->`` x is not tested"""
+    return ValueSet(attribute.everything.intervals, missing=True)
 
 
-def _ends(a: Extent, b: Extent) -> tuple[Cut, Cut] | None:
-    stretches = (*a.values, *b.values)
-    if not stretches:
-        return None
-    return min(low for low, _ in stretches), max(high for _, high in stretches)
+def _ends(a: ValueSet, b: ValueSet) -> tuple[Cut, Cut] | None:
+    both = a.union(b).intervals
+    return (both[0][0], both[-1][1]) if both else None
 
 
-def _between(low: Cut, high: Cut, a: Extent, b: Extent, ground: Ground) -> Extent:
-    values = intersection(((low, high),), ground.everything)
-    return Extent(values, a.missing or b.missing)
+def _between(low: Cut, high: Cut, a: ValueSet, b: ValueSet, attribute: MergedAttribute) -> ValueSet:
+    found = ValueSet(((low, high),)).intersection(attribute.everything)
+    return ValueSet(found.intervals, a.missing or b.missing)
 
 
 # --- rule sets
 
 
 @dataclass(frozen=True)
-class Rules:
-    """What mergers may be; the first imperfect rules are the closest."""
+class RuleSet:
+    """What mergers may be; the first imperfect rules give the closest mergers."""
 
     name: str
-    sayings: tuple[Saying, ...]
-    widenings: tuple[Widening, ...]
-    takes_tests: bool  # of strings, which the paper has none of
+    perfect: tuple[PerfectRule, ...]
+    imperfect: tuple[ImperfectRule, ...]
+    takes_tests: bool  # of strings, which the paper does not have
 
-    def can_say(self, found: Extent, ground: Ground) -> bool:
-        """Whether an extent is one condition in these words."""
-        if found.missing and found.values != ground.everything and self.name == "paper":
+    def can_write(self, values: ValueSet, attribute: MergedAttribute) -> bool:
+        """Whether some rule can write a value set as one condition."""
+        if values.missing and not presence(values, attribute) and self.name == "paper":
             return False
-        return any(saying(found.values, ground) for saying in self.sayings)
+        return any(rule(values, attribute) for rule in self.perfect)
 
 
 _PAPER = (presence, comparison, exception)
 _FULL = (*_PAPER, interval, listing, exceptions)
 _TABLE_1 = (open_ends, up_to, down_to)
 RULES = {
-    "paper": Rules("paper", _PAPER, (*_TABLE_1, at_least, at_most, is_present, dropped), False),
-    "full": Rules("full", _FULL, (hull, is_present, dropped), True),
-    "stretches": Rules("stretches", (*_FULL, alternatives), (hull, is_present, dropped), True),
+    "paper": RuleSet("paper", _PAPER, (*_TABLE_1, at_least, at_most, is_present, dropped), False),
+    "full": RuleSet("full", _FULL, (hull, is_present, dropped), True),
+    "stretches": RuleSet("stretches", (*_FULL, alternatives), (hull, is_present, dropped), True),
 }

@@ -1,8 +1,8 @@
 """A table of filters with mergers among its roots: what a broker forwards when it merges.
 
-Mergers are keys of the table like filters. They go when a part of them goes, and when something
-else covers them (MBD paper, section 5.1.2); what they hid and nobody else covers comes back. At any
-time the roots cover every filter.
+Mergers are keys of the table like filters. A merger is removed when one of its parts is removed,
+and when another filter covers it (MBD, section 5.1.2 and Fig. 9); the filters that it covered and
+that no other covers become roots again. At any time the roots cover every filter.
 """
 
 from collections.abc import Hashable, Iterable
@@ -10,10 +10,10 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from tamis.errors import OptionError
 from tamis.language.expression import Expression
-from tamis.relations.boxes import box_of
-from tamis.relations.event_space import World, form_of
+from tamis.predicates.boxes import box_of
+from tamis.predicates.event_space import EventSpace, form_of
 from tamis.relations.merging.box_pool import below_top, ranks
-from tamis.relations.merging.mergers import Merger, Plan, find_mergers
+from tamis.relations.merging.mergers import MergeOptions, Merger, find_mergers
 from tamis.relations.merging.policies import Statistics
 from tamis.relations.tables import CoverTable
 from tamis.semantics import Semantics
@@ -24,7 +24,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Change(NamedTuple):
-    """Roots that came and that went, with their filters; a key is a filter's or a `Merger`."""
+    """Roots that were added and removed, with their filters; a key is a filter's or a `Merger`."""
 
     added: list[tuple[Any, Expression]]
     removed: list[tuple[Any, Expression]]
@@ -34,13 +34,16 @@ class Change(NamedTuple):
 
 
 class MergedTable(Generic[K]):
-    """A `CoverTable` whose roots are merged when asked to."""
+    """A `CoverTable` whose roots are merged by `merge_now`."""
 
     def __init__(
-        self, semantics: Semantics, plan: Plan | None = None, table: CoverTable[Any] | None = None
+        self,
+        semantics: Semantics,
+        options: MergeOptions | None = None,
+        table: CoverTable[Any] | None = None,
     ) -> None:
         self._semantics = semantics
-        self._plan = plan or Plan()
+        self._options = options or MergeOptions()
         self._table: CoverTable[Any] = CoverTable(semantics) if table is None else table
         if len(self._table):
             raise OptionError("a merged table begins with an empty table")
@@ -48,7 +51,7 @@ class MergedTable(Generic[K]):
         self._mergers: dict[Merger[K], None] = {}
         self._merged_at = float("-inf")
         self._merged_size = 0
-        self._diagrams = _Diagrams(semantics, self._plan)
+        self._diagrams = _MbdCount(semantics, self._options)
 
     def __len__(self) -> int:
         """How many filters there are, without mergers."""
@@ -72,12 +75,12 @@ class MergedTable(Generic[K]):
         return self._table.expression(key)
 
     def cover_of(self, key: K) -> Any:
-        """The root that a key hangs under, None for a root."""
+        """The root that a key is below, None for a root."""
         return self._table.cover_of(key)
 
     @property
     def statistics(self) -> Statistics:
-        """What a policy asks for."""
+        """What a policy decides by."""
         size = self._diagrams.outputs
         return Statistics(
             size, self._merged_at, self._merged_size, diagrams=len(self._diagrams), outputs=size
@@ -86,101 +89,101 @@ class MergedTable(Generic[K]):
     # --- changes
 
     def insert(self, key: K, expression: Expression) -> Change:
-        """Take in a filter under a key that is not there; a merger that it covers goes."""
-        noting = _Noting()
+        """Add a filter under a key that is not there; a merger that it covers is removed."""
+        changes = _RootChanges()
         insertion = self._table.insert(key, expression)
         if insertion.covered_by is None and not insertion.never:
-            noting.come(key, expression)
-        self._hide(insertion.covers, noting)
-        return self._noted(noting)
+            changes.come(key, expression)
+        self._hide(insertion.covers, changes)
+        return self._applied(changes)
 
     def remove(self, key: K) -> Change:
-        """Forget a filter; a merger that it is part of goes, and its other parts come back."""
-        noting = _Noting()
+        """Remove a filter, and the merger that it is part of; its other parts come back."""
+        changes = _RootChanges()
         merger = self._merger_of.get(key)
-        self._forget(key, noting)
+        self._forget(key, changes)
         if merger is not None:
-            self._cancel(merger, noting)
-        return self._noted(noting)
+            self._cancel(merger, changes)
+        return self._applied(changes)
 
-    def merge_now(self, now: float = float("-inf"), plan: Plan | None = None) -> Change:
+    def merge_now(self, now: float = float("-inf"), options: MergeOptions | None = None) -> Change:
         """Look for mergers of the roots, and of those mergers, until nothing is gained.
 
-        By the plan of the table, or by one for this time.
+        By the options of the table, or by others for this time.
         """
-        noting = _Noting()
+        changes = _RootChanges()
         for _ in range(MOST_ROUNDS):
             roots = {key: self._table.expression(key) for key in self._table.roots}
-            found = find_mergers(roots, self._semantics, plan or self._plan)
-            if not sum(self._take(merger, noting) for merger in found):
+            found = find_mergers(roots, self._semantics, options or self._options)
+            if not sum(self._take(merger, changes) for merger in found):
                 break
-        change = self._noted(noting)
+        change = self._applied(changes)
         self._merged_at, self._merged_size = now, self._diagrams.outputs
         return change
 
     # --- inside
 
-    def _noted(self, noting: "_Noting") -> Change:
-        change = noting.change()
+    def _applied(self, changes: "_RootChanges") -> Change:
+        change = changes.change()
         for key, _ in change.removed:
             self._diagrams.remove(key)
         for key, expression in change.added:
             self._diagrams.add(key, expression)
         return change
 
-    def _take(self, merger: Merger[K], noting: "_Noting") -> bool:
-        """Make a merger a root, if that is of use."""
+    def _take(self, merger: Merger[K], changes: "_RootChanges") -> bool:
+        """Make a merger a root, if that saves a root."""
         insertion = self._table.insert(merger, merger.expression)
         if insertion.covered_by is not None or len(insertion.covers) < 2:
             # Another one of this round covers it, or it saves nothing because the table cannot
             # decide that it covers its parts.
             for key in insertion.covers:
-                noting.go(key, self._table.expression(key))
+                changes.go(key, self._table.expression(key))
             for key in self._table.remove(merger):
-                noting.come(key, self._table.expression(key))
+                changes.come(key, self._table.expression(key))
             return False
         self._mergers[merger] = None
-        noting.come(merger, merger.expression)
-        self._hide(insertion.covers, noting)
+        changes.come(merger, merger.expression)
+        self._hide(insertion.covers, changes)
         for part in merger.parts:
             self._merger_of[part] = merger
         return True
 
-    def _hide(self, keys: Iterable[Any], noting: "_Noting") -> None:
-        """Roots that are covered now; a merger that is has no purpose any more."""
+    def _hide(self, keys: Iterable[Any], changes: "_RootChanges") -> None:
+        """Note that roots are covered now; mergers among them are removed."""
         for key in keys:
-            noting.go(key, self._table.expression(key))
+            changes.go(key, self._table.expression(key))
         for key in keys:
             if isinstance(key, Merger):
-                self._cancel(key, noting)
+                self._cancel(key, changes)
 
-    def _cancel(self, merger: Merger[K], noting: "_Noting") -> None:
+    def _cancel(self, merger: Merger[K], changes: "_RootChanges") -> None:
         if merger not in self._mergers:
             return
         del self._mergers[merger]
         for part in merger.parts:
             if self._merger_of.get(part) is merger:
                 del self._merger_of[part]
-        self._forget(merger, noting)
+        self._forget(merger, changes)
 
-    def _forget(self, key: Any, noting: "_Noting") -> None:
+    def _forget(self, key: Any, changes: "_RootChanges") -> None:
         if self._table.is_root(key):
-            noting.go(key, self._table.expression(key))
+            changes.go(key, self._table.expression(key))
         for restored in self._table.remove(key):
-            noting.come(restored, self._table.expression(restored))
+            changes.come(restored, self._table.expression(restored))
 
 
-class _Diagrams:
+class _MbdCount:
     """How many MBDs the roots would be, and their output nodes: one for each root.
 
-    Output nodes are of one MBD if their filters differ in their top attribute only; a filter that
-    is no box has one of its own.
+    Output nodes are in one MBD if their filters differ in their top attribute only; a filter that
+    is not a box has an MBD to itself.
     """
 
-    def __init__(self, semantics: Semantics, plan: Plan) -> None:
+    def __init__(self, semantics: Semantics, options: MergeOptions) -> None:
         self._semantics = semantics
-        self._world = World.of(semantics)
-        self._ranks = ranks(self._world, plan.order)
+        self._space = EventSpace.of(semantics)
+        self._ranks = ranks(self._space, options.order)
         self._below: dict[Any, Hashable] = {}
         self._sizes: dict[Hashable, int] = {}
 
@@ -192,7 +195,7 @@ class _Diagrams:
         return len(self._below)
 
     def add(self, key: Any, expression: Expression) -> None:
-        box, _ = box_of(form_of(expression, self._semantics), self._world)
+        box = box_of(form_of(expression, self._semantics), self._space)
         below: Hashable = expression if box is None else below_top(box, self._ranks)
         self._below[key] = below
         self._sizes[below] = self._sizes.get(below, 0) + 1
@@ -204,8 +207,8 @@ class _Diagrams:
             del self._sizes[below]
 
 
-class _Noting:
-    """What came and went in one operation, less what did both."""
+class _RootChanges:
+    """The roots that came and went in one operation, without those that did both."""
 
     def __init__(self) -> None:
         self._came: dict[Any, Expression] = {}

@@ -1,7 +1,10 @@
-"""Which filters of a table to merge (MBD paper, section 5.2 and Fig. 10).
+"""Which filters of a table to merge (MBD, section 5.2 and Fig. 10).
 
-Perfect mergers first, then imperfect ones in the order of their IMT. To find the best set of
-mergers is NP-complete; this one is greedy, and the same every time.
+Perfect mergers are made first, then imperfect ones in the order of their IMT. Finding the best set
+of mergers is NP-complete; this one is greedy and deterministic.
+
+MBD is Li, Hou, Jacobsen, "A unified approach to routing, covering and merging in publish/subscribe
+systems based on modified binary decision diagrams" (ICDCS 2005).
 """
 
 from collections.abc import Hashable, Mapping
@@ -10,13 +13,13 @@ from typing import Any, Generic, TypeVar
 
 from tamis.errors import OptionError, choose
 from tamis.language.expression import Expression
-from tamis.relations.boxes import Box, box_of
-from tamis.relations.event_space import World, form_of
-from tamis.relations.merging.box_pool import Entry, Pool, join_perfectly
-from tamis.relations.merging.degrees import PERFECT, Cells, Degree, degree_of_boxes
-from tamis.relations.merging.event_sets import Space
+from tamis.predicates.boxes import Box, box_of
+from tamis.predicates.event_space import EventSpace, form_of
+from tamis.relations.merging.box_pool import BoxPool, PooledBox, join_perfectly
+from tamis.relations.merging.degrees import PERFECT, Degree, EventUnions, degree_of_boxes
+from tamis.relations.merging.event_sets import ProbabilitySpace
 from tamis.relations.merging.filter_texts import expression_of
-from tamis.relations.merging.imperfect_mergers import Widening
+from tamis.relations.merging.imperfect_mergers import ImperfectMerging
 from tamis.relations.merging.measures import Measure
 from tamis.relations.merging.merge_rules import RULES
 from tamis.semantics import Semantics
@@ -28,9 +31,9 @@ K = TypeVar("K", bound=Hashable)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Merger(Generic[K]):
-    """A filter that covers its parts; each is one and equal to no other, so that it can be a key.
+    """A filter that covers its parts, which are keys. It can be a key itself: it equals no other.
 
-    Parts that were mergers are replaced by theirs.
+    Parts that were mergers are replaced by their own parts.
     """
 
     expression: Expression
@@ -43,16 +46,16 @@ class Merger(Generic[K]):
 
 
 @dataclass(frozen=True)
-class Plan:
+class MergeOptions:
     """How to merge.
 
-    * `rules`: what a merger may be, see `rules`
-    * `candidates`: ``any`` one attribute may differ; or only the top one of an ``mbd``, in an
-      `order` of attributes
-    * `imperfect`: the largest IMT of a merger; None for perfect mergers only. 0 still allows what
-      adds nothing under the measure, such as values that are never advertised.
+    * `rules`: what a merger may be, see `merge_rules`
+    * `candidates`: with ``any``, one attribute may differ, whichever it is; with ``mbd``, only the
+      top attribute of an MBD, in an `order` of attributes
+    * `imperfect`: the largest IMT of a merger; None for perfect mergers only. 0 still allows
+      mergers that add nothing under the measure, such as values that are never advertised.
     * `measure`: the probabilities of events
-    * `advertisements`: what all events match one of
+    * `advertisements`: every event matches at least one of them
     """
 
     rules: str = "full"
@@ -77,58 +80,67 @@ class Plan:
 
 
 def find_mergers(
-    filters: Mapping[K, Box | Expression], semantics: Semantics, plan: Plan | None = None
+    filters: Mapping[K, Box | Expression], semantics: Semantics, options: MergeOptions | None = None
 ) -> list[Merger[Any]]:
-    """Mergers of filters under keys; a key is part of one of them at most.
+    """The mergers of some filters (Fig. 10); no key is part of two of them.
 
-    Filters that are no boxes are left alone. A key that is a `Merger` itself is merged as its
+    Filters that are not boxes are left alone. A key that is a `Merger` itself is replaced by its
     parts.
     """
     boxes = _boxes(filters, semantics)
-    return _Finding(boxes, semantics, plan or Plan()).mergers()
+    return _MergerSearch(boxes, semantics, options or MergeOptions()).mergers()
 
 
 def merged_boxes(
-    boxes: Mapping[K, Box], semantics: Semantics, plan: Plan
+    boxes: Mapping[K, Box], semantics: Semantics, options: MergeOptions
 ) -> list[tuple[Box, list[K]]]:
-    """What is left of boxes whose mergers together may not exceed the largest IMT."""
-    finding = _Finding(boxes, semantics, plan, in_all=True)
-    return [(finding.pool.box(entry.ids), entry.parts) for _, entry in finding.pool.alive]
+    """The boxes after merging, with their parts; all mergers together respect the largest IMT."""
+    search = _MergerSearch(boxes, semantics, options, in_all=True)
+    return [(search.pool.box(entry.ids), entry.parts) for _, entry in search.pool.alive]
 
 
-class _Finding(Generic[K]):
+class _MergerSearch(Generic[K]):
     """One search."""
 
     def __init__(
-        self, boxes: Mapping[K, Box], semantics: Semantics, plan: Plan, *, in_all: bool = False
+        self,
+        boxes: Mapping[K, Box],
+        semantics: Semantics,
+        options: MergeOptions,
+        *,
+        in_all: bool = False,
     ) -> None:
         self._boxes = boxes
         self._semantics = semantics
-        self._world = World.of(semantics)
-        self.pool: Pool[K] = Pool(self._world, RULES[plan.rules], plan.candidates, plan.order)
+        self._space = EventSpace.of(semantics)
+        self.pool: BoxPool[K] = BoxPool(
+            self._space, RULES[options.rules], options.candidates, options.order
+        )
         for key, box in boxes.items():
             extra, perfect = _history(key)
-            self.pool.add(Entry(self.pool.ids_of(box), [key], extra, perfect))
+            self.pool.add(PooledBox(self.pool.ids_of(box), [key], extra, perfect))
         join_perfectly(self.pool)
-        self._space: Space | None = None
+        self._probabilities: ProbabilitySpace | None = None
         self._announced: list[Any] | None = None
-        if plan.imperfect is None or plan.measure is None:
+        if options.imperfect is None or options.measure is None:
             return
-        self._space = plan.measure.space(semantics)
-        if plan.advertisements:
-            cells = Cells(self._space, self._world)
-            forms = [form_of(each, semantics) for each in plan.advertisements]
-            self._announced = cells.union(c for form in forms for c in cells.of_form(form))
-        limit = float(plan.imperfect)
+        self._probabilities = options.measure.probabilities(semantics)
+        if options.advertisements:
+            unions = EventUnions(self._probabilities, self._space)
+            forms = [form_of(each, semantics) for each in options.advertisements]
+            self._announced = unions.union(e for form in forms for e in unions.of_form(form))
+        limit = float(options.imperfect)
         for _ in range(1 if in_all else MOST_ROUNDS):
-            Widening(self.pool, self._space, self._announced, limit, in_all=in_all).run()
+            ImperfectMerging(
+                self.pool, self._probabilities, self._announced, limit, in_all=in_all
+            ).run()
             before = len(self.pool.entries)
             join_perfectly(self.pool, limit)
             if len(self.pool.entries) == before:
                 return
 
     def mergers(self) -> list[Merger[Any]]:
-        """All that were merged, in the order of their first parts."""
+        """The mergers, in the order of their first parts."""
         places = {key: n for n, key in enumerate(self._boxes)}
         merged = [entry for _, entry in self.pool.alive if len(entry.parts) > 1]
         for entry in merged:
@@ -136,7 +148,7 @@ class _Finding(Generic[K]):
         merged.sort(key=lambda entry: places[entry.parts[0]])
         return [self._merger(entry) for entry in merged]
 
-    def _merger(self, entry: Entry[K]) -> Merger[Any]:
+    def _merger(self, entry: PooledBox[K]) -> Merger[Any]:
         parts: list[Any] = []
         boxes: list[Box] = []
         for key in entry.parts:
@@ -144,9 +156,9 @@ class _Finding(Generic[K]):
             boxes.extend(key.boxes if isinstance(key, Merger) else (self._boxes[key],))
         box = self.pool.box(entry.ids)
         found = PERFECT
-        if not entry.perfect and self._space is not None:
+        if not entry.perfect and self._probabilities is not None:
             found = degree_of_boxes(
-                box, boxes, self._world, self._space, self._announced, entry.extra
+                box, boxes, self._space, self._probabilities, self._announced, entry.extra
             )
         return Merger(expression_of(box, self._semantics), tuple(parts), found, tuple(boxes))
 
@@ -158,10 +170,10 @@ def _history(key: Any) -> tuple[float, bool]:
 
 
 def _boxes(filters: Mapping[K, Box | Expression], semantics: Semantics) -> dict[K, Box]:
-    world = World.of(semantics)
+    space = EventSpace.of(semantics)
     found = {}
     for key, each in filters.items():
-        box = each if isinstance(each, Box) else box_of(form_of(each, semantics), world)[0]
-        if box is not None:
+        box = each if isinstance(each, Box) else box_of(form_of(each, semantics), space)
+        if box is not None and not box.is_empty:
             found[key] = box
     return found

@@ -1,16 +1,16 @@
-"""When to merge: to look for mergers at every subscription would cost too much (section 5.1).
+"""When to merge: looking for mergers at every subscription would cost too much (MBD, section 5.1).
 
-=================== ================================================================================
-text                it is time to merge
-=================== ================================================================================
-``every 10s``       so long after the last time (``ms``, ``s``, ``m`` and ``h``)
-``size 1000``       when the table has grown to so many filters since it was merged
-``outputs 3``       when diagrams have so many output nodes on the average, as in the paper
-``every 1m, size 5``  when one of them says so
-``never``           not at all
-=================== ================================================================================
+==================== ===============================================================================
+text                 it is time to merge
+==================== ===============================================================================
+``every 10s``        10 seconds after the last time (``ms``, ``s``, ``m`` and ``h``)
+``size 1000``        when the table has grown by 1,000 filters since it was merged
+``outputs 3``        when MBDs have 3 output nodes on average, as in the paper
+``every 1m, size 5`` when one of the two says so
+``never``            not at all
+==================== ===============================================================================
 
-A policy has no state: whoever asks tells it what was when.
+A policy has no state: the caller says what the table was like at which time.
 """
 
 import re
@@ -30,7 +30,7 @@ _FORMS = {
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What a table is like."""
+    """What a policy knows about a table."""
 
     size: int = 0  # filters that are forwarded
     merged_at: float = float("-inf")  # the last time
@@ -40,20 +40,20 @@ class Statistics:
 
 
 class Policy(Protocol):
-    """`Periodic`, `TableSize`, `MeanOutputs`, `Any` and `Never` are such."""
+    """When to merge, such as `Periodic`, `TableSize`, `MeanOutputs` and `AnyOf`."""
 
     def due(self, now: float, statistics: Statistics) -> bool:
         """Whether it is time to merge."""
         ...
 
     def next_time(self, statistics: Statistics) -> float | None:
-        """When it will be, if only time goes by; None if that changes nothing."""
+        """When it will be time if nothing changes but the time; None if it never will."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Periodic:
-    """Once in an interval of so many seconds."""
+    """Once in an interval of seconds."""
 
     interval: float
 
@@ -73,9 +73,9 @@ class Periodic:
 
 @dataclass(frozen=True, slots=True)
 class TableSize:
-    """When a table has grown by so many filters since it was merged.
+    """When a table has grown by some number of filters since it was merged.
 
-    What merging could not make smaller than the threshold does not make it due at once again.
+    A table that stays above the threshold after merging is not merged again at once.
     """
 
     threshold: int
@@ -84,10 +84,10 @@ class TableSize:
         if self.threshold < 1:
             raise OptionError(f"the size to merge at is 1 or more, not {self.threshold!r}")
 
-    def due(self, now: float, statistics: Statistics) -> bool:  # noqa: ARG002 - of all policies
+    def due(self, now: float, statistics: Statistics) -> bool:  # noqa: ARG002 - as in all policies
         return statistics.size - statistics.merged_size >= self.threshold
 
-    def next_time(self, statistics: Statistics) -> float | None:  # noqa: ARG002 - of all policies
+    def next_time(self, statistics: Statistics) -> float | None:  # noqa: ARG002 - as in all policies
         return None
 
     def __str__(self) -> str:
@@ -96,7 +96,7 @@ class TableSize:
 
 @dataclass(frozen=True, slots=True)
 class MeanOutputs:
-    """When an MBD has so many output nodes on the average (the paper's evaluation)."""
+    """When MBDs have some number of output nodes on average (section 6 of the paper)."""
 
     outputs: float
 
@@ -104,11 +104,11 @@ class MeanOutputs:
         if not self.outputs >= 1:
             raise OptionError(f"the mean of output nodes is 1 or more, not {self.outputs!r}")
 
-    def due(self, now: float, statistics: Statistics) -> bool:  # noqa: ARG002 - of all policies
+    def due(self, now: float, statistics: Statistics) -> bool:  # noqa: ARG002 - as in all policies
         has_grown = statistics.size > statistics.merged_size
         return has_grown and statistics.outputs >= self.outputs * max(1, statistics.diagrams)
 
-    def next_time(self, statistics: Statistics) -> float | None:  # noqa: ARG002 - of all policies
+    def next_time(self, statistics: Statistics) -> float | None:  # noqa: ARG002 - as in all policies
         return None
 
     def __str__(self) -> str:
@@ -117,7 +117,7 @@ class MeanOutputs:
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """When one of some policies says so; without any, never."""
+    """When one of several policies says so; never, if there are none."""
 
     policies: tuple[Policy, ...] = ()
 
@@ -136,7 +136,7 @@ NEVER = AnyOf()
 
 
 def read_policy(text: str) -> Policy:
-    """The policy of a text.
+    """The policy that a text describes.
 
     >>> str(read_policy("every 500ms, size 1000"))
     'every 0.5s, size 1000'

@@ -1,11 +1,12 @@
-"""What a new box says of the variables of others: two bits each (MBD, sections 4.2 and 4.4).
+"""What a new box says about the variables of others: two bits each (MBD, sections 4.2 and 4.4).
 
-A variable is a distinct term. Its right bit says that the new box implies it; its left bit that it
-implies the term of the new box of the same attribute, or that there is none.
+A variable is a distinct term. Its right bit says that the new box implies it; its left bit says
+that it implies the new box's term on the same attribute, or that the new box has no such term
+(Fig. 6).
 
-With the cache, which terms imply which is kept as a minimal table (Fig. 8), and what follows from
-it is remembered for each variable. Without, the new box is compared with all variables of its
-attributes, one by one.
+With the cache, a minimal table says which terms imply which (Fig. 8, `predicates.dependencies`),
+and what follows from it is remembered for each variable. Without it, the new box is compared with
+all variables of its attributes, one by one.
 """
 
 from collections.abc import Callable
@@ -18,13 +19,13 @@ from tamis.language.ast import Node
 from tamis.names import Path
 from tamis.predicates.dependencies import Dependencies
 from tamis.predicates.implication import Facts
-from tamis.relations.tables.prepared_filters import Prepared
+from tamis.relations.tables.prepared_filters import PreparedFilter
 from tamis.relations.tables.terms import Term, TermPool
 from tamis.schema import Domain
 
 
 class Assignments:
-    """Terms with their variables, and the bits that a box gives these."""
+    """Terms with their variables, and the bits that a new box gives to these."""
 
     def __init__(self, pool: TermPool, *, cache: bool) -> None:
         self._pool = pool
@@ -46,7 +47,7 @@ class Assignments:
 
     @property
     def terms(self) -> list[Term]:
-        """All terms that have a variable, in the order of coming."""
+        """All terms that have a variable, in the order in which they came."""
         return list(self._variables)
 
     @property
@@ -55,7 +56,7 @@ class Assignments:
         return len(self._cache.table) if self._cache else 0
 
     def add(self, term: Term, variable: int) -> None:
-        """A term gets its variable."""
+        """Give a term its variable."""
         self._variables[term] = variable
         self._by_position.setdefault(term.position, {})[term] = variable
         while variable >= len(self._positions):
@@ -67,7 +68,7 @@ class Assignments:
             self._cache.add(term)
 
     def remove(self, term: Term) -> int:
-        """Forget a term; its variable."""
+        """Remove a term; the variable that it had."""
         if self._cache:
             self._cache.remove(term)
         del self._by_position[term.position][term]
@@ -83,38 +84,38 @@ class Assignments:
         if cache:
             cache.closures.clear()
 
-    def assign(self, new: Prepared) -> Array:
-        """The bits of all variables for a box; valid until the next call.
+    def assign(self, new: PreparedFilter) -> Array:
+        """The bits of all variables for a new box; valid until the next call.
 
         With the cache, the terms of the box must have variables.
         """
         if self._cache is None:
             return self.compare(new)
-        truth = self._unasked(new)
+        truth = self._untested(new)
         for term in new.by_position.values():
             weaker, stronger = self._cache.closure(term, self._variables)
             truth[stronger] = LEFT
             truth[weaker] |= RIGHT
         return truth
 
-    def compare(self, new: Prepared) -> Array:
-        """The same without the cache, and for terms that need no variables."""
-        truth = self._unasked(new)
+    def compare(self, new: PreparedFilter) -> Array:
+        """The same without the cache; the terms of the box need no variables."""
+        truth = self._untested(new)
         for term in new.by_position.values():
             weaker, stronger = self._compared(term)
             truth[stronger] = LEFT
             truth[weaker] |= RIGHT
         return truth
 
-    def _unasked(self, new: Prepared) -> Array:
-        """The left bits that come from attributes which the box does not ask."""
-        unasked = np.full(len(self._pool.world.schema), LEFT, np.uint8)
-        unasked[list(new.by_position)] = 0
-        np.take(unasked, self._positions[: self._size], out=self._truth[: self._size])
+    def _untested(self, new: PreparedFilter) -> Array:
+        """The left bits that come from attributes which the new box does not test."""
+        untested = np.full(len(self._pool.space.schema), LEFT, np.uint8)
+        untested[list(new.by_position)] = 0
+        np.take(untested, self._positions[: self._size], out=self._truth[: self._size])
         return self._truth
 
     def _compared(self, term: Term) -> tuple[list[int], list[int]]:
-        """The variables that a term implies and those that imply it, by asking all."""
+        """The variables that a term implies and those that imply it, by comparing all."""
         implies = self._pool.implies
         known = self._by_position.get(term.position, {}).items()
         weaker = [variable for other, variable in known if implies(term, other)]
@@ -127,7 +128,7 @@ class _Cache:
     def __init__(self, pool: TermPool) -> None:
         self._pool = pool
         self._terms: dict[Node, Term] = {}
-        self.table = Dependencies(pool.world.schema, self._subject, self._facts)
+        self.table = Dependencies(pool.space.schema, self._subject, self._facts)
         self.closures: dict[Term, tuple[Array, Array]] = {}
 
     def add(self, term: Term) -> None:
@@ -157,13 +158,13 @@ class _Cache:
         return np.array([variables[self._terms[node]] for node in nodes], np.int64)
 
     def _forget_around(self, term: Term) -> None:
-        """A term that comes or goes changes what is known of those that it is related to."""
+        """Forget what follows for related terms, which changes when a term comes or goes."""
         if self.closures:
             for node in self.table.implied_by(term.node) | self.table.that_imply(term.node):
                 self.closures.pop(self._terms[node], None)
 
     def _subject(self, node: Node) -> Path | None:
-        return self._pool.world.schema.attributes[self._terms[node].position].path
+        return self._pool.space.schema.attributes[self._terms[node].position].path
 
     def _facts(self, u: Node, v: Node, _domain: Domain | None) -> Facts:
         one, other = self._terms[u], self._terms[v]

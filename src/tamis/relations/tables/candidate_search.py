@@ -1,9 +1,9 @@
-"""Covering among boxes by candidates: few boxes are compared, whatever their number.
+"""Covering among boxes by candidates: few boxes are compared, however many there are.
 
-A box can only cover one that asks all of its attributes. So boxes are kept by the set of attributes
-that they ask, and a search looks at subsets and supersets of that of the new one. A set of many
-boxes has postings: under each term, those that ask it. Of the attributes at hand the search takes
-the one with the fewest boxes under related terms, and compares these.
+A box can only cover one that tests all of its attributes. So boxes are kept by the set of
+attributes that they test, and a search visits the subsets and supersets of the new box's set. A
+group of many boxes has postings: under each term, the boxes that have it. The search takes the
+attribute with the fewest boxes under related terms, and compares these.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,65 +14,65 @@ import numpy as np
 
 from tamis.predicates.id_pool import IdPool
 from tamis.relations.tables.postings import Postings
-from tamis.relations.tables.prepared_filters import Prepared
-from tamis.relations.tables.search import Found
+from tamis.relations.tables.prepared_filters import PreparedFilter
+from tamis.relations.tables.search import SearchResult
 from tamis.relations.tables.terms import Term, TermPool, Terms
 
 Array = np.ndarray[Any, Any]
 
-FLAT = 24  # boxes of one set of attributes that are all compared
-NESTED = 64  # boxes of them under one term that are
-FEW = 16  # boxes for which no better attribute is looked for
-WORTH = 4  # how many times fewer another attribute must have to be looked for
+FLAT = 24  # boxes of one group that are all compared
+NESTED = 64  # the same for the boxes of a group that share a term
+FEW = 16  # candidates for which no better attribute is looked for
+WORTH = 4  # another attribute must have this many times fewer candidates
 WORD = (1 << 64) - 1
 
 
 class CandidateSearch:
-    """Boxes by the attributes that they ask."""
+    """Boxes by the attributes that they test."""
 
     def __init__(self, pool: TermPool) -> None:
         self._pool = pool
         self._groups: dict[int, _Group] = {}  # by mask
-        self._sets = _MaskSets(len(pool.world.schema))
+        self._sets = _AttributeSets(len(pool.space.schema))
 
-    def find(self, new: Prepared) -> Found:
-        """Who covers a box, or whom it covers."""
+    def find(self, new: PreparedFilter) -> SearchResult:
+        """Find a box that covers a new one, or else the boxes that the new one covers."""
         for group in self._narrower(new.mask):
             for box in group.covering(new):
-                return Found(box, [])
-        return Found(None, list(self._covered(new)))
+                return SearchResult(box, [])
+        return SearchResult(None, list(self._covered(new)))
 
-    def add(self, box: int, prepared: Prepared) -> None:
-        """Take in a box that is not there."""
+    def add(self, box: int, prepared: PreparedFilter) -> None:
+        """Add a box that is not there."""
         group = self._groups.get(prepared.mask)
         if group is None:
             group = self._groups[prepared.mask] = _Group(self._pool)
             self._sets.add(prepared.mask)
-        assert prepared.terms is not None  # noqa: S101 - a general formula has its own search
+        assert prepared.terms is not None  # noqa: S101 - a general filter has its own search
         group.add(box, prepared.terms)
 
-    def discard(self, box: int, prepared: Prepared) -> None:
-        """Forget a box."""
+    def remove(self, box: int, prepared: PreparedFilter) -> None:
+        """Remove a box."""
         group = self._groups[prepared.mask]
-        group.discard(box)
+        group.remove(box)
         if not group.members:
             del self._groups[prepared.mask]
-            self._sets.discard(prepared.mask)
+            self._sets.remove(prepared.mask)
 
-    def covering(self, new: Prepared) -> Iterator[int]:
-        """All boxes that cover one."""
+    def covering(self, new: PreparedFilter) -> Iterator[int]:
+        """All boxes that cover a new one."""
         return chain.from_iterable(group.covering(new) for group in self._narrower(new.mask))
 
-    def asking(self, mask: int) -> Iterator[int]:
-        """All boxes that ask some attributes, and maybe more."""
+    def testing(self, mask: int) -> Iterator[int]:
+        """All boxes that test some attributes, and maybe others."""
         return chain.from_iterable(self._groups[m].members for m in self._sets.supersets(mask))
 
-    def _covered(self, new: Prepared) -> Iterator[int]:
+    def _covered(self, new: PreparedFilter) -> Iterator[int]:
         for mask in self._sets.supersets(new.mask):
             yield from self._groups[mask].covered(new)
 
     def _narrower(self, mask: int) -> Iterator["_Group"]:
-        """The groups that ask no other attributes."""
+        """The groups that test no other attributes."""
         if mask.bit_count() < 20 and 1 << mask.bit_count() <= 8 + len(self._groups) // 8:
             subset = mask  # every subset in descending order, the empty one last
             while True:
@@ -87,15 +87,15 @@ class CandidateSearch:
 
 
 class _Group:
-    """The boxes that ask the same attributes; in postings once there are many.
+    """The boxes that test the same attributes; in postings once there are many.
 
-    Under a term that many ask they are in postings again, by the other attributes; once, lest what
-    is kept of a box grows with every pair of attributes and more.
+    Under a term that many boxes have they are in postings again, by the other attributes; only
+    once, because otherwise every pair of attributes of a box, and more, would have an entry.
     """
 
     def __init__(self, pool: TermPool, used: int | None = None) -> None:
         self._pool = pool
-        self._used = used  # the attribute of the term that all ask, None outside
+        self._used = used  # the attribute of the term that all members have, None at the top
         self._flat = FLAT if used is None else NESTED
         self.members: dict[int, Terms] = {}
         self._postings: dict[int, Postings[_Group]] = {}  # by position
@@ -105,12 +105,12 @@ class _Group:
         if self._postings:
             self._post(box, terms)
         elif len(self.members) > self._flat:
-            attributes = self._pool.world.schema.attributes
+            attributes = self._pool.space.schema.attributes
             for term in terms:
                 if term.position != self._used:
                     self._postings[term.position] = Postings(attributes[term.position])
-            for member, asked in self.members.items():
-                self._post(member, asked)
+            for member, held in self.members.items():
+                self._post(member, held)
 
     def _post(self, box: int, terms: Terms) -> None:
         for term in terms:
@@ -119,10 +119,10 @@ class _Group:
                 under = postings.under.get(term)
                 if under is None:
                     under = _Group(self._pool, term.position) if self._used is None else _Leaf()
-                    postings.enter(term, under)
+                    postings.add(term, under)
                 under.add(box, terms)
 
-    def discard(self, box: int) -> None:
+    def remove(self, box: int) -> None:
         terms = self.members.pop(box)
         if len(self.members) < self._flat // 2:
             self._postings.clear()
@@ -130,19 +130,19 @@ class _Group:
             postings = self._postings.get(term.position)
             if postings is not None:
                 under = postings.under[term]
-                under.discard(box)
+                under.remove(box)
                 if not under.members:
-                    postings.leave(term)
+                    postings.remove(term)
 
-    def covering(self, new: Prepared) -> Iterator[int]:
-        """The members that cover a box, which asks all their attributes."""
+    def covering(self, new: PreparedFilter) -> Iterator[int]:
+        """The members that cover a new box, which tests all their attributes."""
         members, implies, of_new = self.members, self._pool.implies, new.by_position
         for box in self.candidates(new, covering=True):
             for weak in members[box]:
                 strong = of_new[weak.position]
                 if strong is weak:
                     continue
-                if strong.whole and weak.whole:
+                if strong.is_interval and weak.is_interval:
                     if weak.low > strong.low or weak.high < strong.high:
                         break
                 elif not implies(strong, weak):
@@ -150,15 +150,15 @@ class _Group:
             else:
                 yield box
 
-    def covered(self, new: Prepared) -> Iterator[int]:
-        """The members that a box covers, all of whose attributes they ask."""
+    def covered(self, new: PreparedFilter) -> Iterator[int]:
+        """The members that a new box covers; they test all its attributes."""
         members, implies, of_new = self.members, self._pool.implies, new.by_position
         for box in self.candidates(new, covering=False):
             for strong in members[box]:
                 weak = of_new.get(strong.position)
                 if weak is None or strong is weak:
                     continue
-                if strong.whole and weak.whole:
+                if strong.is_interval and weak.is_interval:
                     if weak.low > strong.low or weak.high < strong.high:
                         break
                 elif not implies(strong, weak):
@@ -166,8 +166,8 @@ class _Group:
             else:
                 yield box
 
-    def candidates(self, new: Prepared, *, covering: bool) -> Iterable[int]:
-        """The members under related terms of the attribute where these are the fewest."""
+    def candidates(self, new: PreparedFilter, *, covering: bool) -> Iterable[int]:
+        """The members under related terms of the attribute for which these are the fewest."""
         if not self._postings:
             return self.members
         shared = [term for term in new.by_position.values() if term.position in self._postings]
@@ -185,7 +185,7 @@ class _Group:
         return chain.from_iterable(one.candidates(new, covering=covering) for one in best)
 
     def _under(self, term: Term, limit: int, *, covering: bool) -> list["_Group"] | None:
-        """The boxes under each related term, None if that takes as many steps as a limit."""
+        """The boxes under each related term, None if finding them takes `limit` steps."""
         postings = self._postings[term.position]
         implies = self._pool.implies
         found: dict[Term, _Group] = {}
@@ -193,7 +193,7 @@ class _Group:
         for other in postings.weaker(term) if covering else postings.stronger(term):
             steps += 1
             strong, weak = (term, other) if covering else (other, term)
-            if strong.whole and weak.whole:
+            if strong.is_interval and weak.is_interval:
                 related = weak.low <= strong.low and strong.high <= weak.high
             else:
                 related = implies(strong, weak)
@@ -214,14 +214,14 @@ class _Leaf(_Group):
     def add(self, box: int, terms: Terms) -> None:
         self.members[box] = terms
 
-    def discard(self, box: int) -> None:
+    def remove(self, box: int) -> None:
         del self.members[box]
 
-    def candidates(self, new: Prepared, *, covering: bool) -> Iterable[int]:  # noqa: ARG002 - all
+    def candidates(self, new: PreparedFilter, *, covering: bool) -> Iterable[int]:  # noqa: ARG002 - all
         return self.members
 
 
-class _MaskSets:
+class _AttributeSets:
     """Sets of attributes as rows of 64-bit words, to find subsets and supersets among them."""
 
     def __init__(self, attributes: int) -> None:
@@ -243,17 +243,17 @@ class _MaskSets:
         self._rows[:, place] = self._split(mask)
         self._taken[place] = True
 
-    def discard(self, mask: int) -> None:
+    def remove(self, mask: int) -> None:
         place = self._places.pop(mask)
         self._taken[place] = False
         self._pool.give_back(place)
 
     def subsets(self, mask: int) -> list[int]:
-        """The sets that lie within one."""
+        """The sets that are subsets of one."""
         return self._chosen([(row & ~word) == 0 for row, word in self._pairs(mask)])
 
     def supersets(self, mask: int) -> list[int]:
-        """The sets that one lies within."""
+        """The sets that are supersets of one."""
         return self._chosen([(row & word) == word for row, word in self._pairs(mask)])
 
     def _pairs(self, mask: int) -> Iterator[tuple[Array, np.uint64]]:

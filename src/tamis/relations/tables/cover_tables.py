@@ -1,10 +1,10 @@
-"""Subscriptions and who covers whom, as they come and go: what a broker forwards.
+"""Filters and which of them cover others, as they come and go: what a broker forwards.
 
 A table is a forest of two levels. A root is covered by no other filter of the table; every other
-filter hangs under one root that covers it. Only roots have to be forwarded, and only roots are
-searched: whoever is covered by a filter below a root is covered by the root.
+filter is below one root that covers it. Only roots have to be forwarded, and only roots are
+searched: what a filter below a root covers is covered by the root, too.
 
-A filter that can never be true is kept apart: it is no root, nobody's cover and under nobody.
+A filter that can never be true is kept apart: it is not a root, covers nothing and is not covered.
 
 What cannot be decided (`entailment`) counts as not covered, so a root may cover another one without
 the table knowing.
@@ -17,9 +17,10 @@ from typing import Generic, NamedTuple, TypeVar
 from tamis.errors import SubscriptionError, choose
 from tamis.language.expression import Expression
 from tamis.relations.tables.candidate_search import CandidateSearch
-from tamis.relations.tables.general_filters import GeneralSearch, Sample
-from tamis.relations.tables.prepared_filters import Preparation, Prepared
-from tamis.relations.tables.search import Found, Search
+from tamis.relations.tables.general_filters import GeneralSearch
+from tamis.relations.tables.prepared_filters import Preparation, PreparedFilter
+from tamis.relations.tables.search import CoverSearch, SearchResult
+from tamis.relations.tables.witnesses import WitnessedForm
 from tamis.semantics import Semantics
 
 SEARCHES = ("candidates", "one-pass", "two-pass")
@@ -30,8 +31,8 @@ K = TypeVar("K", bound=Hashable)
 class Insertion(NamedTuple, Generic[K]):
     """What became of a new filter."""
 
-    covered_by: K | None  # the root that it hangs under; None for a root, and for `never`
-    covers: list[K]  # what were roots and hang under it now, in the order of coming
+    covered_by: K | None  # the root that it is below; None for a root, and for `never`
+    covers: list[K]  # the former roots that are below it now, in the order in which they came
     never: bool = False  # it can never be true
 
 
@@ -39,9 +40,9 @@ class Insertion(NamedTuple, Generic[K]):
 class _Entry(Generic[K]):
     key: K
     expression: Expression
-    prepared: Prepared | None  # None if it can never be true
-    root: int | None = None  # the one that it hangs under
-    below: dict[int, None] = field(default_factory=dict)  # those that hang under it
+    prepared: PreparedFilter | None  # None if it can never be true
+    root: int | None = None  # that it is below
+    below: dict[int, None] = field(default_factory=dict)  # the numbers of those below it
 
 
 class CoverTable(Generic[K]):
@@ -58,8 +59,8 @@ class CoverTable(Generic[K]):
         self._boxes = _search(choose("search", search, SEARCHES), self._preparation, cache=cache)
         self._generals = GeneralSearch(self._preparation.pool, self._boxes)
         self._numbers: dict[K, int] = {}
-        self._entries: dict[int, _Entry[K]] = {}  # by number, which grow: the order of coming
-        self._roots: dict[int, Prepared] = {}
+        self._entries: dict[int, _Entry[K]] = {}  # in the order in which they came
+        self._roots: dict[int, PreparedFilter] = {}
         self._next = 0
 
     def __len__(self) -> int:
@@ -78,12 +79,12 @@ class CoverTable(Generic[K]):
         return self._number(key) in self._roots
 
     def cover_of(self, key: K) -> K | None:
-        """The root that a key hangs under; None for a root, and for what is never true."""
+        """The root that a key is below; None for a root, and for a filter that is never true."""
         root = self._entries[self._number(key)].root
         return None if root is None else self._entries[root].key
 
     def covered_by(self, key: K) -> list[K]:
-        """The keys that hang under one, in the order in which they came."""
+        """The keys below a root, in the order in which they came."""
         return self._keys(self._entries[self._number(key)].below)
 
     def expression(self, key: K) -> Expression:
@@ -91,30 +92,30 @@ class CoverTable(Generic[K]):
         return self._entries[self._number(key)].expression
 
     def insert(self, key: K, expression: Expression) -> Insertion[K]:
-        """Take in a filter under a key that is not there."""
+        """Add a filter under a key that is not there."""
         if key in self._numbers:
             raise SubscriptionError(f"{key!r} is in the table already; remove it first")
         prepared = self._preparation.prepare(expression)
         entry = _Entry(key, expression, prepared)
         number = self._next
         if prepared is None:
-            self._keep(number, entry)
+            self._store(number, entry)
             return Insertion(None, [], never=True)
-        sample = self._sample(prepared)
-        found = self._find(prepared, sample)
+        witnessed = self._witnessed(prepared)
+        found = self._find(prepared, witnessed)
         if found.covering is not None:
             entry.root = found.covering
-            self._keep(number, entry)
+            self._store(number, entry)
             self._entries[found.covering].below[number] = None
             return Insertion(self._entries[found.covering].key, [])
-        self._plant(number, prepared, sample)
-        self._keep(number, entry)
+        self._add_root(number, prepared, witnessed)
+        self._store(number, entry)
         for covered in found.covered:
-            self._hang(covered, number)
+            self._lower(covered, number)
         return Insertion(None, self._keys(found.covered))
 
     def remove(self, key: K) -> list[K]:
-        """Forget a filter; what hung under it and is a root now, in the order of coming."""
+        """Remove a filter; the keys that were below it and are roots now, in their order."""
         number = self._number(key)
         entry = self._entries.pop(number)
         del self._numbers[key]
@@ -122,7 +123,7 @@ class CoverTable(Generic[K]):
             del self._entries[entry.root].below[number]
         if entry.prepared is None or number not in self._roots:
             return []
-        self._uproot(number)
+        self._remove_root(number)
         orphans = dict.fromkeys(sorted(entry.below))
         for orphan in orphans:
             self._settle(orphan, orphans)
@@ -139,69 +140,71 @@ class CoverTable(Generic[K]):
     def _keys(self, numbers: Iterable[int]) -> list[K]:
         return [self._entries[number].key for number in sorted(numbers)]
 
-    def _keep(self, number: int, entry: _Entry[K]) -> None:
+    def _store(self, number: int, entry: _Entry[K]) -> None:
         self._next = number + 1
         self._numbers[entry.key] = number
         self._entries[number] = entry
 
     def _settle(self, number: int, orphans: dict[int, None]) -> None:
-        """Hang a filter under a root, or make it one.
+        """Put a filter below a root, or make it one.
 
-        Whom it covers was covered by the root that went, too, and is an orphan. If that could not
-        be decided it stays a root: nobody expects a removal to cover anything.
+        What it covers was covered by the removed root, too, and is an orphan. If that could not be
+        decided it stays a root: a removal is not expected to cover anything.
         """
         entry = self._entries[number]
         assert entry.prepared is not None  # noqa: S101 - it was covered, so it may be true
-        sample = self._sample(entry.prepared)
-        found = self._find(entry.prepared, sample)
+        witnessed = self._witnessed(entry.prepared)
+        found = self._find(entry.prepared, witnessed)
         if found.covering is not None:
             entry.root = found.covering
             self._entries[found.covering].below[number] = None
             return
         entry.root = None
-        self._plant(number, entry.prepared, sample)
+        self._add_root(number, entry.prepared, witnessed)
         for covered in sorted(found.covered):
             if covered in orphans:
-                self._hang(covered, number)
+                self._lower(covered, number)
 
-    def _sample(self, prepared: Prepared) -> Sample | None:
-        """What general formulas are compared by, where there are any."""
+    def _witnessed(self, prepared: PreparedFilter) -> WitnessedForm | None:
+        """What a filter is compared with general filters by, None if there are only boxes."""
         if prepared.terms is not None and not len(self._generals):
             return None
-        return self._generals.sample(prepared)
+        return self._generals.witnessed(prepared)
 
-    def _find(self, new: Prepared, sample: Sample | None) -> Found:
-        if sample is None:  # boxes only
+    def _find(self, new: PreparedFilter, witnessed: WitnessedForm | None) -> SearchResult:
+        if witnessed is None:  # boxes only
             return self._boxes.find(new)
         generals = self._generals
         if new.terms is None:
-            covering = next(generals.boxes_covering(sample, self._roots), None)
-            covered: Iterable[int] = generals.boxes_covered(sample, self._roots)
+            covering = next(generals.boxes_covering(witnessed, self._roots), None)
+            covered: Iterable[int] = generals.boxes_covered(witnessed, self._roots)
         else:
             covering, covered = self._boxes.find(new)
         if covering is None:
-            covering = next(generals.generals_covering(sample), None)
+            covering = next(generals.generals_covering(witnessed), None)
         if covering is not None:
-            return Found(covering, [])
-        return Found(None, [*covered, *generals.generals_covered(sample)])
+            return SearchResult(covering, [])
+        return SearchResult(None, [*covered, *generals.generals_covered(witnessed)])
 
-    def _plant(self, number: int, prepared: Prepared, sample: Sample | None) -> None:
+    def _add_root(
+        self, number: int, prepared: PreparedFilter, witnessed: WitnessedForm | None
+    ) -> None:
         """Make a filter a root."""
         if prepared.terms is not None:
             self._boxes.add(number, prepared)
-        elif sample is not None:
-            self._generals.add(number, sample)
+        elif witnessed is not None:
+            self._generals.add(number, witnessed)
         self._roots[number] = prepared
 
-    def _uproot(self, number: int) -> None:
+    def _remove_root(self, number: int) -> None:
         prepared = self._roots.pop(number)
         if prepared.terms is not None:
-            self._boxes.discard(number, prepared)
-        self._generals.discard(number)
+            self._boxes.remove(number, prepared)
+        self._generals.remove(number)
 
-    def _hang(self, number: int, root: int) -> None:
-        """A root and all below it go under another one."""
-        self._uproot(number)
+    def _lower(self, number: int, root: int) -> None:
+        """Put a root and all filters below it under another root."""
+        self._remove_root(number)
         entry = self._entries[number]
         moved = [number, *entry.below]
         entry.below = {}
@@ -210,7 +213,7 @@ class CoverTable(Generic[K]):
         self._entries[root].below.update(dict.fromkeys(moved))
 
 
-def _search(name: str, preparation: Preparation, *, cache: bool) -> Search:
+def _search(name: str, preparation: Preparation, *, cache: bool) -> CoverSearch:
     if name == "candidates":
         return CandidateSearch(preparation.pool)
     from tamis.relations.tables.mbd_search import MbdSearch  # it needs the compiler

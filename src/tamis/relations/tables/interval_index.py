@@ -1,111 +1,96 @@
-"""Stretches of values of one attribute, to find those around or inside another one.
+"""Intervals of values of one attribute, to find those around or inside another one.
 
-Stretches that end with the values of the attribute are in the order of their other end. Those of
-numbers that do not are in classes of like length, each in the order of its lower ends: one of a
-known length that lies around another begins not far below it. Only classes whose stretches can be
-long enough, or short enough, are looked at.
+Intervals that reach an end of the values of the attribute are in the order of their other end. The
+others are in classes of similar length, each in the order of its lower ends: an interval of a known
+length that lies around another begins not far below it. Only classes whose intervals can be long
+enough, or short enough, are searched. Intervals of strings have no length and are one class.
 """
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 from itertools import chain
-from math import frexp, inf
-from typing import Any
+from math import inf
 
-from tamis.predicates.regions import BEFORE, BOTTOM, TOP, Cut, whole
-from tamis.relations.tables.terms import Term, before_values
+from tamis.predicates.value_orders import Cut, order_of
+from tamis.predicates.value_sets import all_values
+from tamis.relations.tables.terms import Term
 from tamis.schema import Attribute
-from tamis.types import STRING
 
-Order = list[tuple[Cut, int, Term]]  # the number of a term keeps terms from being compared
-
-LONGEST = 1_000  # the class of stretches, almost all doubles long, that may begin anywhere
-ANY_LENGTH = 2_000  # the class of those that have no length
+Ordered = list[tuple[Cut, int, Term]]  # the number of a term keeps terms from being compared
 
 
-class Stretches:
-    """Terms that are one stretch of more than a value."""
+class IntervalIndex:
+    """Terms that are one interval of more than one value."""
 
     def __init__(self, attribute: Attribute) -> None:
-        everything = before_values(whole(attribute.type, attribute.domain), attribute.type)
+        order = order_of(attribute)
+        everything = all_values(order).intervals
         self._first, self._last = everything[0][0], everything[-1][1]
-        self._measured = attribute.type != STRING
-        self._from_first: Order = []  # by upper ends
-        self._to_last: Order = []  # by lower ends
-        self._classes: dict[int, Order] = {}  # by lower ends
+        self._measured = not order.is_string
+        self._from_first: Ordered = []  # by upper ends
+        self._to_last: Ordered = []  # by lower ends
+        self._classes: dict[int, Ordered] = {}  # by lower ends
         self._numbers: dict[Term, int] = {}
         self._made = 0
 
     def __iter__(self) -> Iterator[Term]:
         return iter(self._numbers)
 
-    def enter(self, term: Term) -> None:
-        """Take in a stretch."""
+    def add(self, term: Term) -> None:
+        """Add an interval."""
         self._made += 1
         self._numbers[term] = self._made
-        order, end = self._place(term)
-        insort(order, (end, self._made, term))
+        ordered, end = self._place(term)
+        insort(ordered, (end, self._made, term))
 
-    def leave(self, term: Term) -> None:
-        """Forget a stretch."""
-        order, end = self._place(term)
-        del order[bisect_left(order, (end, self._numbers.pop(term)))]
+    def remove(self, term: Term) -> None:
+        """Remove an interval."""
+        ordered, end = self._place(term)
+        del ordered[bisect_left(ordered, (end, self._numbers.pop(term)))]
 
     def around(self, low: Cut, high: Cut) -> Iterator[Term]:
-        """All that lie around a stretch, and some others."""
+        """All intervals that lie around another one, and some others."""
         found = [
             _terms(self._from_first, bisect_left(self._from_first, (high,))),
             _terms(self._to_last, 0, bisect_right(self._to_last, (low, inf))),
         ]
-        least = _class(low, high) if self._measured else ANY_LENGTH
-        for length, order in self._classes.items():
+        least = self._class(low, high)
+        for length, ordered in self._classes.items():
             if length >= least:
-                start = bisect_left(order, (_far_below(high, length),))
-                found.append(_terms(order, start, bisect_right(order, (low, inf))))
+                farthest = high - (1 << length) if self._measured else self._first
+                start = bisect_left(ordered, (farthest,))
+                found.append(_terms(ordered, start, bisect_right(ordered, (low, inf))))
         return chain.from_iterable(found)
 
     def inside(self, low: Cut, high: Cut) -> Iterator[Term]:
-        """All that lie inside a stretch, and some others."""
+        """All intervals that lie inside another one, and some others."""
         found = []
         if low <= self._first:
             found.append(_terms(self._from_first, 0, bisect_right(self._from_first, (high, inf))))
         if high >= self._last:
             found.append(_terms(self._to_last, bisect_left(self._to_last, (low,))))
-        most = _class(low, high) if self._measured else ANY_LENGTH
-        for length, order in self._classes.items():
+        most = self._class(low, high)
+        for length, ordered in self._classes.items():
             if length <= most:
-                start, end = bisect_left(order, (low,)), bisect_left(order, (high,))
-                found.append(_terms(order, start, end))
+                start, end = bisect_left(ordered, (low,)), bisect_left(ordered, (high,))
+                found.append(_terms(ordered, start, end))
         return chain.from_iterable(found)
 
-    def _place(self, term: Term) -> tuple[Order, Cut]:
-        """The order that a term belongs to, and by which end."""
+    def _place(self, term: Term) -> tuple[Ordered, Cut]:
+        """The list that a term belongs to, and the end by which it is ordered there."""
         if term.low <= self._first:
             return self._from_first, term.high
         if term.high >= self._last:
             return self._to_last, term.low
-        length = _class(term.low, term.high) if self._measured else ANY_LENGTH
-        return self._classes.setdefault(length, []), term.low
+        return self._classes.setdefault(self._class(term.low, term.high), []), term.low
+
+    def _class(self, low: Cut, high: Cut) -> int:
+        """A number k such that an interval has fewer than ``2 ** k`` values; 0 for all strings."""
+        length: int = (high - low).bit_length() if self._measured else 0
+        return length
 
 
-def _terms(order: Order, start: int, end: int | None = None) -> Iterator[Term]:
-    """The terms of a part of an order, without copying it."""
-    end = len(order) if end is None else end
-    return (order[place][2] for place in range(start, end))
-
-
-def _far_below(high: Cut, length: int) -> Cut:
-    """A cut below which no stretch of a class begins that reaches another cut."""
-    if high == TOP or length >= LONGEST:
-        return BOTTOM
-    if isinstance(high[1], int):
-        return 1, high[1] - (1 << length), BEFORE
-    return 1, high[1] - 2.0 ** (length + 1), BEFORE  # twice as far, for what is rounded
-
-
-def _class(low: Cut, high: Cut) -> int:
-    """A whole number k such that the length of a stretch of numbers is at most 2 ** k."""
-    if low == BOTTOM or high == TOP:
-        return ANY_LENGTH
-    length: Any = high[1] - low[1]
-    return frexp(length)[1] if length < inf else ANY_LENGTH
+def _terms(ordered: Ordered, start: int, end: int | None = None) -> Iterator[Term]:
+    """The terms of a part of a list, without copying it."""
+    end = len(ordered) if end is None else end
+    return (ordered[place][2] for place in range(start, end))

@@ -1,10 +1,13 @@
-"""Covering among boxes by evaluation of all of them as a set of MBDs (MBD, section 4).
+"""Covering among boxes by evaluating all of them as a set of MBDs (MBD, section 4, Fig. 7).
 
-The terms of boxes are variables, boxes are output nodes; those that differ in the term on top and
-share the rest are one MBD, whose children are evaluated once. A new box is an assignment of two
-bits a variable (`assignments`), and one pass over all MBDs finds who covers it or whom it covers
-(`kernels/mbd_covering.py`). The two passes of other approaches, one for each question, are here to
-be compared with.
+The terms of boxes are variables, and boxes are output nodes; boxes that differ in the term on top
+and share the rest are one MBD, whose children are evaluated once (Fig. 4). A new box is an
+assignment of two bits per variable (`assignments`), and one pass over all MBDs finds the box that
+covers it or the boxes that it covers (`kernels/mbd_covering.py`). The two passes of other
+approaches, one for each direction, are here for comparison.
+
+MBD is Li, Hou, Jacobsen, "A unified approach to routing, covering and merging in publish/subscribe
+systems based on modified binary decision diagrams" (ICDCS 2005).
 """
 
 from collections import Counter
@@ -19,14 +22,14 @@ from tamis.diagrams.mbds import MbdSet
 from tamis.kernels.mbd_covering import RIGHT, find_covered, find_covering, one_pass_covering
 from tamis.predicates.id_pool import IdPool
 from tamis.relations.tables.assignments import Assignments
-from tamis.relations.tables.prepared_filters import Prepared
-from tamis.relations.tables.search import Found
+from tamis.relations.tables.prepared_filters import PreparedFilter
+from tamis.relations.tables.search import SearchResult
 from tamis.relations.tables.terms import Term, TermPool, Terms
 
 MAX_NODES = 2**30
 FIRST_REORDER = 1_000  # boxes, then at every doubling
 HISTORY = 20_000  # boxes whose terms are counted
-UNUSED = 1_000  # terms that no box asks, and that are kept because the next may
+UNUSED = 1_000  # terms that no box has, and that are kept because the next box may
 WORD = (1 << 64) - 1
 
 
@@ -38,63 +41,63 @@ class MbdSearch:
         self._passes = passes
         self.assignments = Assignments(pool, cache=cache)
         self.diagram, self.mbds = Diagram(MAX_NODES), MbdSet()
-        self._rank = list(range(len(pool.world.schema)))
+        self._rank = list(range(len(pool.space.schema)))
         self._made = 0  # variables
         self._uses: Counter[Term] = Counter()  # by boxes
         self._slots: dict[int, int] = {}  # box -> slot
         self._boxes: list[int] = []  # slot -> box
         self._terms: dict[int, Terms] = {}  # of boxes
         self._free = IdPool()
-        words = max(1, -(-len(pool.world.schema) // 64))
-        self._asks: Array = np.zeros((64, words), np.uint64)
+        words = max(1, -(-len(pool.space.schema) // 64))
+        self._masks: Array = np.zeros((64, words), np.uint64)
         self._always: dict[int, None] = {}  # boxes without terms
         self._removed = 0  # boxes since the last collection
         self._reorder_at = FIRST_REORDER
 
-    def find(self, new: Prepared) -> Found:
-        """Who covers a box, or whom it covers."""
+    def find(self, new: PreparedFilter) -> SearchResult:
+        """Find a box that covers a new one, or else the boxes that the new one covers (Fig. 7)."""
         if self._always:
-            return Found(next(iter(self._always)), [])
+            return SearchResult(next(iter(self._always)), [])
         return self.evaluate(new, self.assign(new))
 
-    def assign(self, new: Prepared) -> Array:
-        """The first step: the bits that a box gives to all variables, after getting its own."""
+    def assign(self, new: PreparedFilter) -> Array:
+        """The first step: the bits that a new box gives to all variables, its own included."""
         self._make_variables(new.by_position.values())
         return self.assignments.assign(new)
 
-    def evaluate(self, new: Prepared, truth: Array) -> Found:
-        """The second step: look at all output nodes."""
+    def evaluate(self, new: PreparedFilter, truth: Array) -> SearchResult:
+        """The second step: evaluate all output nodes."""
         size, outputs = self.mbds.arrays
         found = np.empty(max(1, self._free.size), np.int32)
-        store, asked = self.diagram.store, self._split(new.mask)
+        store, tested = self.diagram.store, self._split(new.mask)
         if self._passes == 1:
-            slot, count = one_pass_covering(size, outputs, truth, self._asks, asked, store, found)
+            slot, count = one_pass_covering(size, outputs, truth, self._masks, tested, store, found)
         else:
             slot, count = find_covering(size, outputs, truth, store), 0
             if slot < 0:
-                count = find_covered(size, outputs, truth, self._asks, asked, store, found)
+                count = find_covered(size, outputs, truth, self._masks, tested, store, found)
         if slot >= 0:
-            return Found(self._boxes[slot], [])
-        return Found(None, [self._boxes[slot] for slot in found[:count].tolist()])
+            return SearchResult(self._boxes[slot], [])
+        return SearchResult(None, [self._boxes[slot] for slot in found[:count].tolist()])
 
-    def covering(self, new: Prepared) -> Iterator[int]:
-        """All boxes that cover one."""
+    def covering(self, new: PreparedFilter) -> Iterator[int]:
+        """All boxes that cover a new one."""
         yield from self._always
         truth = self.assignments.compare(new) & RIGHT
         for slot in self.mbds.true_slots(truth, self.diagram).tolist():
             yield self._boxes[slot]
 
-    def asking(self, mask: int) -> Iterator[int]:
-        """All boxes that ask some attributes, and maybe more."""
-        asked = self._split(mask)
+    def testing(self, mask: int) -> Iterator[int]:
+        """All boxes that test some attributes, and maybe others."""
+        wanted = self._split(mask)
         for box, slot in self._slots.items():
-            if not (asked & ~self._asks[slot]).any():
+            if not (wanted & ~self._masks[slot]).any():
                 yield box
         if not mask:
             yield from self._always
 
-    def add(self, box: int, prepared: Prepared) -> None:
-        """Take in a box that is not there."""
+    def add(self, box: int, prepared: PreparedFilter) -> None:
+        """Add a box that is not there (Fig. 4)."""
         terms = prepared.terms or ()
         if not terms:
             self._always[box] = None
@@ -105,9 +108,9 @@ class MbdSearch:
         if slot == len(self._boxes):
             self._boxes.append(box)
         self._boxes[slot] = box
-        if slot >= len(self._asks):
-            self._asks = np.concatenate([self._asks, np.zeros_like(self._asks)])
-        self._asks[slot] = self._split(prepared.mask)
+        if slot >= len(self._masks):
+            self._masks = np.concatenate([self._masks, np.zeros_like(self._masks)])
+        self._masks[slot] = self._split(prepared.mask)
         self._terms[box] = terms
         self._uses.update(terms)
         self.mbds.insert(slot, root, self.diagram)
@@ -115,8 +118,8 @@ class MbdSearch:
             self._reorder_at *= 2
             self._reorder()
 
-    def discard(self, box: int, prepared: Prepared) -> None:
-        """Forget a box."""
+    def remove(self, box: int, prepared: PreparedFilter) -> None:
+        """Remove a box."""
         if not prepared.terms:
             del self._always[box]
             return
@@ -144,7 +147,7 @@ class MbdSearch:
         return self.diagram.new_variable((self._rank[term.position] << 40) + self._made)
 
     def _drop_unused(self) -> None:
-        self._uses = +self._uses  # without those that are asked no more
+        self._uses = +self._uses  # without those that no box has any more
         for term in self.assignments.terms:
             if term not in self._uses:
                 self.diagram.retire(self.assignments.remove(term))
@@ -163,12 +166,12 @@ class MbdSearch:
         self._removed = 0
 
     def _reorder(self) -> None:
-        """Order the attributes by the boxes seen (section 3.2), and build all again if that is new.
+        """Order the attributes by the boxes seen (section 3.2), and rebuild if the order is new.
 
         Until then the order is that of the schema, as in the paper.
         """
         history = ([term.node for term in terms] for terms in islice(self._terms.values(), HISTORY))
-        rank = ranks_of(attribute_order(history, self._pool.world.schema.positions))
+        rank = ranks_of(attribute_order(history, self._pool.space.schema.positions))
         if rank == self._rank:
             return
         self._rank = rank
@@ -178,5 +181,5 @@ class MbdSearch:
             self.mbds.insert(self._slots[box], self._root(terms), self.diagram)
 
     def _split(self, mask: int) -> Array:
-        words = self._asks.shape[1]
+        words = self._masks.shape[1]
         return np.array([mask >> 64 * word & WORD for word in range(words)], np.uint64)

@@ -1,19 +1,20 @@
-"""The terms of one attribute with the boxes that ask them, in an order to find related ones by.
+"""The terms of one attribute with the boxes that have them, indexed to find related terms.
 
-What one term implies, and what implies it, is found without a walk over all terms: points by a
-hash, stretches by their ends, sets by their members, tests of strings by the parts of a text. Only
-terms that have no such order are asked one by one. The walks give candidates, some of which are not
-related at all; who walks asks again.
+The terms that a term implies, and those that imply it, are found without visiting all terms: points
+by a hash, intervals by their ends, sets by their members, tests of strings by the parts of a text.
+Only the other terms are visited one by one. The results are candidates, some of which are not
+related at all; the caller compares them.
 """
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from tamis.language import ast
-from tamis.predicates.regions import Cut
-from tamis.relations.tables.interval_index import Stretches
+from tamis.predicates.classification import StringTest, classify
+from tamis.predicates.value_orders import Cut
+from tamis.relations.tables.interval_index import IntervalIndex
 from tamis.relations.tables.terms import Term
 from tamis.schema import Attribute
 
@@ -25,47 +26,47 @@ Test = tuple[str, str]  # the name of the test and its text
 
 
 class Postings(Generic[V]):
-    """Terms of one attribute; each has something under it."""
+    """Terms of one attribute, each with a value of type V."""
 
     def __init__(self, attribute: Attribute) -> None:
         self.under: dict[Term, V] = {}
         self._points: dict[Cut, Term] = {}
         self._sorted_points: list[Cut] = []
-        self._stretches = Stretches(attribute)
+        self._intervals = IntervalIndex(attribute)
         self._sets: dict[Cut, dict[Term, None]] = {}  # by each member
         self._tests: dict[Test, Term] = {}
         self._others: dict[Term, None] = {}
 
-    def enter(self, term: Term, under: V) -> None:
-        """Take in a term that is not there."""
+    def add(self, term: Term, under: V) -> None:
+        """Add a term that is not there."""
         self.under[term] = under
-        if term.extent is None:
+        if term.values is None:
             test = _test(term)
             if test is None:
                 self._others[term] = None
             else:
                 self._tests[test] = term
-        elif term.members is not None and term.whole:
+        elif term.members is not None and term.is_interval:
             self._points[term.low] = term
             insort(self._sorted_points, term.low)
         elif term.members is not None:
             for low in term.members:
                 self._sets.setdefault(low, {})[term] = None
-        elif term.whole:
-            self._stretches.enter(term)
+        elif term.is_interval:
+            self._intervals.add(term)
         else:
             self._others[term] = None
 
-    def leave(self, term: Term) -> None:
-        """Forget a term."""
+    def remove(self, term: Term) -> None:
+        """Remove a term."""
         del self.under[term]
-        if term.extent is None:
+        if term.values is None:
             test = _test(term)
             if test is None:
                 del self._others[term]
             else:
                 del self._tests[test]
-        elif term.members is not None and term.whole:
+        elif term.members is not None and term.is_interval:
             del self._points[term.low]
             del self._sorted_points[bisect_left(self._sorted_points, term.low)]
         elif term.members is not None:
@@ -73,42 +74,42 @@ class Postings(Generic[V]):
                 del self._sets[low][term]
                 if not self._sets[low]:
                     del self._sets[low]
-        elif term.whole:
-            self._stretches.leave(term)
+        elif term.is_interval:
+            self._intervals.remove(term)
         else:
             del self._others[term]
 
     def weaker(self, term: Term) -> Iterable[Term]:
         """All terms that a term implies, and some others."""
-        if term.extent is None:
+        if term.values is None:
             test = _test(term)
             if test is None:
                 return self.under
-            return chain(self._tests_for(*test), self._stretches, self._others)
-        values = term.extent.values
-        if not values or term.extent.missing:  # neither a stretch nor a set has the missing one
+            return chain(self._tests_for(*test), self._intervals, self._others)
+        values = term.values.intervals
+        if not values or term.values.missing:  # neither an interval nor a set has the missing one
             return self._others
         first = values[0][0]
-        found: list[Iterable[Term]] = [self._stretches.around(first, values[-1][1]), self._others]
+        found: list[Iterable[Term]] = [self._intervals.around(first, values[-1][1]), self._others]
         if term.members is None:
             found.append(self._tests.values())
         else:
-            found += [self._sets.get(first, ()), self._tests_of(first[1])]
-            if term.whole:
+            found += [self._sets.get(first, ()), self._tests_of(first)]
+            if term.is_interval:
                 found.append(self._at(first))
         return chain(*found)
 
     def stronger(self, term: Term) -> Iterable[Term]:
         """All terms that imply a term, and some others."""
-        if term.extent is None:
+        if term.values is None:
             return self.under
         if term.members is not None:
             points = (self._points[low] for low in term.members if low in self._points)
             sets = dict.fromkeys(one for low in term.members for one in self._sets.get(low, ()))
             return chain(points, sets, self._others)
         found: list[Iterable[Term]] = []
-        for low, high in term.extent.values:
-            found += [self._stretches.inside(low, high), self._points_inside(low, high)]
+        for low, high in term.values.intervals:
+            found += [self._intervals.inside(low, high), self._points_inside(low, high)]
         sets = dict.fromkeys(one for members in self._sets.values() for one in members)
         return chain(*found, sets, self._tests.values(), self._others)
 
@@ -124,17 +125,18 @@ class Postings(Generic[V]):
         first, last = bisect_left(points, low), bisect_left(points, high)
         return (self._points[cut] for cut in points[first:last])
 
-    def _tests_of(self, value: Any) -> Iterable[Term]:
-        """The tests that a string passes."""
-        if not self._tests or not isinstance(value, str):
+    def _tests_of(self, cut: Cut) -> Iterable[Term]:
+        """The tests that the string after a cut passes."""
+        if not self._tests:  # which only strings have
             return ()
+        value = cut.decode("utf-8", "surrogatepass")
         return chain(
             self._tests_for("startswith", value),
             (self._tests[one] for one in _ends(value) if one in self._tests),
         )
 
     def _tests_for(self, name: str, text: str) -> Iterable[Term]:
-        """The tests that strings with a text at a place pass."""
+        """The tests that strings pass which have a text at a place, and maybe others."""
         if len(self._tests) <= LONGEST or len(text) > LONGEST:
             return self._tests.values()
         parts = dict.fromkeys(_weaker_tests(name, text))
@@ -142,20 +144,16 @@ class Postings(Generic[V]):
 
 
 def _test(term: Term) -> Test | None:
-    """The test of a term that asks for a part of a string, and nothing else."""
-    match term.node:
-        case ast.Call(
-            "startswith" | "endswith" | "contains" as name,
-            (ast.Attribute(), ast.Literal(str(text), _)),
-            _,
-        ):
-            return name, text
+    """The test of a term that is a single test of a part of a string."""
+    match classify(term.node):
+        case StringTest(ast.Attribute(), function, text, False):
+            return function, text
         case _:
             return None
 
 
 def _weaker_tests(name: str, text: str) -> Iterator[Test]:
-    """The tests that a string with a text at a place passes for sure."""
+    """The tests that every string with a text at a place passes."""
     ends = range(len(text) + 1)
     if name == "startswith":
         yield from ((name, text[:end]) for end in ends)

@@ -1,40 +1,40 @@
-"""What a table asks a search for covering among its roots; roots have numbers."""
+"""What a table needs of a search for covering among its roots; roots have numbers."""
 
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-from tamis.relations.tables.prepared_filters import Prepared
+from tamis.relations.tables.prepared_filters import PreparedFilter
 
 
-class Found(NamedTuple):
-    """Who covers a new filter, or whom it covers.
+class SearchResult(NamedTuple):
+    """The root that covers a new filter, or else the roots that the new filter covers.
 
-    If someone covers it, nobody else is looked for: whom it covers would be covered already.
+    If a root covers it, the others are not looked for: that root would cover them already.
     """
 
     covering: int | None
     covered: list[int]
 
 
-class Search(Protocol):
-    """Boxes under numbers, and the covering relations of a new one with them."""
+class CoverSearch(Protocol):
+    """Boxes under numbers, and the covering relations of a new box with them."""
 
-    def find(self, new: Prepared) -> Found:
-        """Who covers a box, or whom it covers."""
+    def find(self, new: PreparedFilter) -> SearchResult:
+        """Find a box that covers a new one, or else the boxes that the new one covers."""
         ...
 
-    def add(self, box: int, prepared: Prepared) -> None:
-        """Take in a box that is not there. A failed call changes nothing."""
+    def add(self, box: int, prepared: PreparedFilter) -> None:
+        """Add a box that is not there. A failed call changes nothing."""
         ...
 
-    def discard(self, box: int, prepared: Prepared) -> None:
-        """Forget a box."""
+    def remove(self, box: int, prepared: PreparedFilter) -> None:
+        """Remove a box."""
         ...
 
-    def covering(self, new: Prepared) -> Iterable[int]:
-        """All boxes that cover one."""
+    def covering(self, new: PreparedFilter) -> Iterable[int]:
+        """All boxes that cover a new one."""
         ...
 
-    def asking(self, mask: int) -> Iterable[int]:
-        """All boxes that ask some attributes, and maybe more."""
+    def testing(self, mask: int) -> Iterable[int]:
+        """All boxes that test some attributes, and maybe others."""
         ...

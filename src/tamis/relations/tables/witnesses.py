@@ -1,96 +1,97 @@
-"""Events of which filters are true, to refute covering by: who covers a filter matches all of them.
+"""Events that make filters true, used to refute covering: a covering filter matches all of them.
 
 The search that decides entailment gives an event for each filter, and another one each time that it
-refutes a pair. Remembered, these refute most of what comes later without a search: a filter has a
-bit for each event that is true if it matches, and all bits of one that it covers.
+refutes a pair. These are remembered and refute most later pairs without a search: a filter has one
+bit for each event, which is set if it matches, and it has all bits of any filter that it covers.
 """
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 from tamis.events import Row
+from tamis.language import ast
 from tamis.language.ast import FALSE, Node
 from tamis.language.evaluation import compile_tree
-from tamis.predicates.regions import BOTTOM, whole
+from tamis.predicates.event_space import EventSpace
+from tamis.predicates.value_orders import order_of
+from tamis.predicates.value_sets import all_values
 from tamis.relations.entailment.decision import Answer, entails, witness
-from tamis.relations.event_space import World
 from tamis.schema import Attribute
-from tamis.types import BOOL, DOUBLE
 
 MOST_ROWS = 1_000  # that are remembered for all filters together
-MOST_OWN = 8  # that are remembered for one, besides
+MOST_OWN = 8  # that are remembered for one filter, besides
 
 
-class Witnessed:
-    """A form, a function that asks it, and events of which it is true."""
+class WitnessedForm:
+    """A normal form, a function that evaluates it, and events that make it true."""
 
-    __slots__ = ("bits", "form", "holds", "known", "present", "rows")
+    __slots__ = ("bits", "form", "holds", "known", "present", "required", "rows")
 
-    def __init__(self, form: Node, world: World) -> None:
-        evaluate = compile_tree(form, world.schema)
+    def __init__(self, form: Node, space: EventSpace) -> None:
+        evaluate = compile_tree(form, space.schema)
         self.form = form
+        self.required = required(form, space)
         self.holds: Callable[[Row], bool] = lambda row: evaluate(row) is True
-        self.rows: list[Row] = []  # of which it is true
-        self.present = -1  # a bit for each attribute that the first row has, all if there is none
+        self.rows: list[Row] = []  # that make it true
+        self.present = -1  # one bit for each attribute of the first row, all if there is no row
         self.bits = 0  # one for each of the first `known` common rows
         self.known = 0
 
 
 class Witnesses:
-    """Decides covering between forms of one world, and remembers what refuted it."""
+    """Decides covering between forms of one event space, and remembers events that refuted it."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, space: EventSpace) -> None:
+        self._space = space
         self._rows: list[Row] = []  # that all forms are tried with
 
-    def witnessed(self, form: Node) -> Witnessed:
+    def witnessed(self, form: Node) -> WitnessedForm:
         """A form with its first witness, where one can be found."""
-        made = Witnessed(form, self._world)
-        row = self._full(witness(form, FALSE, self._world), made)
+        made = WitnessedForm(form, self._space)
+        row = self._full(witness(form, FALSE, self._space), made)
         if row is not None:
             made.rows.append(row)
             made.present = sum(1 << p for p, value in enumerate(row) if value is not None)
         return made
 
-    def covers(self, wide: Witnessed, narrow: Witnessed) -> bool:
-        """Whether every event of one form is known to be one of another."""
+    def covers(self, wide: WitnessedForm, narrow: WitnessedForm) -> bool:
+        """Whether every event that makes one form true is known to make another true."""
         if self.bits(narrow) & ~self.bits(wide):
             return False
         if not all(map(wide.holds, narrow.rows)):
             return False
-        answer = entails(narrow.form, wide.form, self._world)
+        answer = entails(narrow.form, wide.form, self._space)
         if answer is Answer.NO:
             self._learn(wide, narrow)
         return answer is Answer.YES
 
-    def bits(self, one: Witnessed) -> int:
-        """The bits of a form; it is tried with the rows that came since it was asked last."""
+    def bits(self, one: WitnessedForm) -> int:
+        """The bits of a form; it is tried with the rows that came since the last call."""
         if one.known < len(self._rows):
             for place in range(one.known, len(self._rows)):
                 one.bits |= one.holds(self._rows[place]) << place
             one.known = len(self._rows)
         return one.bits
 
-    def _learn(self, wide: Witnessed, narrow: Witnessed) -> None:
-        """Remember an event of one form that is none of another."""
+    def _learn(self, wide: WitnessedForm, narrow: WitnessedForm) -> None:
+        """Remember an event that makes one form true and another not."""
         if len(self._rows) >= MOST_ROWS and len(narrow.rows) >= MOST_OWN:
             return
-        row = self._full(witness(narrow.form, wide.form, self._world), narrow)
+        row = self._full(witness(narrow.form, wide.form, self._space), narrow)
         if row is not None:
             (self._rows if len(self._rows) < MOST_ROWS else narrow.rows).append(row)
 
-    def _full(self, row: Row | None, one: Witnessed) -> Row | None:
-        """A row with values where a search left them open and none may be missing.
+    def _full(self, row: Row | None, one: WitnessedForm) -> Row | None:
+        """A row with values where a search left them open although none may be missing.
 
-        None if the form is not true of it, lest it refutes what is true.
+        None if it does not make the form true, because it would refute what is true.
         """
         if row is None:
             return None
         full = tuple(
-            _some(attribute) if value is None and not self._world.may_miss(position) else value
+            _some(attribute) if value is None and not self._space.may_miss(position) else value
             for position, (attribute, value) in enumerate(
-                zip(self._world.schema.attributes, row, strict=True)
+                zip(self._space.schema.attributes, row, strict=True)
             )
         )
         return full if one.holds(full) else None
@@ -98,7 +99,37 @@ class Witnesses:
 
 def _some(attribute: Attribute) -> Any:
     """A value of an attribute, for events that must have one."""
-    low, _ = whole(attribute.type, attribute.domain)[0]
-    if low == BOTTOM:
-        return -math.inf if attribute.type == DOUBLE else ""
-    return bool(low[1]) if attribute.type == BOOL else low[1]
+    order = order_of(attribute)
+    return order.value(all_values(order).intervals[0][0])
+
+
+def required(form: Node, space: EventSpace) -> int:
+    """The attributes that may be missing, and without which a form is not true, as a mask."""
+    match form:
+        case ast.And(items):
+            found = 0
+            for item in items:
+                found |= required(item, space)
+            return found
+        case ast.Or(items):
+            found = -1
+            for item in items:
+                found &= required(item, space)
+            return found
+        case ast.Literal():
+            return -1 if form == ast.FALSE else 0
+        case _:
+            bare = form.operand if isinstance(form, ast.Not) else form
+            if isinstance(bare, ast.IsNull):
+                return _mask(bare.operand, space) if isinstance(form, ast.Not) else 0
+            return _mask(form, space)
+
+
+def _mask(node: Node, space: EventSpace) -> int:
+    """The attributes of a value that is null if any of them is missing; 0 for other values."""
+    lenient = ast.IsNull | ast.IsTruth | ast.And | ast.Or
+    for part in ast.walk(node):
+        if isinstance(part, lenient) or (isinstance(part, ast.Compare) and part.op == "<=>"):
+            return 0
+    positions = (space.schema.positions[path] for path in ast.attributes(node))
+    return sum(1 << position for position in positions if space.may_miss(position))

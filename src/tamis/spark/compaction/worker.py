@@ -14,9 +14,9 @@ from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.expression import Expression
 from tamis.language.shape_cache import ShapeCache
-from tamis.relations.event_space import World
+from tamis.predicates.event_space import EventSpace
 from tamis.relations.merging.mergers import Merger
-from tamis.relations.reduction import Reduced, canonical, reduce_filters, why_never
+from tamis.relations.reduction import Reduction, canonical, reduce_filters, why_never
 from tamis.schema import Schema
 from tamis.semantics import Semantics
 from tamis.spark.compile.compilation import FILTERS_AT_ONCE, Meaning
@@ -49,7 +49,7 @@ class Forms:
     def __init__(self, meaning: Meaning, position: int | None) -> None:
         self._shapes = ShapeCache(meaning.schema)
         self._semantics = Semantics(meaning.semantics, meaning.schema, meaning.defaults)
-        self._world = World.of(self._semantics)
+        self._space = EventSpace.of(self._semantics)
         self._position = position
         self._known: dict[str, Form] = {}
 
@@ -63,19 +63,19 @@ class Forms:
         return found
 
     def _made(self, expression: Expression) -> Form:
-        form = canonical(expression, self._semantics, self._world)
+        form = canonical(expression, self._semantics, self._space)
         if form is None:
-            return Form(None, None, why_never(expression, self._semantics, self._world))
+            return Form(None, None, why_never(expression, self._semantics, self._space))
         value = None
         if self._position is not None:
-            value = pins_of(form, self._world.schema).get(self._position)
+            value = pins_of(form, self._space.schema).get(self._position)
         key = hashlib.blake2b(repr(form).encode(errors="surrogatepass"), digest_size=16).digest()
         return Form(key, None if value is None else _number(value), None)
 
     def pins(self, text: str) -> dict[int, str]:
         """The attributes of which a filter asks for one value, and the value."""
-        form = canonical(self._shapes.parse(text), self._semantics, self._world)
-        return {} if form is None else pins_of(form, self._world.schema)
+        form = canonical(self._shapes.parse(text), self._semantics, self._space)
+        return {} if form is None else pins_of(form, self._space.schema)
 
 
 def pins_of(form: Node, schema: Schema) -> dict[int, str]:
@@ -200,19 +200,19 @@ class Reducing:
         keys, ids, texts, copies = (table[name].to_pylist() for name in names)
         expressions = {key: shapes.parse(text) for key, text in zip(keys, texts, strict=True)}
         given = {Given(one): shapes.parse(text) for one, text in self.given}
-        found: Reduced[Any] = reduce_filters(
+        found: Reduction[Any] = reduce_filters(
             expressions.items(), semantics, merge=self.merge, given=given
         )
         own = dict(zip(keys, ids, strict=True))
         for number, merger in enumerate(found.mergers):
             own[merger] = self.fresh.id(self.before + task, number)
         parts = {part for merger in found.mergers for part in merger.parts}
-        world = World.of(semantics)
+        space = EventSpace.of(semantics)
         rows: list[tuple[Any, ...]] = []
         for key, text, count in zip(keys, texts, copies, strict=True):
-            stands = found.stands.get(key)
+            stands = found.representatives.get(key)
             if stands is None:
-                why = why_never(expressions[key], semantics, world)
+                why = why_never(expressions[key], semantics, space)
                 rows.append((NEVER, key, count, None, None, why, None))
             elif stands == key:
                 asked = len(expressions[key].attributes)

@@ -1,4 +1,4 @@
-"""Forms are true exactly when filters match, over the events of their world."""
+"""Forms are true exactly when filters match, over the events of their space."""
 
 import pickle
 
@@ -11,7 +11,7 @@ from strategies import SCHEMA, filters, rows
 from tamis import LimitError, TypeMismatch, parse
 from tamis.language.evaluation import compile_tree
 from tamis.language.printer import print_tree
-from tamis.relations.event_space import World, form_of
+from tamis.predicates.event_space import EventSpace, form_of
 from tamis.semantics import Semantics
 
 BOTTOM = dict.fromkeys(SCHEMA)
@@ -44,18 +44,18 @@ def test_a_form_is_true_when_the_filter_matches(name, text, some_rows):
 
 @each(("name", "count"), [("sql", 13), ("strict", 13), ("no defaults", 13), ("defaults", 9)])
 def test_what_may_be_missing(name, count):
-    world = World.of(MEANINGS[name])
-    assert sum(map(world.may_miss, range(len(SCHEMA)))) == count
+    space = EventSpace.of(MEANINGS[name])
+    assert sum(map(space.may_miss, range(len(SCHEMA)))) == count
 
 
 def test_nothing_is_missing_of_a_total_event():
-    assert World.of(MEANINGS["total"]).optional == frozenset()
+    assert EventSpace.of(MEANINGS["total"]).optional == frozenset()
 
 
 def test_an_attribute_with_a_default_is_never_missing():
-    world = World.of(MEANINGS["defaults"])
-    assert not world.may_miss(SCHEMA.positions["i",])
-    assert world.may_miss(SCHEMA.positions["j",])
+    space = EventSpace.of(MEANINGS["defaults"])
+    assert not space.may_miss(SCHEMA.positions["i",])
+    assert space.may_miss(SCHEMA.positions["j",])
 
 
 def test_a_strict_form_asks_for_every_attribute_of_the_text():
@@ -64,8 +64,8 @@ def test_a_strict_form_asks_for_every_attribute_of_the_text():
 
 
 def test_worlds_are_equal_by_what_they_say():
-    world = World.of(MEANINGS["sql"])
-    assert world == World.of(Semantics("strict", SCHEMA))
-    assert hash(world) == hash(World.of(Semantics("strict", SCHEMA)))
-    assert world != World.of(MEANINGS["total"])
-    assert pickle.loads(pickle.dumps(world)) == world
+    space = EventSpace.of(MEANINGS["sql"])
+    assert space == EventSpace.of(Semantics("strict", SCHEMA))
+    assert hash(space) == hash(EventSpace.of(Semantics("strict", SCHEMA)))
+    assert space != EventSpace.of(MEANINGS["total"])
+    assert pickle.loads(pickle.dumps(space)) == space

@@ -1,7 +1,7 @@
-"""The events that filters are compared over: which attributes may be missing.
+"""The events over which filters are compared: which attributes may be missing.
 
-Relations between filters are relations between their *forms*: normal forms, in which nothing but
-the truth of predicates matters. What is left of the semantics is the logic of the form, and the
+Relations between filters are relations between their normal forms, in which only the truth of
+predicates matters. What is left of the semantics is the logic of the normal form, and the
 attributes that an event may lack.
 """
 
@@ -19,16 +19,16 @@ from tamis.semantics import Semantics
 
 
 @dataclass(frozen=True, slots=True)
-class World:
-    """All events of a schema that one semantics asks filters about."""
+class EventSpace:
+    """All events of a schema as filters of one semantics see them."""
 
     schema: Schema
     optional: frozenset[int]  # the positions of attributes that may be missing
 
     @classmethod
-    def of(cls, semantics: Semantics) -> "World":
-        """The world of a semantics; with defaults, only what has none stays missing."""
-        return _world_of(semantics)
+    def of(cls, semantics: Semantics) -> "EventSpace":
+        """The events of a semantics; with defaults, only attributes without one may be missing."""
+        return _space_of(semantics)
 
     def may_miss(self, position: int) -> bool:
         """Whether an event may lack the attribute at a position of the schema."""
@@ -36,17 +36,18 @@ class World:
 
 
 @functools.lru_cache(maxsize=100)
-def _world_of(semantics: Semantics) -> World:
+def _space_of(semantics: Semantics) -> EventSpace:
     if semantics.name == "total":
-        return World(semantics.schema, frozenset())
+        return EventSpace(semantics.schema, frozenset())
     defaults = semantics.defaults or (None,) * len(semantics.schema)
-    return World(semantics.schema, frozenset(n for n, d in enumerate(defaults) if d is None))
+    return EventSpace(semantics.schema, frozenset(n for n, d in enumerate(defaults) if d is None))
 
 
 def form_of(expression: Expression, semantics: Semantics) -> Node:
-    """The form of a filter: it is true of an event of the world iff the event matches.
+    """The normal form of a filter: it is true of an event of the space iff the event matches.
 
-    A strict filter also asks for every attribute of its text, even where none matters.
+    A strict filter also tests that every attribute of its text is present, even where its value
+    does not matter.
     """
     return _form(expression.tree, semantics.logic, semantics.name == "strict")
 
@@ -57,9 +58,9 @@ def _form(tree: Node, logic: Logic, strict: bool) -> Node:
     if not strict:
         return form
     named = {part for part in ast.walk(tree) if isinstance(part, ast.Attribute)}
-    present = [ast.Not(ast.IsNull(attribute)) for attribute in sorted(named, key=_place)]
+    present = [ast.Not(ast.IsNull(attribute)) for attribute in sorted(named, key=_path)]
     return flatten(ast.And((*present, form)), logic)
 
 
-def _place(attribute: ast.Attribute) -> Path:
+def _path(attribute: ast.Attribute) -> Path:
     return attribute.path

@@ -5,14 +5,14 @@ from hypothesis import given, settings
 
 from cases import each
 from coverings import SCHEMA, SEMANTICS, Oracle, boxes, read, semantics_of
-from tamis.relations.boxes import Box, box_of
+from tamis.predicates.boxes import EMPTY, Box, box_of
+from tamis.predicates.event_space import EventSpace, form_of
 from tamis.relations.entailment.decision import Answer, entails
-from tamis.relations.event_space import World, form_of
 
 
 def box(text, semantics="sql"):
     chosen = semantics_of(semantics)
-    return box_of(form_of(read(text), chosen), World.of(chosen))
+    return box_of(form_of(read(text), chosen), EventSpace.of(chosen))
 
 
 @each(
@@ -27,29 +27,30 @@ def box(text, semantics="sql"):
 )
 def test_equal_boxes_are_the_same(one, other):
     assert box(one) == box(other)
-    assert box(one)[0] is not None
+    assert box(one) is not None
 
 
 @each("text", ["i > 1 AND i < 1", "n > 6", "i IS NULL AND i = 1", "FALSE"])
 def test_a_box_that_is_never_true(text):
-    assert box(text) == (None, True)
+    assert box(text) == EMPTY
+    assert box(text).is_empty
 
 
 @each("text", ["i > 1 OR n > 1", "i > n", "i + 1 > 2 AND n = 1 OR b"])
 def test_what_is_no_box(text):
-    assert box(text) == (None, False)
+    assert box(text) is None
 
 
 def test_what_is_always_true_asks_nothing():
-    assert box("TRUE") == (Box(()), False)
-    assert box("i IS NULL OR i IS NOT NULL") == (Box(()), False)
+    assert box("TRUE") == Box(())
+    assert box("i IS NULL OR i IS NOT NULL") == Box(())
     assert box("i IS NOT NULL AND n = 1", "total") == box("n = 1", "total")
     assert box("i IS NOT NULL AND n = 1") != box("n = 1")
-    assert box("i IS NULL", "total") == (None, True)
+    assert box("i IS NULL", "total") == EMPTY
 
 
 def test_conditions_are_in_the_order_of_the_schema():
-    found, _ = box("b AND n = 1 AND i > 1 AND s LIKE 'a%' AND s LIKE '%b'")
+    found = box("b AND n = 1 AND i > 1 AND s LIKE 'a%' AND s LIKE '%b'")
     assert found.positions == (0, 1, 3, 5)
     assert [SCHEMA.attributes[p].name for p in found.positions] == ["i", "n", "s", "b"]
 
@@ -59,10 +60,10 @@ def test_conditions_are_in_the_order_of_the_schema():
 @settings(max_examples=40)
 def test_a_box_says_what_its_filter_says(semantics, text):
     chosen = semantics_of(semantics)
-    world, form = World.of(chosen), form_of(read(text), chosen)
-    found, never = box_of(form, world)
-    if never:
+    space, form = EventSpace.of(chosen), form_of(read(text), chosen)
+    found = box_of(form, space)
+    if found.is_empty:
         assert Oracle(chosen).never(text)
     else:
-        assert entails(found.form, form, world) is Answer.YES
-        assert entails(form, found.form, world) is Answer.YES
+        assert entails(found.form, form, space) is Answer.YES
+        assert entails(form, found.form, space) is Answer.YES
