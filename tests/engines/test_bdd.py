@@ -285,7 +285,7 @@ def test_a_full_engine_changes_nothing_and_goes_on():
 def test_a_matcher_that_is_full_keeps_what_it_had():
     m = Matcher(PAIRS, engine="bdd", options={"max_nodes": 1000})
     m.subscribe("one", "a1 = 1")
-    with pytest.raises(CapacityError, match="more than max_nodes, 1,000, nodes; raise that option"):
+    with pytest.raises(CapacityError, match="more than max_nodes, 1,000, nodes; raise this option"):
         m.subscribe("two", EXPONENTIAL)
     with pytest.raises(CapacityError):
         m.subscribe("one", EXPONENTIAL)

@@ -1,9 +1,12 @@
-"""An order of attributes from history (MBD, section 3.2).
+"""An order of attributes, learned from filters or from events of the past (MBD, section 3.2).
 
-What two subscriptions have in common should be at the bottom of their diagrams, where it is shared.
-Three things speak for putting an attribute low: it is asked often, what is asked of it is often the
-same, and it is asked together with those that are below it already. Before there are subscriptions,
-a profile of events says the same of what there is to ask about.
+MBD is short for Li, Hou and Jacobsen, "A unified approach to routing, covering and merging in
+publish/subscribe systems based on modified binary decision diagrams" (ICDCS 2005).
+
+The predicates that two filters have in common should be at the bottom of their diagrams, where
+nodes are shared. An attribute should be low if many filters test it, if they often test it in the
+same way, and if they test it together with attributes that are already below it. Before there are
+filters, a profile of events gives the same statistics of the values.
 """
 
 from collections import Counter, defaultdict
@@ -19,10 +22,10 @@ if TYPE_CHECKING:  # Arrow is heavy
 
 
 def attribute_order(history: Iterable[Iterable[Node]], positions: dict[Path, int]) -> list[int]:
-    """The positions of all attributes, top first; `history` holds the predicates of filters."""
+    """The positions of all attributes, top first; `history` has the predicates of each filter."""
     uses: dict[int, Counter[Node]] = defaultdict(Counter)
     together: Counter[tuple[int, int]] = Counter()
-    asked: Counter[int] = Counter()
+    tested: Counter[int] = Counter()
     filters = 0
     for predicates in history:
         filters += 1
@@ -31,15 +34,15 @@ def attribute_order(history: Iterable[Iterable[Node]], positions: dict[Path, int
             for path in ast.attributes(predicate):
                 uses[positions[path]][predicate] += 1
                 seen.add(positions[path])
-        asked.update(seen)
+        tested.update(seen)
         together.update((a, b) for a in seen for b in seen if a != b)
-    # The chance that two filters have a predicate of the attribute in common: frequency and spread.
-    shared = {a: sum(n * n for n in uses[a].values()) / max(1, filters) ** 2 for a in asked}
-    return _top_down(shared, lambda a, below: together[a, below] / asked[below], positions)
+    # The chance that two filters share a predicate on the attribute: its frequency and its spread.
+    shared = {a: sum(n * n for n in uses[a].values()) / max(1, filters) ** 2 for a in tested}
+    return _top_down(shared, lambda a, below: together[a, below] / tested[below], positions)
 
 
 def profiled_order(profile: "Profile", positions: dict[Path, int]) -> list[int]:
-    """The same from events: which attributes they have, which values, and which together."""
+    """The same by a profile: which attributes and values events have, and which together."""
     names = {positions[a.path]: a.name for a in profile.schema.attributes if a.path in positions}
     present = {a: profile.present(name) for a, name in names.items()}
     shared = {a: _shared_values(profile, name) for a, name in names.items() if present[a]}
@@ -51,17 +54,17 @@ def profiled_order(profile: "Profile", positions: dict[Path, int]) -> list[int]:
 
 
 def _shared_values(profile: "Profile", name: str) -> float:
-    """The chance that two events have a value of an attribute in common."""
+    """The chance that two events have the same value of an attribute."""
     frequent = [frequent.low for frequent in profile.frequent(name)]
     rest = profile.present(name) - sum(frequent)
-    others = max(1, profile.distinct(name) - len(frequent))  # which are taken as equally frequent
+    others = max(1, profile.distinct(name) - len(frequent))  # assumed to be equally frequent
     return (sum(n * n for n in frequent) + rest * rest / others) / profile.events**2
 
 
 def _top_down(
     shared: dict[int, float], company: Callable[[int, int], float], positions: dict[Path, int]
 ) -> list[int]:
-    """What is shared most at the bottom, then what is shared much and is in its company."""
+    """The most shared attribute at the bottom; above it what is shared and often with it."""
     bottom_up: list[int] = []
     left = set(shared)
     while left:
@@ -78,7 +81,7 @@ def _top_down(
 
 
 def ranks_of(order: list[int]) -> list[int]:
-    """The place of each position in an order."""
+    """The rank of each position in an order."""
     ranks = [0] * len(order)
     for place, position in enumerate(order):
         ranks[position] = place

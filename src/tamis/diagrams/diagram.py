@@ -1,7 +1,11 @@
-"""A shared, reduced, ordered binary decision diagram that grows and shrinks (BDD paper, section 5).
+"""A shared, reduced, ordered binary decision diagram that grows and shrinks (BDD, section 5).
 
-Functions are nodes. They stay valid until `collect`, which keeps those that it is given and
-renumbers them. Variables have a level, given when they are made; smaller levels are on top.
+BDD is short for Campailla et al., "Efficient filtering in publish-subscribe systems using binary
+decision diagrams" (ICSE 2001).
+
+A function is represented by a node. Nodes stay valid until `collect`, which keeps the functions
+that it is given and renumbers them. A variable gets its level when it is made; smaller levels are
+on top.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,22 +35,21 @@ __all__ = ["AND", "DO_AND", "DO_FALSE", "DO_NOT", "DO_OR", "DO_TRUE", "FALSE", "
 
 Array = np.ndarray[Any, Any]
 
-BYTES_A_NODE = 4 * 4 + 2 * 4  # four arrays, and two places of the unique table
 LARGEST_CACHE = 2**20  # results that are remembered
-SCRATCH = 2**14  # nodes of a function that are counted
+SCRATCH = 2**14  # nodes up to which a function is counted
 
 
 class FunctionTooLarge(CapacityError):
-    """A single function has more nodes than it may."""
+    """A single function would have more nodes than allowed."""
 
 
 class Diagram:
-    """The package: makes, combines, restricts and forgets functions."""
+    """Makes, combines, restricts and forgets functions."""
 
     def __init__(self, max_nodes: int) -> None:
         self._variables = IdPool()
-        self._retired: list[int] = []  # variables that are given out again after `collect`
-        self._values = np.zeros(64, np.int64)  # of programs
+        self._retired: list[int] = []  # variables that are free after the next `collect`
+        self._values = np.zeros(64, np.int64)  # the stack of programs
         self._scratch = np.zeros(SCRATCH, np.int64)
         self._max_nodes = max_nodes
         self._store = _store(1024, 16)
@@ -56,7 +59,7 @@ class Diagram:
 
     @property
     def nodes(self) -> int:
-        """How many nodes there are, with those that nobody needs any more, without 0 and 1."""
+        """How many nodes there are, used or not, without false and true."""
         return int(self._store.sizes[NODES]) - 2
 
     @property
@@ -89,7 +92,7 @@ class Diagram:
         return variable
 
     def retire(self, variable: int) -> None:
-        """Give up a variable; nodes that nobody needs may still have it until `collect`."""
+        """Give up a variable; unused nodes may still have it until `collect`."""
         self._retired.append(variable)
 
     def level(self, variable: int) -> int:
@@ -103,23 +106,23 @@ class Diagram:
         return self._run(lambda: nodes.make_node(variable, FALSE, TRUE, self._store))
 
     def apply(self, op: int, f: int, g: int) -> int:
-        """F op g, for AND, OR or XOR."""
+        """The function f op g, for AND, OR or XOR."""
         return self._run(lambda: operations.apply(op, f, g, self._store, 0))
 
     def negate(self, f: int) -> int:
-        """Not f."""
+        """The function NOT f."""
         return self.apply(XOR, TRUE, f)
 
     def restrict(self, f: int, care: int) -> int:
-        """A function that equals f wherever `care` is true, and is small if that is easy."""
+        """A function that equals f wherever `care` is true: Coudert and Madre's restrict."""
         if care == FALSE:
-            raise ValueError("nothing is left to care about")
+            raise ValueError("a function cannot be restricted by false")
         return self._run(lambda: operations.restrict(f, care, self._store))
 
     def build(self, program: Array, limit: int | None = None, care: int = TRUE) -> int:
         """The function of a program in postfix order; at most `limit` nodes are made for it.
 
-        With `care`, a function that equals it wherever that is true.
+        With `care`, a function that equals it wherever `care` is true.
         """
         values = self._values_for(program)
         return self._run(
@@ -127,9 +130,10 @@ class Diagram:
         )
 
     def restrict_by(self, f: int, facts: Array, limit: int | None = None) -> int:
-        """A function that equals f wherever those that the program `facts` leaves are true.
+        """A function that equals f wherever all functions of the program `facts` are true.
 
-        Never larger than f. One fact is used once, several again and again while f gets smaller.
+        It is never larger than f. A single fact is used once; several are used repeatedly, as long
+        as f gets smaller.
         """
         values = self._values_for(facts)
         return self._run(
@@ -141,23 +145,23 @@ class Diagram:
             self._values = np.zeros(2 * len(program), np.int64)
         return self._values
 
-    def _run(self, ask: Callable[[], int], limit: int | None = None) -> int:
-        """Ask a kernel, with more room until it is enough."""
+    def _run(self, call: Callable[[], int], limit: int | None = None) -> int:
+        """Call a kernel, with larger arrays until they are large enough."""
         most = self._max_nodes
         if limit is not None:
             most = min(most, int(self._store.sizes[NODES]) + limit)
         self._store.sizes[LIMIT] = most
-        while (answer := ask()) == FULL:
+        while (answer := call()) == FULL:
             self._grow()
         if answer == OVER:
             if most < self._max_nodes:
                 raise FunctionTooLarge(
-                    f"the diagram of one filter would have more than {limit:,} nodes; the engines "
-                    "that count, or naive, hold such a filter"
+                    f"the diagram of one filter would have more than {limit:,} nodes; use a "
+                    "counting engine or naive for such a filter"
                 )
             raise CapacityError(
-                f"the diagrams would have more than max_nodes, {most - 2:,}, nodes; raise that "
-                "option of the engine or choose another one"
+                f"the diagrams would have more than max_nodes, {most - 2:,}, nodes; raise this "
+                "option of the engine, or choose another engine"
             )
         return answer
 
@@ -187,7 +191,7 @@ class Diagram:
         return int(self._store.low[node]), int(self._store.high[node])
 
     def reachable(self, roots: Sequence[int]) -> list[int]:
-        """All nodes of some functions in ascending order, without false and true."""
+        """The nodes of some functions in ascending order, without false and true."""
         found: set[int] = set()
         waiting = [root for root in roots if root > TRUE]
         while waiting:
@@ -202,15 +206,15 @@ class Diagram:
         return {self.label(node) for node in self.reachable([f])}
 
     def holds(self, f: int, truth: Callable[[int], bool]) -> bool:
-        """Whether a function is true for an assignment; follows one path."""
+        """Whether a function is true for an assignment, found along one path."""
         while f > TRUE:
             f = self.children(f)[truth(self.label(f))]
         return f == TRUE
 
-    # --- keeping house
+    # --- collecting unused nodes
 
     def collect(self, roots: Array) -> None:
-        """Forget every function but roots[*], which are renumbered in place."""
+        """Forget every function except roots[*], which are renumbered in place."""
         store = self._store
         variables = np.argsort(store.level[: self.variables], kind="stable")[::-1].copy()
         ranks = np.empty(len(variables), np.int64)
@@ -233,6 +237,7 @@ class Diagram:
 
 
 def _store(size: int, variables: int) -> NodeStore:
+    """An empty store with space for `size` nodes."""
     label = np.zeros(size, np.int32)
     label[:2] = -1
     return NodeStore(
@@ -250,7 +255,7 @@ def _store(size: int, variables: int) -> NodeStore:
 
 
 def _longer(array: Array) -> Array:
-    """Twice as long; zero where new."""
+    """A copy twice as long, with zeros in the second half."""
     grown = np.zeros(2 * len(array), array.dtype)
     grown[: len(array)] = array
     return grown

@@ -1,12 +1,12 @@
-"""A small diagram as a picture: SVG that needs nothing else.
+"""A small diagram as a picture: one SVG that needs no other file.
 
-Every variable has a row, the one with the smallest level on top; labels of functions stand above
-all rows, false and true below them. A solid edge is taken when the predicate is true, a dashed one
-when it is not. An edge that passes a row has a place of its own there, like a node, so no edge runs
-through a node; edges of one kind to one node share these places and become one line.
+Every variable has a row, the one with the smallest level on top; the labels of functions are above
+all rows, false and true below them. A solid edge is taken if the predicate is true, a dashed one if
+it is not. An edge that passes a row has its own place there, as a node has, so no edge runs through
+a node; edges of one kind to one node share these places and become one line.
 
-Nodes bring their own background, and the colours of lines are midway between black and white, so
-the picture can be read on both.
+Nodes have their own background, and the colours of lines are midway between black and white, so the
+picture can be read on both.
 """
 
 import html
@@ -19,9 +19,9 @@ from itertools import pairwise
 from tamis.diagrams.diagram import TRUE, Diagram
 from tamis.errors import CapacityError
 
-MOST_SHAPES = 200  # nodes and labels of a picture
-MOST_CELLS = 40  # characters of a text that are shown; the rest is in its tooltip
-SWEEPS = 12  # over all rows, to put them in order and then in place
+MOST_SHAPES = 200  # nodes and labels in a picture
+MOST_CELLS = 40  # characters of a text that are shown; the tooltip has all of it
+SWEEPS = 12  # passes over all rows to order them, and as many to place them
 
 FONT, CELL = 13, 7.9  # pixels: height and width of a character
 HEIGHT, PADDING = 30, 12  # of a box
@@ -42,13 +42,13 @@ INK, FAINT = "#1c2430", "#757c87"
 
 
 def draw(diagram: Diagram, roots: Mapping[str, int], names: Callable[[int], str]) -> str:
-    """The functions `roots`, by label, as an SVG document; `names` are the texts of variables."""
+    """An SVG document of the functions `roots`, by label; `names` gives the text of a variable."""
     if not roots:
         raise ValueError("there is no function to draw")
     count = len(roots) + len(diagram.reachable(list(roots.values())))
     if count > MOST_SHAPES:
         raise CapacityError(
-            f"a picture has at most {MOST_SHAPES} nodes and labels, this diagram has {count:,}"
+            f"a picture has at most {MOST_SHAPES} nodes and labels, and this diagram has {count:,}"
         )
     rows = _rows(diagram, roots, names)
     _sort(rows)
@@ -58,7 +58,7 @@ def draw(diagram: Diagram, roots: Mapping[str, int], names: Callable[[int], str]
 
 @dataclass(eq=False)
 class _Item:
-    """What takes a place in a row: a label, a node, an end (false or true), a bend of an edge."""
+    """One place in a row: a label, a node, an end (false or true), or a bend of an edge."""
 
     kind: str
     text: str = ""  # as shown
@@ -96,11 +96,11 @@ def _rows(diagram: Diagram, roots: Mapping[str, int], names: Callable[[int], str
         return items[node]
 
     def join(upper: _Item, row: int, node: int, purpose: str) -> None:
-        """An edge from an item in a row, through a bend in every row on the way."""
+        """Add an edge from an item in a row, with a bend in every row on the way."""
         lower, end = item(node)
         for passed in range(row + 1, end):
             bend = bends.get((node, purpose, passed))
-            if bend is not None:  # from here on there is a line already
+            if bend is not None:  # from here on the line exists already
                 _link(upper, bend, purpose)
                 return
             bend = bends[node, purpose, passed] = _Item("bend")
@@ -171,7 +171,7 @@ def _crossings(rows: _Rows) -> int:
     found = 0
     for row, next_row in pairwise(rows):
         place = {item: n for n, item in enumerate(next_row)}
-        passed: list[int] = []  # where the edges further to the left end
+        passed: list[int] = []  # where the edges that start further left end
         for item in row:
             ends = sorted(place[lower] for lower, _ in item.below)
             found += sum(len(passed) - bisect(passed, end) for end in ends)
@@ -180,14 +180,14 @@ def _crossings(rows: _Rows) -> int:
     return found
 
 
-# --- the place of each item: near its neighbours, in order, with room between
+# --- the place of each item: near its neighbours, in order, with space between
 
 
 def _place(rows: _Rows) -> None:
     for row in rows:
         _set_apart(row, [(0.0, 1.0)] * len(row))
     for sweep in range(SWEEPS):
-        settled = sweep >= SWEEPS // 2  # first after one neighbouring row, then after both
+        settled = sweep >= SWEEPS // 2  # follow one neighbouring row at first, then both
         for row in rows[1:]:
             _set_apart(row, [_wish(item, up=True, down=settled) for item in row])
         for row in rows[-2::-1]:
@@ -199,7 +199,7 @@ def _place(rows: _Rows) -> None:
 
 
 def _wish(item: _Item, *, up: bool, down: bool) -> tuple[float, float]:
-    """Where an item would be best, and how much that matters: long edges should be straight."""
+    """The best place for an item, and its weight: long edges should be straight."""
     near = item.above[:] if up or not item.below else []
     if down or not near:
         near += [lower for lower, _ in item.below]
@@ -209,7 +209,7 @@ def _wish(item: _Item, *, up: bool, down: bool) -> tuple[float, float]:
 
 
 def _set_apart(row: Sequence[_Item], wishes: Sequence[tuple[float, float]]) -> None:
-    """Each item as near to its wish as the others allow: isotonic regression of what is wished."""
+    """Place each item as near to its wish as the others allow: isotonic regression."""
     offsets = [0.0]
     for a, b in pairwise(row):
         beside = BESIDE_BEND if "bend" in {a.kind, b.kind} else BESIDE
@@ -255,7 +255,7 @@ def _svg(rows: _Rows) -> str:
 
 
 def _tops(rows: _Rows) -> list[float]:
-    """Where each row begins: further below where edges go far to a side."""
+    """Where each row begins: further down if edges from the row above go far to a side."""
     tops = [float(MARGIN)]
     for row in rows[:-1]:
         aside = max(abs(item.x - lower.x) for item in row for lower, _ in item.below)
@@ -264,7 +264,7 @@ def _tops(rows: _Rows) -> list[float]:
 
 
 def _edges(rows: _Rows, tops: Sequence[float]) -> Iterator[tuple[str, str]]:
-    """What every edge is for, and its path."""
+    """The purpose of every edge, and its path."""
     drawn: set[_Item] = set()  # bends
     for number, row in enumerate(rows):
         for item in row:
@@ -276,7 +276,7 @@ def _edges(rows: _Rows, tops: Sequence[float]) -> Iterator[tuple[str, str]]:
 
 
 def _path(x: float, number: int, item: _Item, tops: Sequence[float], drawn: set[_Item]) -> str:
-    """From the lower side of a row to an item of the next, and on to where the edge ends."""
+    """The path from the lower side of a row to an item of the next row, and on to its end."""
     steps = [f"M{x:.1f} {tops[number] + HEIGHT:.1f}"]
     while True:
         begin, end = tops[number] + HEIGHT, tops[number + 1]

@@ -1,7 +1,9 @@
-"""Output nodes in groups of equal children: the set of MBDs (MBD, section 3.1 and Fig. 4).
+"""The set of MBDs: output nodes with the same children (MBD, section 3.1 and Fig. 4).
 
-An MBD is a group of output nodes over the same two children. An output node is a variable in a
-group, and belongs to the filter of one slot.
+MBD is short for "modified binary decision diagram" and for the paper that has them: Li, Hou and
+Jacobsen, "A unified approach to routing, covering and merging in publish/subscribe systems based on
+modified binary decision diagrams" (ICDCS 2005). An MBD is a pair of children and the output nodes
+above them; an output node has a variable and belongs to the filter of one slot.
 """
 
 import numpy as np
@@ -18,8 +20,8 @@ class MbdSet:
     def __init__(self) -> None:
         self._by_children: dict[tuple[int, int], int] = {}
         self._pool = IdPool()
-        self._mbd_of: Array = np.full(64, -1, np.int32)  # slot -> group
-        self._constant: dict[int, bool] = {}  # slots whose filter asks nothing
+        self._mbd_of: Array = np.full(64, -1, np.int32)  # slot -> MBD
+        self._constant: dict[int, bool] = {}  # slots whose filter is always true or always false
         self._outputs = OutputNodes(
             low=np.zeros(64, np.int32),
             high=np.zeros(64, np.int32),
@@ -30,11 +32,11 @@ class MbdSet:
         )
 
     def __len__(self) -> int:
-        """How many groups there are."""
+        """How many MBDs there are."""
         return len(self._by_children)
 
     def insert(self, slot: int, root: int, diagram: Diagram) -> None:
-        """Make a root an output node of the group with its children, or of a new one (Fig. 4)."""
+        """Add a root as an output node to the MBD with its children, or to a new one (Fig. 4)."""
         if root in {FALSE, TRUE}:
             self._constant[slot] = root == TRUE
             return
@@ -54,7 +56,7 @@ class MbdSet:
         self._mbd_of[slot] = mbd
 
     def remove(self, slot: int) -> None:
-        """Take the output node of a slot away; a group without any is gone."""
+        """Remove the output node of a slot, and its MBD if that was the last one."""
         if self._constant.pop(slot, None) is not None:
             return
         outputs = self._outputs
@@ -73,11 +75,11 @@ class MbdSet:
 
     @property
     def arrays(self) -> tuple[int, OutputNodes]:
-        """One more than the largest group, and the arrays, for kernels that read them."""
+        """How many numbers MBDs have, used or free, and the arrays, for kernels that read them."""
         return self._pool.size, self._outputs
 
     def outputs(self) -> list[list[int]]:
-        """The slots of each group."""
+        """The slots of each MBD."""
         found = []
         for mbd in self._by_children.values():
             slots, slot = [], int(self._outputs.first[mbd])
@@ -97,7 +99,7 @@ class MbdSet:
         return np.concatenate([found[:count], np.array(always, np.int32)])
 
     def collect(self, diagram: Diagram) -> None:
-        """Drop the nodes that no group needs."""
+        """Collect the nodes that no MBD needs."""
         taken = np.fromiter(self._by_children.values(), np.int64, len(self))
         low, high = self._outputs.low, self._outputs.high
         roots = np.concatenate([low[taken], high[taken]])
@@ -125,5 +127,5 @@ class MbdSet:
 
 
 def _twice(array: Array) -> Array:
-    """Twice as long; -1 where new."""
+    """A copy twice as long, with -1 in the second half."""
     return np.concatenate([array, np.full_like(array, -1)])

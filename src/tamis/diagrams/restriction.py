@@ -1,12 +1,15 @@
-"""What is always true between the variables of a filter (BDD paper, sections 6 and 7).
+"""Dependencies between the predicates of a filter, by which its diagram is restricted.
 
-The dependency function of a filter is a conjunction of clauses, one for each fact between two of
-its predicates. No event can make it false, so a diagram may be restricted by it.
+They are those of sections 6 and 7 of Campailla et al., "Efficient filtering in publish-subscribe
+systems using binary decision diagrams" (ICSE 2001), called BDD here. The dependency function of a
+filter is a conjunction of clauses, one for each fact about two of its predicates. No event makes it
+false, so a diagram may be restricted by it.
 
 That at least one of two predicates is true (``price < 10`` or ``price >= 10``) is a fact only where
-the attribute cannot be missing: in a total event, in one filled up with defaults, and in strict
-semantics, where an event without the attribute does not match whatever the diagram says. Elsewhere
-it holds for events that have the attribute; of the others no predicate of its values is true.
+the attribute cannot be missing: in total events, in events completed by defaults, and in strict
+semantics, where an event without the attribute does not match, whatever the diagram says. Elsewhere
+it is true only of events that have the attribute; in other events no predicate on it is true,
+except IS NULL.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,11 +28,11 @@ from tamis.semantics import Semantics
 
 Program = np.ndarray[Any, np.dtype[np.int64]]
 
-MOST_PAIRS = 2_000  # of predicates of one filter that are compared; further ones are left alone
+MOST_PAIRS = 2_000  # pairs of predicates of one filter that are compared; others are ignored
 
 
 def always_present(semantics: Semantics) -> Callable[[Path], bool]:
-    """Whether an attribute is there in every event that a filter with it may match."""
+    """A function that says whether every event that a filter may match has an attribute."""
     if semantics.name == "default":
         defaults = dict(zip(semantics.schema.positions, semantics.defaults, strict=True))
         return lambda path: defaults[path] is not None
@@ -38,11 +41,11 @@ def always_present(semantics: Semantics) -> Callable[[Path], bool]:
 
 
 class Facts(NamedTuple):
-    """The clauses about the predicates of one attribute, each a program."""
+    """The clauses about the predicates on one attribute; each clause is a program."""
 
     always: list[list[int]]
-    if_present: list[list[int]]  # of events that have the attribute
-    if_missing: list[int]  # one clause for the other events; empty if there are none
+    if_present: list[list[int]]  # true of events that have the attribute
+    if_missing: list[int]  # one clause, true of the other events; empty if there are none
 
 
 def dependency_facts(
@@ -59,7 +62,7 @@ def dependency_facts(
     for path, members in by_attribute.items():
         certain, attribute = present(path), schema.find(path)
         domain = attribute.domain if attribute else None
-        presence = [(p, v) for p, v in members if _asks_for_presence(p)]
+        presence = [(p, v) for p, v in members if _tests_presence(p)]
         always = [[v] if isinstance(p, ast.Not) else [v, DO_NOT] for p, v in presence if certain]
         if_present: list[list[int]] = []
         for (p, u), (q, v) in combinations(members, 2):
@@ -69,7 +72,7 @@ def dependency_facts(
             always += [[u, DO_NOT, v, DO_OR]] * known.implies
             always += [[v, DO_NOT, u, DO_OR]] * known.implied
             always += [[u, DO_NOT, v, DO_NOT, DO_OR]] * known.excludes
-            surely = certain or (_asks_for_presence(p) and _asks_for_presence(q))
+            surely = certain or (_tests_presence(p) and _tests_presence(q))
             if known.exhausts:
                 (always if surely else if_present).append([u, v, DO_OR])
         if always or if_present:
@@ -78,13 +81,13 @@ def dependency_facts(
 
 
 def _missing(members: list[tuple[Node, int]]) -> list[int]:
-    """What holds of an event without the attribute: no predicate but IS NULL is true."""
+    """What is true of an event without the attribute: no predicate on it except IS NULL."""
     parts = [[v] if isinstance(p, ast.IsNull) else [v, DO_NOT] for p, v in members]
     return conjunction(parts)
 
 
 def conjunction(programs: list[list[int]]) -> list[int]:
-    """One program that is true when all are."""
+    """A program that is true if all programs are."""
     steps = [DO_TRUE]
     for program in programs:
         steps += [*program, DO_AND]
@@ -103,7 +106,7 @@ def whole_function(found: list[Facts]) -> Program:
 
 
 def single_clauses(found: list[Facts]) -> Program:
-    """The dependency function in pieces: a program that leaves each of its clauses."""
+    """The clauses of the dependency function: a program that leaves each of them."""
     parts = []
     for one in found:
         parts += one.always
@@ -112,6 +115,6 @@ def single_clauses(found: list[Facts]) -> Program:
     return np.array([step for part in parts for step in part], np.int64)
 
 
-def _asks_for_presence(predicate: Node) -> bool:
+def _tests_presence(predicate: Node) -> bool:
     bare = predicate.operand if isinstance(predicate, ast.Not) else predicate
     return isinstance(bare, ast.IsNull)

@@ -10,7 +10,7 @@ import numpy as np
 from tamis.kernels.comparisons import EQUAL, first_at_least
 from tamis.kernels.jit import Number, jit
 from tamis.kernels.predicate_rows import NO_ROW, SETS, PredicateNumbering
-from tamis.kernels.value_classes import MISSING, REF_KINDS, holds_class, string_class
+from tamis.kernels.value_classes import MISSING, REF_KINDS, holds_class, key_class, string_class
 
 Array = np.ndarray[Any, Any]
 
@@ -46,10 +46,8 @@ def row_classes(
     text = begin = 0
     for a in used:
         if present[a] == 1:
-            part = cut_keys[cut_at[0, a] : cut_at[1, a]]
-            place = first_at_least(part, 0, part.size, keys[a])
-            same = place < part.size and part[place] == keys[a]
-            classes[a] = 2 * (starts[a] + 1 + place) + same
+            cuts = cut_keys[cut_at[0, a] : cut_at[1, a]]
+            classes[a] = key_class(keys[a], cuts, starts[a] + 1)
         elif present[a] == 2:
             offsets = cut_offsets[cut_at[0, a] : cut_at[1, a]]
             classes[a] = string_class(texts[begin : ends[text]], offsets, cut_data, starts[a] + 1)
