@@ -273,7 +273,7 @@ def test_a_graph_that_nobody_could_read(capsys, tmp_path):
     path = tmp_path / "diagram.svg"
     many = " AND ".join(f"a{n} = {n}" for n in range(200))
     message = fail(capsys, many, "--graph", str(path))
-    assert "at most 200 nodes and labels, this diagram has 201" in message
+    assert "at most 200 nodes and labels, and this diagram has 201" in message
     exponential = " OR ".join(f"(a{n} = 1 AND b{n} = 1)" for n in range(30))
     schema = ",".join(f"{letter}{n}:int" for letter in "ab" for n in range(30))
     message = fail(capsys, exponential, "--schema", schema, "--graph", str(path))

@@ -283,7 +283,9 @@ def test_the_largest_picture_and_one_that_is_too_large():
     picture = Picture(draw(diagram, {"odd": f}, str))
     check(picture)
     assert len(picture.boxes["node"]) == 199
-    with pytest.raises(CapacityError, match="at most 200 nodes and labels, this diagram has 201"):
+    with pytest.raises(
+        CapacityError, match="at most 200 nodes and labels, and this diagram has 201"
+    ):
         draw(diagram, {"odd": f, "also": f}, str)
     with pytest.raises(CapacityError, match="this diagram has 240"):
         draw(diagram, {"odd": parity(diagram, 120)}, str)

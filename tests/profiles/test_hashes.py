@@ -5,7 +5,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.profiles.hashes import LONGEST, hashes_of, mixed, shortened, standing_for
+from tamis.profiles.hashes import LONGEST, hashes_of, mixed, shortened, shortened_text
 
 
 def texts(values):
@@ -42,10 +42,10 @@ def test_hashes_are_spread_evenly():
 def test_long_strings_stay_apart():
     alike = ["é" * 500 + "a", "é" * 500 + "b"]
     found = shortened(texts(["short", *alike, "x" * LONGEST])).to_pylist()
-    assert found == ["short", *map(standing_for, alike), "x" * LONGEST]
+    assert found == ["short", *map(shortened_text, alike), "x" * LONGEST]
     assert len(set(found)) == 4
     assert found[1].startswith("é" * 54 + "…")
-    assert [standing_for(text) for text in found] == found  # once is enough
+    assert [shortened_text(text) for text in found] == found  # once is enough
     assert len(set(hashes_of(texts(found)).tolist())) == 4
 
 

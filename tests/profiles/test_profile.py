@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from cases import each
 from tamis import EventError, OptionError, Profile, Schema
 from tamis.profiles import profile as module
-from tamis.profiles.hashes import standing_for
+from tamis.profiles.hashes import shortened_text
 from tamis.workloads import workload
 
 NAN = float("nan")
@@ -45,7 +45,7 @@ def test_what_every_type_has():
     assert [found.distinct(name) for name in found.schema] == [3, 4, 3, 2, 2, 0, 2, 2]
     assert found.range("i") == (-(2**63), 2**63 - 1)
     assert found.range("x") == (float("-inf"), float("inf"))
-    assert found.range("s") == ("", standing_for("𝄞" * 400))
+    assert found.range("s") == ("", shortened_text("𝄞" * 400))
     assert found.range("b") == (False, True)
     assert found.range("none") == (None, None)
     assert found.missing("r.a") == 0.6

@@ -53,7 +53,7 @@ def test_values_of_every_kind_are_kept(tmp_path, events):
 
 def test_other_files_are_refused(tmp_path, path):
     Matcher({"a": "int"}).save(tmp_path / "rules.tamis")
-    with pytest.raises(FileError, match="holds no tamis profile, but tamis rules"):
+    with pytest.raises(FileError, match="is not a tamis profile, but tamis rules"):
         Profile.load(tmp_path / "rules.tamis")
     with pytest.raises(FileError, match="does not exist"):
         Profile.load(tmp_path / "none")

@@ -124,10 +124,10 @@ def test_a_file_that_is_not_there(tmp_path):
 def test_a_file_that_is_no_toml(tmp_path):
     path = tmp_path / "own.toml"
     path.write_text("about = \n")
-    with pytest.raises(tamis.FileError, match=r"own\.toml is no valid TOML: .*line 1"):
+    with pytest.raises(tamis.FileError, match=r"own\.toml is not valid TOML: .*line 1"):
         read_workload(path)
     path.write_bytes(b'about = "\xff"')
-    with pytest.raises(tamis.FileError, match=r"own\.toml is no valid UTF-8: .* at byte 9"):
+    with pytest.raises(tamis.FileError, match=r"own\.toml is not valid UTF-8: .* at byte 9"):
         read_workload(path)
 
 

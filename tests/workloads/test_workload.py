@@ -11,7 +11,7 @@ import tamis
 from cases import each
 from tamis import workloads
 from tamis.workloads import BLOCK, NAMES, read_workload, workload
-from tamis.workloads.filter_texts import ROWS
+from tamis.workloads.token_texts import ROWS
 
 CONJUNCTIVE = [name for name in NAMES if name != "bdd"]
 TYPES = {"int": pa.int64(), "double": pa.float64(), "string": pa.string()}

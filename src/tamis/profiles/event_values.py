@@ -1,4 +1,4 @@
-"""Events as a profile reads them: columns of keys and strings, without those that do not fit."""
+"""Events as a profile reads them: columns of keys and strings, without events that do not fit."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -21,24 +21,24 @@ from tamis.types import Kind
 
 Array = np.ndarray[Any, Any]
 
-BYTES = 1 << 26  # of tables at once, if rows are long
+BYTES = 1 << 26  # of the tables that are read together, if rows are long
 
 
 class Values(NamedTuple):
-    """One attribute of some events."""
+    """The values of one attribute in some events."""
 
-    column: Column  # its `distinct` are short strings, for every attribute that is a string
+    column: Column  # for strings, its `distinct` are the shortened strings
     is_double: bool
 
     def counted(self) -> tuple[Any, Array, bool]:
-        """The distinct values, how often each comes, and whether they are doubles."""
+        """The distinct values, how often each occurs, and whether they are doubles."""
         present, keys, distinct = self.column
         keys = keys[present.view(np.bool_)]
         if distinct is None:
             values, counts = np.unique(keys, return_counts=True)
             return values, counts, self.is_double
         counts = np.bincount(keys, minlength=len(distinct))
-        some = np.flatnonzero(counts)  # an enumeration has values that nobody has
+        some = np.flatnonzero(counts)  # an enumeration has values that no event has
         return distinct.take(pa.array(some)), counts[some], False
 
     def taken(self, rows: Array) -> pa.Array:
@@ -57,12 +57,12 @@ def schema_of(parts: Iterator[Any], events: Any) -> tuple[Schema, Iterator[Any]]
     if first is None:
         return Schema({}), parts
     if not isinstance(first, pa.Table):
-        raise OptionError("Profile.of needs a schema for events that are in no table")
+        raise OptionError("Profile.of needs a schema for events that are not in a table")
     return Schema.from_arrow(first.schema, unsupported="skip"), chain([first], parts)
 
 
 def columns_of(parts: Iterable[Any], schema: Schema) -> Iterator[tuple[list[Values], int, int]]:
-    """The columns of tables or lists of events, how many events they have and how many not."""
+    """The columns of tables or lists of events, how many events fit and how many do not."""
     meaning, reader = Semantics("sql", schema), EventReader(schema)
     for part in _gathered(parts):
         fitting = _fitting(part, meaning) if isinstance(part, pa.Table) else _read(part, reader)
@@ -75,7 +75,7 @@ def columns_of(parts: Iterable[Any], schema: Schema) -> Iterator[tuple[list[Valu
 
 
 def _gathered(parts: Iterable[Any]) -> Iterator[Any]:
-    """Small tables of one kind together: what is done for each table is not done for few rows."""
+    """The parts, with small tables of one schema concatenated: every table has a fixed cost."""
     waiting: list[pa.Table] = []
     rows = size = 0
     for part in parts:
@@ -94,7 +94,7 @@ def _gathered(parts: Iterable[Any]) -> Iterator[Any]:
 
 
 def _fitting(table: pa.Table, meaning: Semantics) -> Iterator[Batch]:
-    """The events that fit the schema; half by half around those that do not."""
+    """The events that fit the schema; a table with others is halved until they are found."""
     try:
         yield batch_of_table(table, meaning, refuse_unknown=False)
     except EventError:
@@ -125,10 +125,10 @@ def _values(column: Column, attribute: Attribute) -> Values:
 
 
 def together(columns: list[Values], size: int) -> Array:
-    """How many events have both attributes of a pair."""
+    """How many events have both attributes, for every pair of attributes."""
     present = [column.column.present for column in columns]
     counts = np.array([int(line.sum()) for line in present], np.int64)
-    found = np.minimum(counts[:, None], counts[None, :])  # exact where one of them is always there
+    found = np.minimum(counts[:, None], counts[None, :])  # exact where one is always present
     some = np.flatnonzero(counts < size)
     if len(some):
         lines = np.array([present[n] for n in some], np.float32)  # whole numbers up to 2 ** 24
@@ -140,7 +140,7 @@ def together(columns: list[Values], size: int) -> Array:
 
 
 def restored(values: pa.Array, attribute: Attribute) -> pa.Array:
-    """A column of events of keys or strings."""
+    """A column of events, from its keys or strings."""
     kind = attribute.type.kind
     if kind is Kind.STRING:
         return values
@@ -157,7 +157,7 @@ def restored(values: pa.Array, attribute: Attribute) -> pa.Array:
 
 
 def nested(values: dict[Path, pa.Array], size: int) -> pa.Table:
-    """A table of columns by path, with a record for each beginning that several have."""
+    """A table of columns by path, where paths with the same beginning become a record."""
     if not values:  # a table needs a column to know how many rows it has
         return pa.table({"": pa.nulls(size)})
     fields = _fields(values)

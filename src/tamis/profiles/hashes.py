@@ -1,6 +1,6 @@
 """Hashes of values in 64 bits, the same in every process and on every machine.
 
-Nothing here loops over values in Python, but for strings beyond `LONGEST`.
+Nothing here loops over values in Python, except over strings longer than `LONGEST`.
 """
 
 import hashlib
@@ -14,12 +14,12 @@ from tamis.container import text_buffers
 
 Array = np.ndarray[Any, Any]
 
-LONGEST = 128  # bytes of a string that is kept as it is
-_AT_ONCE = 1 << 13  # strings, because each byte of them becomes several words
+LONGEST = 128  # bytes of a string that is kept whole
+_AT_ONCE = 1 << 13  # strings hashed at once: each of their bytes becomes several words
 
 
 def mixed(numbers: Array) -> Array:
-    """Whole numbers spread over 64 bits, no two to the same: the end of SplitMix64."""
+    """Whole numbers spread over 64 bits, different ones to different numbers, as in SplitMix64."""
     spread = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     spread ^= spread >> np.uint64(30)
     spread *= np.uint64(0xBF58476D1CE4E5B9)
@@ -33,7 +33,7 @@ _FACTORS = mixed(np.arange(LONGEST)) | np.uint64(1)
 
 
 def hashes_of(values: Any) -> Array:
-    """Of keys in numpy, or of strings in Arrow that `shortened` gave."""
+    """The hashes of keys in numpy, or of strings in Arrow from `shortened`."""
     if isinstance(values, np.ndarray):
         return mixed(values)
     parts = [
@@ -43,7 +43,7 @@ def hashes_of(values: Any) -> Array:
 
 
 def _text_hashes(texts: pa.Array) -> Array:
-    """The sum of the bytes, each times a factor of its place."""
+    """Hashes by the sum of the bytes, each times a factor of its place."""
     offsets, data = text_buffers(texts)
     first = int(offsets[0])
     lengths = np.diff(offsets)
@@ -56,18 +56,18 @@ def _text_hashes(texts: pa.Array) -> Array:
 
 
 def shortened(texts: pa.Array) -> pa.Array:
-    """Distinct strings; long ones as `standing_for` has them."""
+    """Distinct strings, with long ones shortened by `shortened_text`."""
     is_long = pc.greater(pc.binary_length(texts), LONGEST)
     if not pc.any(is_long).as_py():
         return texts
-    short = [standing_for(text) for text in texts.filter(is_long).to_pylist()]
+    short = [shortened_text(text) for text in texts.filter(is_long).to_pylist()]
     return pc.replace_with_mask(texts, is_long, pa.array(short, texts.type))
 
 
-def standing_for(text: str) -> str:
-    """A string, or the beginning of a long one with a hash that tells it from all others.
+def shortened_text(text: str) -> str:
+    """A string, or the beginning of a long one with a hash that distinguishes it from all others.
 
-    >>> standing_for("short"), standing_for("ab" * 500)[-20:]
+    >>> shortened_text("short"), shortened_text("ab" * 500)[-20:]
     ('short', 'aba…d8b00abc0c085406')
     """
     whole = text.encode()

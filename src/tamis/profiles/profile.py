@@ -1,4 +1,4 @@
-"""A profile: what the attributes of past events have, how often, and together with what."""
+"""A profile: the attributes and values of past events, how often and together with what."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -14,8 +14,8 @@ from tamis.columns import as_table
 from tamis.errors import OptionError, counted, unknown_attribute
 from tamis.predicates.keys import Keys, key_values
 from tamis.profiles import event_values as source
-from tamis.profiles import profile_file, report
-from tamis.profiles.hashes import standing_for
+from tamis.profiles import profile_file, profile_report
+from tamis.profiles.hashes import shortened_text
 from tamis.profiles.sketches import (
     PRIORITY,
     Summary,
@@ -33,21 +33,21 @@ Array = np.ndarray[Any, Any]
 
 TOP, SAMPLE, SEED = 100, 1 << 14, 1
 MOST_TOP, MOST_SAMPLE = 10_000, 1 << 20
-COUNTERS = 8  # for each of the `top`: bounds that are eight times as close as they must be
-CELLS = 1 << 21  # values of a sample, so that one of very many attributes stays small
-PAIRED = 256  # attributes up to which all events are looked at for pairs
+COUNTERS = 8  # per value of the `top`, for bounds eight times as close as they must be
+CELLS = 1 << 21  # values of a sample, so that a sample of many attributes stays small
+PAIRED = 256  # attributes up to which pairs are counted in all events
 
 
-class Share(NamedTuple):
-    """A share of all events: between `low` and `high`, and what is most likely."""
+class ShareEstimate(NamedTuple):
+    """An estimated share of all events: between `low` and `high`, most likely `likely`."""
 
     low: float
     likely: float
     high: float
 
 
-class Frequent(NamedTuple):
-    """A value that comes often: in at least `low` and at most `high` events."""
+class FrequentValue(NamedTuple):
+    """A value that occurs often: in at least `low` and at most `high` events."""
 
     value: Any
     low: int
@@ -62,7 +62,7 @@ class Limits(NamedTuple):
     seed: int
 
     def checked(self) -> "Limits":
-        """These, if they make sense."""
+        """These limits; `OptionError` if one is out of range."""
         for name, value, most in (
             ("top", self.top, MOST_TOP),
             ("sample", self.sample, MOST_SAMPLE),
@@ -76,7 +76,7 @@ class Limits(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Profile:
-    """What past events have: attributes, values, ranges, pairs, and a sample of whole events.
+    """What is known of past events: attributes, values, ranges, pairs, and a sample of events.
 
     `Profile.of` makes one from tables, `tamis.spark.profile` from a DataFrame. Profiles of one
     schema can be merged, saved and loaded; `print` shows a report.
@@ -85,9 +85,9 @@ class Profile:
     schema: Schema
     limits: Limits
     events: int
-    refused: int  # events that do not fit the schema; they count for nothing else
-    summaries: tuple[Summary, ...]  # by attribute
-    pairs: Array  # int64[attribute, attribute]: events with both; empty beyond `PAIRED`
+    refused: int  # events that do not fit the schema; nothing else counts them
+    summaries: tuple[Summary, ...]  # one per attribute
+    pairs: Array  # int64[attribute, attribute]: events with both; empty for more than `PAIRED`
     drawn: pa.Table  # the sample: priorities, keys and strings
 
     # --- making
@@ -117,8 +117,8 @@ class Profile:
     ) -> "Profile":  # fmt: skip
         """The profile of a table, or of an iterable of tables or events, read once.
 
-        Without a schema it is that of the first table, less the columns that no filter can use.
-        Every value that more than 1 / `top` of the events have is sure to be among the frequent
+        Without a schema, it is the schema of the first table without the columns that no filter
+        can use. Every value in more than 1 / `top` of the events is sure to be among the frequent
         ones; `sample` events are kept whole.
         """
         if not isinstance(events, Iterator | pa.RecordBatchReader):
@@ -135,7 +135,7 @@ class Profile:
         return cls.empty(as_schema(schema), Limits(top, sample, seed)).grown(parts)
 
     def grown(self, parts: Iterable[Any], part: int = 0) -> "Profile":
-        """With the events of tables or lists; `part` numbers those who draw with one seed."""
+        """This profile with the events of tables or lists; `part` numbers parts with one seed."""
         found, row = self, 0
         for columns, size, refused in source.columns_of(parts, self.schema):
             found = found.merge(found._of_part(columns, size, refused, (part, row)))
@@ -145,7 +145,7 @@ class Profile:
     def _of_part(
         self, columns: list[source.Values], size: int, refused: int, place: tuple[int, int]
     ) -> "Profile":
-        """A few events only, of which no more are drawn than can stay beside those of `self`."""
+        """The profile of a few events, whose sample has only what can stay in that of both."""
         priorities = priorities_of(self.limits.seed, *place, size)
         if self.drawn.num_rows == self.drawable:
             bound = self.drawn[PRIORITY][-1].as_py()
@@ -164,7 +164,7 @@ class Profile:
     def merge(self, other: "Profile") -> "Profile":
         """The profile of the events of both."""
         if self.schema != other.schema or self.limits[:2] != other.limits[:2]:
-            raise OptionError("profiles that are merged have one schema, one top and one sample")
+            raise OptionError("profiles can be merged if they have the same schema, top and sample")
         pairs = zip(self.summaries, other.summaries, strict=True)
         return replace(
             self, events=self.events + other.events, refused=self.refused + other.refused,
@@ -175,15 +175,15 @@ class Profile:
 
     @property
     def counters(self) -> int:
-        """The most values that are counted of an attribute."""
+        """How many values of an attribute are counted at most."""
         return self.limits.top * COUNTERS
 
     @property
     def drawable(self) -> int:
-        """The most events of the sample."""
+        """How many events the sample has at most."""
         return max(1, min(self.limits.sample, CELLS // max(1, len(self.schema))))
 
-    # --- asking
+    # --- reading
 
     def present(self, name: str) -> int:
         """How many events have an attribute."""
@@ -194,22 +194,24 @@ class Profile:
         return 1 - self.present(name) / self.events if self.events else 0.0
 
     def distinct(self, name: str) -> int:
-        """About how many values an attribute has; exact below 1,024, else with an error of 3.1 %
-        (one standard deviation)."""
+        """About how many distinct values an attribute has.
+
+        It is exact below 1,024, else with a standard error of 3.1 %.
+        """
         return distinct_estimate(self._find(name)[2].minima)
 
     def range(self, name: str) -> tuple[Any, Any]:
-        """The smallest and the largest value, NaN aside; None and None if there is none."""
+        """The smallest and the largest value, ignoring NaN; None and None if there is none."""
         _, attribute, summary = self._find(name)
         if summary.low is None:
             return None, None
         low, high = _python(attribute, [summary.low, summary.high])
         return low, high
 
-    def frequent(self, name: str, most: int | None = None) -> list[Frequent]:
-        """The values that come most often, the first of them first.
+    def frequent(self, name: str, most: int | None = None) -> list[FrequentValue]:
+        """The values that occur most often, the most frequent first.
 
-        Without `most` these are `top`, and as many more as may have that share of the events.
+        Without `most` there are `top` of them, and more if more may have 1 / `top` of the events.
         """
         _, attribute, summary = self._find(name)
         values, counts, error = summary.counters
@@ -221,18 +223,18 @@ class Profile:
             values[some].tolist() if isinstance(values, np.ndarray) else values[some].to_pylist()
         )
         return [
-            Frequent(value, count, min(count + error, summary.present))
+            FrequentValue(value, count, min(count + error, summary.present))
             for value, count in zip(_python(attribute, found), counts[some].tolist(), strict=True)
         ]
 
-    def frequency(self, name: str, value: Any) -> Share:
-        """The share of events with this value; with None, of those that lack the attribute.
+    def frequency(self, name: str, value: Any) -> ShareEstimate:
+        """The share of events with a value; for None, of events without the attribute.
 
-        The bounds are certain; between them the sample says what is likely.
+        The bounds are certain; between them, the sample says what is likely.
         """
         position, attribute, summary = self._find(name)
         if value is None:
-            return Share(*[self.missing(name)] * 3)
+            return ShareEstimate(*[self.missing(name)] * 3)
         key = self._key(position, attribute, value)
         values, counts, error = summary.counters
         if isinstance(values, np.ndarray):
@@ -241,24 +243,25 @@ class Profile:
             places = np.flatnonzero(np.asarray(pc.equal(values, key)))
         count = int(counts[places[0]]) if len(places) else 0
         low, high = (n / max(1, self.events) for n in (count, min(count + error, summary.present)))
-        return Share(low, min(max(low, self._drawn_share(position, key, key)), high), high)
+        return ShareEstimate(low, min(max(low, self._drawn_share(position, key, key)), high), high)
 
-    def between(self, name: str, low: Any = None, high: Any = None) -> Share:
-        """The share of events with a value from `low` to `high`, both included; None is no bound.
+    def between(self, name: str, low: Any = None, high: Any = None) -> ShareEstimate:
+        """The share of events with a value from `low` to `high`, both included; None is unbounded.
 
-        The bounds hold 99 times in a hundred; they are exact if the sample has all events.
+        The bounds are right 99 times in a hundred; they are exact if the sample has all events.
         """
         position, attribute, _ = self._find(name)
         bounds = [None if v is None else self._key(position, attribute, v) for v in (low, high)]
         likely = self._drawn_share(position, *bounds)
         error = self.deviation
-        return Share(max(0.0, likely - error), likely, min(1.0, likely + error))
+        return ShareEstimate(max(0.0, likely - error), likely, min(1.0, likely + error))
 
     def edges(self, name: str, parts: int = 16) -> list[Any]:
-        """Values that cut those of an attribute into parts of about as many events each.
+        """Values that divide those of an attribute into parts with about as many events each.
 
-        The first is the smallest of the sample and the last its largest. An edge is at its share of
-        the sample; in all events it is within `deviation` of it, 99 times in a hundred.
+        The first edge is the smallest value of the sample, the last one the largest. The parts are
+        equal in the sample; in all events an edge is off by at most `deviation`, 99 times in a
+        hundred.
         """
         position, attribute, _ = self._find(name)
         column = self.drawn[str(position)].drop_null()
@@ -283,7 +286,7 @@ class Profile:
 
     @property
     def sample(self) -> pa.Table:
-        """Some whole events, each of all as likely as any other; records stand in records."""
+        """Some whole events, drawn uniformly; paths become records again."""
         values = {
             attribute.path: source.restored(self.drawn[str(n)].combine_chunks(), attribute)
             for n, attribute in enumerate(self.schema.attributes)
@@ -291,7 +294,7 @@ class Profile:
         return source.nested(values, self.drawn.num_rows)
 
     def drawn_values(self, name: str) -> list[Any]:
-        """The values of an attribute in the sample, without gaps; a moment is its microseconds."""
+        """The values of an attribute in the sample; timestamps are in microseconds."""
         position, attribute, _ = self._find(name)
         return _python(attribute, self.drawn[str(position)].drop_null().to_pylist())
 
@@ -305,7 +308,7 @@ class Profile:
     def _key(self, position: int, attribute: Attribute, value: Any) -> Any:
         read = value_reader(Attribute(attribute.path, attribute.type))(value)
         if attribute.type.kind is Kind.STRING:
-            return standing_for(read)
+            return shortened_text(read)
         return Keys(self.schema).key(position, read)
 
     def _drawn_share(self, position: int, low: Any, high: Any) -> float:
@@ -317,11 +320,11 @@ class Profile:
             inside = pc.and_kleene(inside, pc.less_equal(column, high))
         return (pc.sum(inside).as_py() or 0) / max(1, len(column))
 
-    # --- showing and keeping
+    # --- reports and files
 
     def report(self) -> str:
-        """A readable text: a line for each attribute, then what comes together."""
-        return report.text_of(self)
+        """A readable text: one line per attribute, then attributes that occur together."""
+        return profile_report.report_text(self)
 
     def __str__(self) -> str:
         return self.report()
@@ -330,32 +333,32 @@ class Profile:
         return f"<Profile of {counted(self.events, 'event')}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return report.dict_of(self)
+        """The profile as a dict for JSON."""
+        return profile_report.report_dict(self)
 
     def save(self, path: str | Path) -> None:
-        """Write a file, or replace it as a whole."""
+        """Write the profile to a file; an existing file is replaced in one step."""
         profile_file.save(self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> "Profile":
-        """Read a file that `save` has written."""
+        """The profile in a file that `save` has written."""
         with profile_file.opened(path) as (schema, limits, content):
             return profile_file.filled(cls.empty(schema, Limits(*limits)), content)
 
     def to_bytes(self) -> bytes:
-        """All but schema and limits, for a way from one process to another."""
+        """Everything except schema and limits, to send to another process."""
         return profile_file.packed(self)
 
     def with_bytes(self, packed: bytes) -> "Profile":
-        """Merged with what `to_bytes` gave of a profile with the same schema and limits."""
+        """This profile merged with one that `to_bytes` packed, of the same schema and limits."""
         return self.merge(
             profile_file.filled(self.empty(self.schema, self.limits), profile_file.unpacked(packed))
         )
 
 
 def _python(attribute: Attribute, values: list[Any]) -> list[Any]:
-    """Keys as values; strings are their own."""
+    """The values of keys; strings are their own keys."""
     if attribute.type.kind is Kind.STRING:
         return values
     return key_values(attribute, np.array(values, np.int64))

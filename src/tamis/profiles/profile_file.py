@@ -1,4 +1,4 @@
-"""A profile as named arrays: in a file, or on its way from one process to another."""
+"""A profile as named arrays: in a file, or as bytes for another process."""
 
 import io
 import json
@@ -33,7 +33,7 @@ KIND = "tamis profile"
 
 
 class Content(NamedTuple):
-    """What JSON holds of a profile, and a way to its arrays."""
+    """The JSON part of a profile, and a function that returns its arrays."""
 
     meta: Mapping[str, Any]
     get: Get
@@ -53,11 +53,11 @@ def save(profile: "Profile", path: str | Path) -> None:
 
 @contextmanager
 def opened(path: str | Path) -> Iterator[tuple[Schema, list[int], Content]]:
-    """Schema, limits and content of a file; errors inside say that the file is damaged."""
+    """The schema, limits and content of a file; errors in the block mean that it is damaged."""
     container = open_container(path)
     meta = container.meta
     if meta.get("kind") != KIND:
-        raise FileError(f"{path} holds no tamis profile, but {meta.get('kind', 'other things')}")
+        raise FileError(f"{path} is not a tamis profile, but {meta.get('kind', 'something else')}")
     try:
         yield Schema(meta["schema"]), meta["limits"], Content(meta, container.array)
     except FileError as error:
@@ -73,7 +73,7 @@ def opened(path: str | Path) -> Iterator[tuple[Schema, list[int], Content]]:
 
 
 def packed(profile: "Profile") -> bytes:
-    """All but schema and limits."""
+    """Everything of a profile except its schema and limits."""
     file = io.BytesIO()
     meta = np.frombuffer(json.dumps(_meta(profile)).encode(), np.uint8)
     np.savez(file, allow_pickle=False, meta=meta, **_sections(profile))
@@ -81,7 +81,7 @@ def packed(profile: "Profile") -> bytes:
 
 
 def unpacked(content: bytes) -> Content:
-    """What `packed` has packed."""
+    """The content that `packed` has packed."""
     arrays = np.load(io.BytesIO(content), allow_pickle=False)
     return Content(json.loads(arrays["meta"].tobytes()), arrays.__getitem__)
 
@@ -125,7 +125,7 @@ def _drawn_sections(name: str, column: pa.ChunkedArray) -> dict[str, Array]:
 
 
 def filled(empty: "Profile", content: Content) -> "Profile":
-    """A profile with what was stored of it."""
+    """An empty profile, filled with stored content."""
     meta, get = content
     priorities = checked_array(get, "sample", ("u8",))
     drawn = {PRIORITY: pa.array(priorities)}
@@ -162,7 +162,7 @@ def _drawn(get: Get, name: str, size: int, is_text: bool) -> pa.Array:
 
 
 def _values(get: Get, name: str, count: int, is_text: bool) -> Any:
-    """Keys or strings, in arrays of their own."""
+    """Keys or strings, from their arrays."""
     if not is_text:
         return checked_array(get, name, ("i8",), count)
     found = text_array(get, name, count)

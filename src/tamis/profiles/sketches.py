@@ -1,7 +1,7 @@
 """Summaries of many values that stay small and can be merged.
 
-Values are 64-bit keys in numpy (`tamis.predicates.keys`) or strings in Arrow. Two summaries of
-parts become one of the whole with the same guarantees, in whatever order parts are merged.
+Values are 64-bit keys in numpy (`tamis.predicates.keys`) or strings in Arrow. The summaries of two
+parts merge into one of the whole with the same guarantees, in whatever order parts are merged.
 """
 
 from typing import Any, NamedTuple
@@ -16,17 +16,17 @@ from tamis.types import INT64_MAX
 Array = np.ndarray[Any, Any]
 
 MINIMA = 1024  # hashes that are kept: the standard error of an estimate is 1 / sqrt(1022), 3.1 %
-PRIORITY = "priority"  # the column of a sample that its other columns stand beside
+PRIORITY = "priority"  # the column of a sample that is not an attribute
 
 
-# --- values that come often
+# --- values that occur often
 
 
 class Counters(NamedTuple):
-    """The values that come often (Misra and Gries; Agarwal and others, Mergeable Summaries, 2012).
+    """The values that occur often (Misra and Gries; Agarwal et al., Mergeable Summaries, 2012).
 
-    A value came at least `counts` and at most `counts + error` times, one that is not here at most
-    `error` times. With k counters and n values, `error` is at most n / (k + 1).
+    A value occurred at least `counts` and at most `counts + error` times, one that is not here at
+    most `error` times. With k counters and n values, `error` is at most n / (k + 1).
     """
 
     values: Any
@@ -34,7 +34,7 @@ class Counters(NamedTuple):
     error: int
 
     def merge(self, other: "Counters", most: int) -> "Counters":
-        """Both, in at most so many counters."""
+        """The counters of both, at most `most` of them."""
         values, codes = _coded(self.values, other.values)
         counts = np.zeros(len(values), np.int64)
         np.add.at(counts, codes, np.concatenate([self.counts, other.counts]))
@@ -42,20 +42,20 @@ class Counters(NamedTuple):
 
 
 def counters_of(values: Any, counts: Array, most: int, error: int = 0) -> Counters:
-    """The counters of distinct values: of too many, all lose what the first to go has."""
+    """The `most` largest counters of distinct values; the largest count left out is subtracted."""
     if len(counts) > most:
-        # Among those that lose so much are more than `most`, so that many values pay for an error.
+        # At least `most` + 1 values lose this count, so the sum of all errors stays bounded.
         least = int(np.partition(counts, len(counts) - most - 1)[len(counts) - most - 1])
         counts, error = counts - least, error + least
     stay = np.flatnonzero(counts > 0)
     values, counts = _taken(values, stay), counts[stay]
-    # Equal counts by value: the order in which parts came shall not matter.
+    # Equal counts are sorted by value, so that the order of parts does not matter.
     order = np.lexsort((_ranks(values), -counts))
     return Counters(_taken(values, order), counts[order], error)
 
 
 def _coded(some: Any, others: Any) -> tuple[Any, Array]:
-    """The distinct values of both, and for each of them which it is."""
+    """The distinct values of both, and the number of each value among them."""
     if isinstance(some, np.ndarray):
         return np.unique(np.concatenate([some, others]), return_inverse=True)
     encoded = pa.concat_arrays([some, others]).dictionary_encode()
@@ -63,7 +63,7 @@ def _coded(some: Any, others: Any) -> tuple[Any, Array]:
 
 
 def _ranks(values: Any) -> Array:
-    """The places of distinct values in their order."""
+    """The ranks of distinct values."""
     if isinstance(values, np.ndarray):
         return values
     return np.argsort(np.asarray(pc.sort_indices(values)))
@@ -73,11 +73,11 @@ def _taken(values: Any, places: Array) -> Any:
     return values[places] if isinstance(values, np.ndarray) else values.take(pa.array(places))
 
 
-# --- how many are distinct
+# --- how many values are distinct
 
 
 def smallest(some: Array, others: Array) -> Array:
-    """The smallest hashes of both, neither of which has one twice; ascending."""
+    """The smallest distinct hashes of both, ascending; neither has one twice."""
     both = np.concatenate([some, others])
     if len(both) > 2 * MINIMA:
         both = np.partition(both, 2 * MINIMA)[: 2 * MINIMA]
@@ -86,7 +86,7 @@ def smallest(some: Array, others: Array) -> Array:
 
 
 def distinct_estimate(minima: Array) -> int:
-    """How many distinct values have these smallest hashes; exact if all are here."""
+    """How many distinct values have these smallest hashes; exact if none was left out."""
     if len(minima) < MINIMA:
         return len(minima)
     return round((MINIMA - 1) / ((int(minima[-1]) + 1) / 2**64))
@@ -96,16 +96,16 @@ def distinct_estimate(minima: Array) -> int:
 
 
 class Summary(NamedTuple):
-    """What is known of one attribute; its range leaves NaN aside, unless there is nothing else."""
+    """What is known of one attribute; its range ignores NaN, unless all values are NaN."""
 
     present: int
     counters: Counters
-    minima: Array  # uint64[*]: of the hashes of its values
+    minima: Array  # uint64[*]: the smallest hashes of its values
     low: Any  # None if there is no value
     high: Any
 
     def merge(self, other: "Summary", most: int) -> "Summary":
-        """Both."""
+        """The summary of the values of both."""
         bounds = [(s.low, s.high) for s in (self, other) if s.low is not None]
         return Summary(
             present=self.present + other.present,
@@ -117,7 +117,7 @@ class Summary(NamedTuple):
 
 
 def summary_of(values: Any, counts: Array, is_double: bool, most: int) -> Summary:
-    """The summary of distinct values, which each came so often."""
+    """The summary of distinct values, with how often each occurred."""
     low = high = None
     if isinstance(values, np.ndarray):
         numbers = values[values != INT64_MAX] if is_double else values
@@ -131,14 +131,14 @@ def summary_of(values: Any, counts: Array, is_double: bool, most: int) -> Summar
     return Summary(int(counts.sum()), counters_of(values, counts, most), minima, low, high)
 
 
-# --- some of the events
+# --- a sample of the events
 
 
 def priorities_of(seed: int, part: int, first: int, count: int) -> Array:
-    """Random numbers for the events of a part from `first` on, no two of one seed the same.
+    """Random numbers for the events of a part from `first` on, all different for one seed.
 
-    They depend on nothing but seed, part and row: content would make equal events all chosen or all
-    left out.
+    They depend only on seed, part and row. If they depended on the content, equal events would all
+    be chosen or all be left out.
     """
     start = np.uint64((part << 40) + first)
     key = mixed(np.array([seed % 2**64], np.uint64))
@@ -146,14 +146,14 @@ def priorities_of(seed: int, part: int, first: int, count: int) -> Array:
 
 
 def first_by_priority(some: pa.Table, others: pa.Table, most: int) -> pa.Table:
-    """The events with the smallest priorities: a uniform sample if both are."""
+    """The events of both with the smallest priorities: a uniform sample if both are."""
     both = pa.concat_tables([some, others])
     order = np.argsort(np.asarray(both[PRIORITY]), kind="stable")[:most]
     return both.take(pa.array(order)).combine_chunks()
 
 
 def deviation(events: int, sampled: int) -> float:
-    """How far a share of the sample may be from that of all events, 99 times in a hundred.
+    """How far a share of the sample is from that of all events at most, 99 times in a hundred.
 
     For all values of an attribute at once (Dvoretzky, Kiefer and Wolfowitz, with Massart's factor).
     """

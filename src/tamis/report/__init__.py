@@ -1,7 +1,8 @@
-"""Reports: one HTML file with numbers and plots, which opens from disk without a network.
+"""Reports: one HTML file with numbers and charts, which opens from disk without a network.
 
-It needs no script and loads nothing: the styles and the drawings (SVG) are inside. It follows the
-reader's light or dark mode. The markup is also well-formed XML, so that tests can read it.
+In: titles, texts, numbers and tables. Out: a page without scripts that loads nothing; the styles
+and the charts (SVG) are inside. It follows the reader's light or dark mode. The markup is also
+well-formed XML, so that tests can read it.
 """
 
 from tamis.report.page import Page

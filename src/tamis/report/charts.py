@@ -1,4 +1,4 @@
-"""Drawings: lines over a number, and counts in bins."""
+"""Charts as SVG: lines over a number, and counts in bins."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,16 +9,16 @@ from tamis.report.scales import Scale, decades, labels, limits, rounded, ticks
 from tamis.report.text import CELL, LABEL, cut, element, markup, shown
 
 WIDTH, HEIGHT = 880, 280
-TOP, RIGHT, BOTTOM = 34, 14, 46  # margins; the left one is as wide as the labels need
+TOP, RIGHT, BOTTOM = 34, 14, 46  # margins; the left one is as wide as its labels
 LETTER = 7.5  # the width of a digit in a wide font
 COLOURS = 4  # classes c0 to c3; the lines after these are dashed
-DOTS = 100  # a line of more points has none
+DOTS = 100  # a line with more points has no dots
 
 Points = Sequence[tuple[float, float]]
 
 
 class Caption(NamedTuple):
-    """What is written around a drawing; `name` differs for each one of a page."""
+    """The texts around a chart; each chart of a page has its own `name`."""
 
     name: str
     title: str
@@ -35,7 +35,7 @@ def line_chart(
 ) -> str:
     """Lines with a dot at each point; a point that is not finite is a gap.
 
-    `marks` are moments: a line across the plot at x, with a text.
+    `marks` are moments: a vertical line at x, with a text.
     """
     xs = [x for points in series.values() for x, _ in points if math.isfinite(x)]
     ys = [y for points in series.values() for _, y in points]
@@ -59,10 +59,10 @@ def line_chart(
 
 
 def histogram(caption: Caption, names: Sequence[str], counts: Sequence[float], *, log: bool) -> str:
-    """Bars side by side, as wide as each other; with `log` the heights are logarithmic."""
+    """Bars of the same width side by side; with `log` the heights are logarithmic."""
     drawable = [value for value in counts if math.isfinite(value) and (value > 0 or not log)]
     if log and drawable:
-        # From below the least, which would have no height otherwise.
+        # From below the smallest count, which would have no height otherwise.
         base = 10.0 ** math.floor(math.log10(min(drawable))) / 2
         high = max(20 * base, 10.0 ** math.ceil(math.log10(max(drawable))))
         y, levels = Scale(base, high, HEIGHT - BOTTOM, TOP, log=True), decades(base, high)
@@ -71,7 +71,7 @@ def histogram(caption: Caption, names: Sequence[str], counts: Sequence[float], *
         y, levels, base = Scale(low, high, HEIGHT - BOTTOM, TOP), ticks(low, high), 0.0
     left = _left(levels)
     width = (WIDTH - RIGHT - left) / len(counts)
-    free = 0.0  # names find room from here on
+    free = 0.0  # where there is space for the next name
     parts = [_levels(levels, y, left)]
     for number, (name, value) in enumerate(zip(names, counts, strict=True)):
         start = left + number * width
@@ -82,7 +82,7 @@ def histogram(caption: Caption, names: Sequence[str], counts: Sequence[float], *
             free = middle + half + 8
         if math.isfinite(value) and (value > 0 or not log):
             top, bottom = sorted((y.place(value), y.place(base)))
-            top = min(top, bottom - 1) if value else top  # a few are not none
+            top = min(top, bottom - 1) if value else top  # so that a small count is visible
             tip = element("title", markup(f"{name}: {shown(whole(value))}"))
             gap = min(2.0, 0.1 * width)
             box = {"x": start + gap / 2, "y": top, "width": width - gap, "height": bottom - top}
@@ -96,7 +96,7 @@ def histogram(caption: Caption, names: Sequence[str], counts: Sequence[float], *
 
 
 def colour(number: int) -> str:
-    """The classes of a series."""
+    """The CSS classes of a series."""
     return f"c{number % COLOURS}" + (" dashed" if number >= COLOURS else "")
 
 
@@ -106,7 +106,7 @@ def whole(value: float) -> float:
 
 
 def _drawing(caption: Caption, said: str, corner: tuple[float, float], parts: Sequence[str]) -> str:
-    """All around the marks; `corner` is where the axes meet."""
+    """The whole chart around its `parts`; `corner` is where the axes meet."""
     title, desc = f"{caption.name}-title", f"{caption.name}-desc"
     left, base = corner
     right = WIDTH - RIGHT
@@ -148,7 +148,7 @@ def _under(place: float, label: str) -> str:
 
 
 def _moments(marks: Mapping[float, str], x: Scale) -> str:
-    """Lines across; the text of one that would run into its neighbour is only a tooltip."""
+    """Vertical lines; a text that would overlap its neighbour is only a tooltip."""
     parts = []
     free = 0.0
     for moment in sorted(marks):

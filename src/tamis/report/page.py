@@ -1,4 +1,4 @@
-"""The page: sections one below the other, in the order in which they were added."""
+"""The page: its sections, in the order in which they were added."""
 
 import tempfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ _NOTHING = element("p", "Nothing to show.", class_="note")
 
 
 class Page:
-    """A report. All that it is given is text or numbers; markup in it is shown, not obeyed."""
+    """A report; markup in the texts that it is given is shown as text."""
 
     def __init__(self, title: str, lead: str = "", *, footer: str = "") -> None:
         self._title = title
@@ -29,12 +29,12 @@ class Page:
         self._charts = 0
 
     def part(self, title: str, text: str = "") -> None:
-        """A headline; what comes after it belongs to it."""
+        """Add a headline for what is added after it."""
         self._heading = "h3"
         self._parts.append(element("h2", markup(cut(title, CELL))) + _paragraph(text))
 
     def facts(self, facts: Iterable[tuple[str, Any]]) -> None:
-        """A few large numbers, each with its name."""
+        """Add a few large numbers, each with its name."""
         entries = []
         for label, value in facts:
             text = shown(value)
@@ -55,7 +55,7 @@ class Page:
         code: Collection[str] = (),
         note: str = "",
     ) -> None:
-        """Rows of values; `code` names the columns that hold filters and the like."""
+        """Add rows of values; `code` names the columns of filters and other code."""
         listed = list(rows)
         for number, row in enumerate(listed):
             _same_length(f"table {title!r}, row {number}", columns=columns, values=row)
@@ -71,7 +71,7 @@ class Page:
         headings: tuple[str, str, str] = ("", "", ""),
         note: str = "",
     ) -> None:
-        """A bar for each label; a remark is a second text, such as a filter.
+        """Add one bar per label; a remark is a second text, such as a filter.
 
         `headings` are those of the labels, the values and the remarks.
         """
@@ -90,15 +90,15 @@ class Page:
         log: bool = False,
         note: str = "",
     ) -> None:
-        """How many lie from each edge up to the next; the bins are drawn as wide as each other.
+        """Add a histogram: how many values there are from each edge to the next, in equal bars.
 
-        There is one edge more than counts, or as many: then the last bin has no end. `axes` says
-        what is counted over, and what is counted. `log` makes the counts logarithmic.
+        There is one more edge than counts, or as many; then the last bin has no end. `axes` names
+        the values and the counts. `log` makes the axis of the counts logarithmic.
         """
         if len(edges) - len(counts) not in {0, 1}:
             raise OptionError(
                 f"histogram {title!r}: {len(counts)} counts and {len(edges)} edges; "
-                "give one edge more than counts, or as many if the last bin has no end"
+                "give one more edge than counts, or as many if the last bin has no end"
             )
         if not counts:
             self._add(title, _NOTHING, note)
@@ -120,10 +120,11 @@ class Page:
         from_zero: bool = True,
         note: str = "",
     ) -> None:
-        """Values over `x`, a line for each series. `axes` names the horizontal and the vertical.
+        """Add a chart of values over `x`, with one line per series.
 
-        `marks` are texts at some x, such as "version 2". Values that are None or not finite are
-        gaps. The vertical axis begins at zero unless `from_zero` is False.
+        `axes` names the horizontal and the vertical axis. `marks` are texts at some x, such as
+        "version 2". Values that are None or not finite are gaps. The vertical axis begins at zero
+        unless `from_zero` is False.
         """
         for name, values in series.items():
             _same_length(f"lines {title!r}, series {name!r}", x=x, values=values)
@@ -142,8 +143,8 @@ class Page:
         self._chart(title, (_legend(series), drawn, numbers), note)
 
     def text(self, title: str, text: str, *, note: str = "") -> None:
-        """Text that keeps its lines and spaces, such as a plan."""
-        # It may be wider than the page: with a place in the order of tabs, keys can scroll it.
+        """Add a text that keeps its lines and spaces, such as a plan."""
+        # It may be wider than the page: with a tab index, the keyboard can scroll it.
         self._add(title, element("pre", markup(text.strip("\n")), tabindex=0), note)
 
     def __str__(self) -> str:
@@ -169,14 +170,14 @@ class Page:
         return "<!DOCTYPE html>\n" + element("html", "\n".join(inside), lang="en") + "\n"
 
     def write(self, path: str | Path) -> None:
-        """Write beside the file and move it there at the end, so that no half is seen."""
+        """Write a new file beside `path` and move it there, so that nobody sees half a page."""
         try:
-            target = Path(path).resolve()  # through a link, which stays
+            target = Path(path).resolve()  # a link stays, and its target is replaced
             with tempfile.TemporaryDirectory(prefix=".tamis-", dir=target.parent) as folder:
                 new = Path(folder) / target.name
                 new.write_text(str(self), encoding="utf-8", newline="\n")
                 new.replace(target)
-        except (OSError, RuntimeError, ValueError) as error:  # the latter two: loops of links, NUL
+        except (OSError, RuntimeError, ValueError) as error:  # a loop of links; a NUL in the path
             reason = getattr(error, "strerror", None) or error
             raise FileError(f"{path} cannot be written: {reason}") from None
 
@@ -185,7 +186,7 @@ class Page:
         return Caption(f"chart-{self._charts}", cut(title, CELL), *axes)
 
     def _chart(self, title: str, parts: tuple[str, str, str], note: str) -> None:
-        """Parts are the legend, the drawing and the table of its numbers."""
+        """Add a chart; its parts are the legend, the drawing and the table of its numbers."""
         legend, drawn, numbers = parts
         summary = element("summary", "Numbers")
         figure = element("figure", legend + element("div", drawn, class_="wide"))
@@ -202,7 +203,7 @@ def _paragraph(text: str, **attributes: str) -> str:
 
 
 def _legend(names: Iterable[str]) -> str:
-    """The names of several lines; one alone has the title."""
+    """The names of several lines; for a single line the title is enough."""
     entries = []
     for number, name in enumerate(names):
         text = element("span") + markup(cut(name, LABEL))
@@ -214,4 +215,4 @@ def _same_length(where: str, **sequences: Sequence[Any]) -> None:
     lengths = {name: len(values) for name, values in sequences.items()}
     if len(set(lengths.values())) > 1:
         found = " and ".join(f"{length} {name}" for name, length in lengths.items())
-        raise OptionError(f"{where}: {found}; give as many of each")
+        raise OptionError(f"{where}: {found}; give the same number of each")

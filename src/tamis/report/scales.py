@@ -1,4 +1,4 @@
-"""From values to places in a drawing: limits, ticks and their labels, bins."""
+"""From values to places in a chart: limits, ticks and their labels, bins."""
 
 import math
 from bisect import bisect_right
@@ -11,15 +11,15 @@ from typing import Any
 from tamis.errors import OptionError
 from tamis.report.text import shown
 
-LARGEST = 1e300  # values beyond are drawn as this, so that no difference of two is infinite
-TINIEST = 1e-200  # values below are drawn as zero
-TICKS = 5
+LARGEST = 1e300  # larger values are drawn as this, so that differences are finite
+TINIEST = 1e-200  # smaller values are drawn as zero
+TICKS = 5  # about as many on an axis
 _UNITS = ((1e12, " T"), (1e9, " G"), (1e6, " M"))
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Values from `low` to `high` (which differ) to places from `start` to `end`."""
+    """A map of values from `low` to `high`, which differ, to places from `start` to `end`."""
 
     low: float
     high: float
@@ -35,10 +35,10 @@ class Scale:
 
 
 def measured(value: Any) -> float:
-    """A value that can be drawn; NaN for one that cannot, such as None or infinity."""
+    """A value as a number that can be drawn; NaN if it cannot, such as None or infinity."""
     try:
         number = float(value)
-    except OverflowError:  # a whole number that is no float
+    except OverflowError:  # a whole number too large for a float
         return LARGEST if value > 0 else -LARGEST
     except (TypeError, ValueError):
         return math.nan
@@ -62,7 +62,7 @@ def limits(values: Iterable[float], *, from_zero: bool = True) -> tuple[float, f
 
 
 def step_of(low: float, high: float, *, whole: bool = False) -> float:
-    """A round distance of about as many ticks as a plot wants: 1, 2 or 5 by a power of ten."""
+    """A round distance for about `TICKS` ticks: 1, 2 or 5 times a power of ten."""
     rough = (high - low) / TICKS
     power = 10.0 ** math.floor(math.log10(rough))
     step = next((m * power for m in (1, 2, 5) if rough <= m * power * (1 + 1e-9)), 10 * power)
@@ -81,20 +81,20 @@ def ticks(low: float, high: float, *, whole: bool = False) -> list[float]:
 
 
 def rounded(low: float, high: float, *, whole: bool = False) -> tuple[float, float]:
-    """Limits further apart, so that there are ticks at both."""
+    """The limits moved apart, so that both are at ticks."""
     step = step_of(low, high, whole=whole)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return float(f"{first * step:.12g}"), float(f"{last * step:.12g}")
 
 
 def decades(low: float, high: float) -> list[float]:
-    """Powers of ten from `low` to `high`; only some, if there are many."""
+    """Powers of ten from `low` to `high`; only some if there are many."""
     first, last = math.ceil(math.log10(low)), math.floor(math.log10(high))
     return [10.0**power for power in range(first, last + 1, max(1, (last - first) // TICKS))]
 
 
 def labels(places: Sequence[float]) -> list[str]:
-    """Ticks as text, all in the same unit.
+    """Ticks as texts, all in the same unit.
 
     >>> labels([0, 5e5, 1e6]), labels([0, 20_000])
     (['0', '0.5 M', '1 M'], ['0', '20,000'])
@@ -105,9 +105,9 @@ def labels(places: Sequence[float]) -> list[str]:
 
 
 def bin_names(edges: Sequence[Any], count: int) -> list[str]:
-    """What the bins of a histogram hold: from an edge up to, but without, the next.
+    """The names of the bins of a histogram, each from an edge up to, but excluding, the next.
 
-    With as many edges as bins the last one has no end.
+    With as many edges as bins, the last one has no end.
 
     >>> bin_names([0, 1, 2, 4], 4), bin_names([0, 0.5, 1], 2)
     (['0', '1', '2–3', '4 and more'], ['0 to 0.5', '0.5 to 1'])
@@ -135,7 +135,7 @@ def doubling(frequencies: Mapping[int, int]) -> tuple[list[int], list[int]]:
     ([0, 1, 2, 4, 8], [7, 5, 2, 1])
     """
     if min(frequencies, default=0) < 0:
-        raise OptionError(f"bins begin at zero; there is a {min(frequencies)} among the numbers")
+        raise OptionError(f"bins begin at zero, and {min(frequencies)} is among the numbers")
     edges = [0, 1]
     while edges[-1] <= max(frequencies, default=0):
         edges.append(2 * edges[-1])

@@ -1,4 +1,4 @@
-"""The look of a report: system fonts, one column, two modes, paper."""
+"""The style of a report: system fonts, one column, light and dark mode, and print."""
 
 LIGHT = """
 color-scheme: light; --surface: #ffffff; --panel: #f6f8fa; --ink: #1f2328; --soft: #59636e;
@@ -9,7 +9,7 @@ color-scheme: dark; --surface: #0d1117; --panel: #161b22; --ink: #e6edf3; --soft
 --grid: #2a313a; --c0: #56b4e9; --c1: #e69f00; --c2: #2cc295; --c3: #e28fc0;
 """
 # The four colours are those of Okabe and Ito, which the colour-blind can tell apart, darker or
-# lighter where the surface asks for it.
+# lighter where the background needs it.
 
 _MODES = f"""
 :root {{ {LIGHT} }}

@@ -1,4 +1,4 @@
-"""Tables of a report: values in columns, and bars beside their numbers."""
+"""Tables of a report: values in columns, and bars beside numbers."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -7,13 +7,13 @@ from typing import Any
 from tamis.report.scales import limits, measured
 from tamis.report.text import CELL, LABEL, cut, element, is_number, markup, shown, tooltip
 
-ROWS = 1_000  # a page is to be read: of more rows these are shown, and how many there are
+ROWS = 1_000  # rows that are shown, because a page is for reading; a note gives the number of all
 
 
 def table(
     columns: Sequence[str], rows: Sequence[Sequence[Any]], *, code: Collection[str] = ()
 ) -> str:
-    """Columns of numbers are aligned to the right; the ones of `code` are set like programs."""
+    """A table; columns of numbers are aligned to the right, those of `code` are set as code."""
     listed = rows[:ROWS]
     right = [
         any(is_number(row[n]) for row in listed)
@@ -41,7 +41,7 @@ def bars(
     remarks: Sequence[Any],
     headings: tuple[str, str, str],
 ) -> str:
-    """A row for each label: its remark, a bar, the number. A table, so it can also be heard."""
+    """One row per label: its remark, a bar, the number. Being a table, it can be read aloud."""
     drawn = [measured(value) for value in values]
     low, high = limits(drawn)
     label, number, remark = (markup(cut(heading, CELL)) for heading in headings)
@@ -74,7 +74,7 @@ def cell(
 
 
 def _bar(value: float, low: float, high: float) -> str:
-    """From zero to the value, as wide as the column lets it be."""
+    """A bar from zero to the value, in a column as wide as all values need."""
     if math.isnan(value):
         return ""
     start, end = sorted(100 * (place - low) / (high - low) for place in (0.0, value))

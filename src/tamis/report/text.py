@@ -1,4 +1,4 @@
-"""Text and numbers of a report, as markup: whatever they hold, they stay text."""
+"""Texts and numbers of a report as markup; markup inside them stays text."""
 
 import math
 import re
@@ -8,17 +8,17 @@ from numbers import Integral, Real
 
 LABEL, CELL, TOOLTIP = 48, 240, 4_000  # characters that are shown of long texts
 
-# Neither HTML nor XML can hold these, not even as references.
-_UNSPEAKABLE = re.compile(
+# Neither HTML nor XML can contain these, not even as references.
+_FORBIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
 )
-_LONG = 10**15  # whole numbers from here on are written with an exponent
-# Elements that HTML lets, or SVG likes to, have no content.
+_LONG = 10**15  # numbers from here on are written with an exponent
+# Elements without content, in HTML or usually in SVG.
 _CLOSED = {"meta", "rect", "circle", "line", "path"}
 
 
 def element(name: str, content: str = "", /, **attributes: object) -> str:
-    """An element around `content`, which is markup; attributes are text, or None for absent ones.
+    """An element around `content`, which is markup; an attribute that is None is left out.
 
     >>> element("td", "5 &lt; 6", class_="number", aria_label="a < b")
     '<td class="number" aria-label="a &lt; b">5 &lt; 6</td>'
@@ -27,7 +27,7 @@ def element(name: str, content: str = "", /, **attributes: object) -> str:
     for key, value in attributes.items():
         if value is not None:
             shown = f"{value:.1f}" if isinstance(value, float) else markup(str(value))
-            # A parser of XML would turn plain ones into spaces.
+            # An XML parser would turn plain ones into spaces.
             shown = shown.replace("\n", "&#10;").replace("\t", "&#9;")
             parts.append(f'{key.rstrip("_").replace("_", "-")}="{shown}"')
     opening = " ".join(parts)
@@ -35,8 +35,8 @@ def element(name: str, content: str = "", /, **attributes: object) -> str:
 
 
 def markup(text: str) -> str:
-    """The text as markup; control characters are shown by their pictures."""
-    return escape(_UNSPEAKABLE.sub(_picture, text.replace("\r\n", "\n").replace("\r", "\n")))
+    """The text as markup; control characters become their Unicode pictures."""
+    return escape(_FORBIDDEN.sub(_picture, text.replace("\r\n", "\n").replace("\r", "\n")))
 
 
 def _picture(found: re.Match[str]) -> str:
@@ -47,12 +47,12 @@ def _picture(found: re.Match[str]) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """The beginning of a text, with an ellipsis if that is not all."""
+    """The text, or its beginning with an ellipsis if it is longer than `limit`."""
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
 def tooltip(text: str, limit: int) -> str | None:
-    """What the `title` of a text says that is cut at `limit`; None if it is not."""
+    """The `title` of a text that is cut at `limit`; None if it is not cut."""
     return cut(text, TOOLTIP) if len(text) > limit else None
 
 
@@ -61,7 +61,7 @@ def is_number(value: object) -> bool:
 
 
 def shown(value: object) -> str:
-    """A value as people read it.
+    """A value as a text for people.
 
     >>> shown(18034221), shown(0.123456), shown(61234.5), shown(None), shown("a")
     ('18,034,221', '0.1235', '61,234', '–', 'a')
@@ -71,7 +71,7 @@ def shown(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, Real):
         return str(value)
     if isinstance(value, Integral):
-        whole = int(value)  # no float: it may be larger than those can be
+        whole = int(value)  # not a float: it may be too large for one
         return f"{whole:,}" if abs(whole) < _LONG else f"{Decimal(whole):.3e}"
     number = float(value)
     if math.isnan(number):

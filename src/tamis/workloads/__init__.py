@@ -1,12 +1,12 @@
-"""Seeded subscriptions and events with the shape of the papers' workloads, and two beyond them.
+"""Seeded subscriptions and events like those of the papers' experiments, and two workloads of ours.
 
 >>> from tamis.workloads import workload
 >>> w4 = workload("w4")
 >>> w4.subscriptions(100_000, seed=1).column_names
 ['id', 'filter']
 
-Each workload is a small file in ``configs/``: its kind of recipe and the numbers of the paper.
-`read_workload` reads such a file of one's own.
+Each workload is a small file in ``configs/``: its kind, and the numbers of the paper.
+`read_workload` reads such a file that you have written.
 """
 
 from tamis.workloads.workload import BLOCK, NAMES, Workload, read_workload, workload

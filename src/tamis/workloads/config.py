@@ -1,4 +1,4 @@
-"""A config file of a workload: TOML whose keys are checked one by one."""
+"""The config file of a workload: TOML whose keys are checked one by one."""
 
 import tomllib
 from pathlib import Path
@@ -11,23 +11,23 @@ from tamis.types import INT64_MAX, INT64_MIN
 class Config:
     """The keys of one file, or of one table in it.
 
-    Each method takes a key that must be there and raises an `OptionError` that names the file, the
-    key and what was expected. `finish` refuses keys that nobody asked for.
+    Each method reads a key that must be there, or raises an `OptionError` that names the file, the
+    key and what was expected. `finish` refuses keys that were never read.
     """
 
     def __init__(self, path: Path, table: dict[str, Any], prefix: str = "") -> None:
         self.path = path
         self._table = table
         self._prefix = prefix
-        self._known: list[str] = []  # the keys that were asked for
+        self._known: list[str] = []  # the keys that were read
 
     def has(self, key: str) -> bool:
-        """Whether a key that may be left out is there."""
+        """Whether an optional key is there."""
         self._known.append(key)
         return key in self._table
 
     def bad(self, key: str, expected: str) -> OptionError:
-        """The error about a key that does not hold what was expected."""
+        """The error about a key whose value is not what was expected."""
         if key not in self._table:
             return OptionError(f"{self.path}: {self._prefix}{key} is missing: {expected}")
         shown = repr(self._table[key])
@@ -101,7 +101,7 @@ class Config:
         ]
 
     def finish(self) -> None:
-        """Refuse keys that have no meaning here."""
+        """Refuse keys that were never read."""
         for key in self._table:
             if key not in self._known:
                 hint = did_you_mean(key, self._known)
@@ -119,7 +119,9 @@ def read_text(path: Path) -> str:
     except OSError as error:
         raise FileError(f"{path} cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
-        raise FileError(f"{path} is no valid UTF-8: {error.reason} at byte {error.start}") from None
+        raise FileError(
+            f"{path} is not valid UTF-8: {error.reason} at byte {error.start}"
+        ) from None
 
 
 def read_config(path: Path) -> Config:
@@ -127,7 +129,7 @@ def read_config(path: Path) -> Config:
     try:
         return Config(path, tomllib.loads(read_text(path)))
     except tomllib.TOMLDecodeError as error:
-        raise FileError(f"{path} is no valid TOML: {error}") from None
+        raise FileError(f"{path} is not valid TOML: {error}") from None
 
 
 def _is_interval(value: Any, low: int = INT64_MIN, high: int = INT64_MAX) -> bool:

@@ -1,18 +1,23 @@
-"""COUNT and MBD: conjunctions of comparisons of different attributes with constants.
+"""The workloads of COUNT and MBD: conjunctions of comparisons of attributes with constants.
 
-A filter compares some attributes, each at most once. How many is uniform between the two ends of
-``predicates``; attributes, operators and constants are uniform, too. An event has ``pairs`` of the
-attributes (all, if the config does not say), with values uniform in their domains.
+COUNT is short for Ashayer, Leung and Jacobsen, "Predicate matching and subscription matching in
+publish/subscribe systems" (DEBS 2002), MBD for Li, Hou and Jacobsen, "A unified approach to
+routing, covering and merging in publish/subscribe systems based on modified binary decision
+diagrams" (ICDCS 2005).
+
+A filter compares some attributes, each at most once. Their number is uniform between the two ends
+of ``predicates``; attributes, operators and constants are uniform, too. An event has ``pairs`` of
+the attributes (all, if the config does not say), with values uniform in their domains.
 
 Keys of the config:
 
-* ``attributes``: how many; their names are a0, a1, ...
-* ``domains``: one or more intervals of whole numbers; attribute i has number i modulo their count
-* ``operators``: among = <> < <= > >=
-* ``predicates``: the fewest and the most of a filter
+* ``attributes``: how many there are; their names are a0, a1, ...
+* ``domains``: one or more intervals of whole numbers, which the attributes take in turn
+* ``operators``: some of = <> < <= > >=
+* ``predicates``: the fewest and the most that a filter has
 * ``pairs``: how many attributes an event has, if not all
-* ``step``: only every step-th number of a domain occurs, from its low end on, if not every one
-* ``order``: of the attributes in a filter, ``random`` or that of the ``schema``; random if not said
+* ``step``: only every step-th number of a domain occurs, from its low end on; 1 by default
+* ``order``: of the attributes in a filter, ``random`` (the default) or that of the ``schema``
 """
 
 from collections.abc import Iterator
@@ -25,9 +30,9 @@ import pyarrow as pa
 
 from tamis.types import INT64_MAX
 from tamis.workloads.config import Config
-from tamis.workloads.distributions import Column, Whole
-from tamis.workloads.filter_texts import chunks, firsts, join_tokens
 from tamis.workloads.random_draws import Array, Chance, draw_subsets
+from tamis.workloads.token_texts import chunks, firsts, join_tokens
+from tamis.workloads.value_generators import AttributeColumn, Whole
 
 OPERATORS = ("=", "<>", "<", "<=", ">", ">=")
 MOST_ATTRIBUTES = 10_000
@@ -36,7 +41,7 @@ ORDERS = ("random", "schema")
 
 @dataclass(frozen=True)
 class Comparisons:
-    """The recipe; see the module."""
+    """This kind of workload; see the module."""
 
     attributes: int
     domains: tuple[Whole, ...]
@@ -65,9 +70,9 @@ class Comparisons:
         )  # fmt: skip
 
     @cached_property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[AttributeColumn, ...]:
         return tuple(
-            Column(f"a{i}", f"int({domain.low}, {domain.high})", domain)
+            AttributeColumn(f"a{i}", f"int({domain.low}, {domain.high})", domain)
             for i in range(self.attributes)
             for domain in [self._domain(i)]
         )
@@ -106,7 +111,7 @@ class Comparisons:
 
     @cached_property
     def _beginnings(self) -> pa.StringArray:
-        """All ``a0 <= `` behind AND, then the same without AND."""
+        """All texts such as ``a0 <= `` after an AND, then the same without AND."""
         plain = [f"a{i} {operator} " for i in range(self.attributes) for operator in self.operators]
         return pa.array([f" AND {text}" for text in plain] + plain)
 

@@ -1,14 +1,17 @@
-"""TREE: conjunctions of equalities, and some attributes more popular than others.
+"""The workload of TREE: conjunctions of equalities, with some attributes more popular than others.
+
+TREE is short for Aguilera, Strom, Sturman, Astley and Chandra, "Matching events in a content-based
+subscription system" (PODC 1999).
 
 A filter tests attribute i of 1..K with probability ``popularity * degradation**(i - 1)``, whatever
-else it tests; the tested value is one of V, Zipf. A filter that tests nothing is TRUE.
-Events are total and uniform, so that a filter matches an event with probability
+else it tests; the tested value is one of V, by Zipf's law. A filter that tests nothing is TRUE.
+Events are total and uniform, so a filter matches an event with probability
 
     product over i of (1 - p_i * (1 - 1 / V)),    p_i = popularity * degradation**(i - 1)
 
-whatever the values tested. The paper chose p_1 and D so that an event has 100 matches, however many
-filters there are: a config that gives ``matches`` in place of ``degradation`` has the degradation
-solved from this, for each number of filters.
+whatever values it tests. The paper chose p_1 and D so that an event has 100 matches, however many
+filters there are. A config may give ``matches`` instead of ``degradation``; then the degradation is
+computed from it for each number of filters.
 
 Keys of the config:
 
@@ -16,7 +19,7 @@ Keys of the config:
 * ``values``: V; the domain of each is 1..V
 * ``popularity``: p_1
 * ``degradation``: D; or ``matches``: how many filters match an event on average
-* ``exponent``: of Zipf's law; value v is tested in proportion to v**-exponent
+* ``exponent``: of Zipf's law; value v is tested with a probability proportional to v**-exponent
 """
 
 import math
@@ -30,18 +33,18 @@ import pyarrow as pa
 
 from tamis.errors import OptionError
 from tamis.workloads.config import Config
-from tamis.workloads.distributions import Column, Whole
-from tamis.workloads.filter_texts import chunks, firsts, join_tokens
 from tamis.workloads.random_draws import Array, Chance, draw_ranks, zipf_bounds
+from tamis.workloads.token_texts import chunks, firsts, join_tokens
+from tamis.workloads.value_generators import AttributeColumn, Whole
 
 MOST_ATTRIBUTES = 1_000
 MOST_VALUES = 10_000
-DIGITS = 12  # of a solved degradation: what rounding errors of a platform do not reach
+DIGITS = 12  # of a computed degradation: beyond them, platforms may round differently
 
 
 @dataclass(frozen=True)
 class Equalities:
-    """The recipe; see the module. Exactly one of `degradation` and `matches` is not None."""
+    """This kind of workload; exactly one of `degradation` and `matches` is not None."""
 
     attributes: int
     values: int
@@ -54,7 +57,7 @@ class Equalities:
     def read(cls, config: Config) -> "Equalities":
         if config.has("degradation") == config.has("matches"):
             raise OptionError(
-                f"{config.path}: exactly one of the keys degradation and matches must be there"
+                f"{config.path}: give exactly one of the keys degradation and matches"
             )
         return cls(
             attributes=config.whole("attributes", 1, MOST_ATTRIBUTES),
@@ -66,9 +69,9 @@ class Equalities:
         )
 
     @cached_property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[AttributeColumn, ...]:
         return tuple(
-            Column(f"a{i}", f"int(1, {self.values})", Whole(1, self.values))
+            AttributeColumn(f"a{i}", f"int(1, {self.values})", Whole(1, self.values))
             for i in range(self.attributes)
         )
 
@@ -108,7 +111,7 @@ class Equalities:
 
     @cached_property
     def _tests(self) -> pa.StringArray:
-        """All tests behind AND, and TRUE for each value; then the same without AND."""
+        """All tests after an AND, and TRUE for each value; then the same without AND."""
         tests = [f"a{i} = {v + 1}" for i in range(self.attributes) for v in range(self.values)]
         tests += ["TRUE"] * self.values
         return pa.array([f" AND {test}" for test in tests] + tests)
@@ -123,7 +126,7 @@ class Equalities:
         return float(np.prod(1.0 - misses))
 
     def _degradation(self, count: int) -> float:
-        """The given one, or the one with which `count` filters have the wanted matches."""
+        """The degradation of the config, or the one that gives the wanted number of matches."""
         if self.degradation is not None:
             return self.degradation
         wanted = self.matches or 0.0
@@ -131,7 +134,7 @@ class Equalities:
             raise OptionError(
                 f"{wanted:g} matches per event need at least {self.least:,} subscriptions where "
                 f"the first attribute is tested with probability {self.popularity:g}, "
-                f"and {count:,} are asked for"
+                f"and there are {count:,}"
             )
         if count * self._chance_of_match(1.0) > wanted:
             raise OptionError(

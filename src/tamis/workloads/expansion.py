@@ -1,9 +1,12 @@
-"""Queries of a grammar, very many at once (BDD, section 8).
+"""Queries of a grammar, many at once (BDD, section 8).
 
-All derivation trees grow together, level by level: a level is one flat array of symbols, and the
-symbols of the next level are the parts of the alternatives that were drawn for its rules, side by
-side. Then sizes are summed upwards and places handed downwards, and every text of every level is
-written where it belongs. Each symbol is touched a fixed number of times, however deep the trees.
+BDD is short for Campailla et al., "Efficient filtering in publish-subscribe systems using binary
+decision diagrams" (ICSE 2001).
+
+All derivation trees grow together, level by level. A level is one flat array of symbols; the next
+level has the parts of the alternatives that were drawn for its rules, side by side. Then sizes are
+summed from the leaves up and places are computed from the roots down, and every text of every level
+is written to its place. Each symbol is touched a fixed number of times, however deep the trees are.
 """
 
 from dataclasses import dataclass
@@ -12,13 +15,13 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tamis.workloads.filter_texts import join_tokens
 from tamis.workloads.grammar import Grammar, Text
 from tamis.workloads.random_draws import Array, Chance, draw_alternatives, grouped_bounds
+from tamis.workloads.token_texts import join_tokens
 
 
 class _Level(NamedTuple):
-    """Symbols of one depth; `inner` are the positions of rules, with `counts` children each."""
+    """The symbols of one depth; `inner` are the positions of rules, `counts` their children."""
 
     symbols: Array
     inner: Array
@@ -27,7 +30,7 @@ class _Level(NamedTuple):
 
 @dataclass(frozen=True)
 class Expander:
-    """A grammar in arrays. Symbols below `len(texts)` are texts, the others are rules.
+    """A grammar in arrays; symbols below `len(texts)` are texts, the others are rules.
 
     Alternative a has the symbols ``parts[starts[a] : starts[a] + counts[a]]``; `bounds` finds the
     alternatives of a rule.
@@ -77,7 +80,7 @@ class Expander:
         return join_tokens(self.texts, codes, sizes[0])
 
     def _grow(self, chance: Chance, rows: int) -> list[_Level]:
-        """The levels of the derivation trees, from the roots to where all is text."""
+        """The levels of the derivation trees, from the roots down to a level of texts only."""
         levels: list[_Level] = []
         symbols = np.full(rows, len(self.texts))
         while True:
@@ -87,7 +90,7 @@ class Expander:
             levels.append(_Level(symbols, inner, counts))
             if not inner.size:
                 return levels
-            # The parts of each chosen alternative, counted on from its start.
+            # The parts of each chosen alternative, from its start on.
             offsets = self.starts[chosen] - (np.cumsum(counts) - counts)
             symbols = self.parts[np.repeat(offsets, counts) + np.arange(counts.sum())]
 

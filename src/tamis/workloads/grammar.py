@@ -1,14 +1,17 @@
 """Grammars in extended BNF, with probabilities on the rules (BDD, section 8, Query Generation).
 
+BDD is short for Campailla et al., "Efficient filtering in publish-subscribe systems using binary
+decision diagrams" (ICSE 2001).
+
 ::
 
-    # 1 to many terms; each further one comes with probability 0.6
+    # one or more terms; each further one is added with probability 0.6
     query = term { 0.6 " AND " term } ;
     term  = 0.9 atom | 0.1 "NOT " atom ;
     atom  = name ( " < " | " > " ) [ 0.5 "-" ] "10" ;
     name  = "price" | "volume" ;
 
-The format, in itself::
+The grammar of the format itself::
 
     grammar  = rule { rule } ;
     rule     = name "=" choice ";" ;
@@ -18,17 +21,17 @@ The format, in itself::
              | "[" number { item } "]"
              | "{" number { item } "}" ;
 
-* A text stands in double or single quotes and is written as it is: spaces belong into quotes.
-* The alternatives of a choice carry a probability each, which sum to 1, or none does and all are
-  equally probable. A sequence may be empty.
+* A text is in double or single quotes and is written as it is, so spaces must be inside quotes.
+* Either all alternatives of a choice have a probability, and these sum to 1, or none has one, and
+  all are equally probable. A sequence may be empty.
 * ``[ p x ]`` is x with probability p, else nothing.
-* ``{ p x }`` is x again and again, as long as a chance of p holds: p / (1 - p) times on average.
+* ``{ p x }`` repeats x, each time with probability p: p / (1 - p) times on average.
 * A comment goes from # to the end of the line. Queries begin with the first rule.
 
-Inside, groups, options and repetitions are rules of their own: ``{ p x }`` is a rule r with
-``r = p x r | (1 - p) ;``. A grammar is refused if a rule is undefined, defined twice or out of
-reach, if probabilities do not sum to 1, if a query can be empty, and if queries are infinite on
-average.
+Internally, groups, options and repetitions become rules: ``{ p x }`` is a rule r with
+``r = p x r | (1 - p) ;``. A grammar is refused if a rule is undefined, defined twice or never
+reached, if probabilities do not sum to 1, if a query can be empty, or if the mean length of a query
+is infinite.
 """
 
 import re
@@ -40,7 +43,7 @@ import numpy as np
 from tamis.errors import FileError, did_you_mean
 from tamis.workloads.random_draws import Array
 
-TOLERANCE = 1e-9  # of a sum of probabilities
+TOLERANCE = 1e-9  # for the sum of probabilities
 MOST_NESTED = 50
 MOST_EXPANSIONS = 1_000_000  # rules that one query uses on average
 
@@ -57,7 +60,7 @@ _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A part of a query, as it is."""
+    """A part of a query that is written as it is."""
 
     text: str
 
@@ -83,7 +86,7 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule; one of a group, an option or a repetition has a name that nobody can write."""
+    """A rule; those of groups, options and repetitions have names that no file can contain."""
 
     name: str
     place: int
@@ -96,7 +99,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Grammar:
-    """Rules that refer to one another, checked; the first one is where queries begin."""
+    """Rules that have been checked; queries begin with the first one."""
 
     rules: tuple[Rule, ...]
 
@@ -132,7 +135,7 @@ class Grammar:
         return found
 
     def empty(self) -> set[str]:
-        """The names of the rules that can stand for nothing."""
+        """The names of the rules that can expand to nothing."""
         found = set[str]()
         while True:
             more = {rule.name for rule in self.rules if _can_be_empty(rule, found)}
@@ -142,7 +145,7 @@ class Grammar:
 
 
 def parse_grammar(text: str, name: str = "the grammar") -> Grammar:
-    """The grammar of a text; `name` is what errors call it."""
+    """The grammar that a text describes; errors call it by `name`."""
     source = _Source(text, name)
     grammar = Grammar(_Parser(source).grammar())
     _check_names(grammar, source)
@@ -201,9 +204,9 @@ class _Parser:
 
     def grammar(self) -> tuple[Rule, ...]:
         while self.token.kind != "end" or not self.rules:
-            # Groups come behind the rule they belong to, so that the first rule is the beginning.
-            behind = len(self.rules)
-            self.rules.insert(behind, self.rule())
+            # Groups come after the rule that they belong to, so that the first rule stays first.
+            place = len(self.rules)
+            self.rules.insert(place, self.rule())
         return tuple(self.rules)
 
     def rule(self) -> Rule:
@@ -212,7 +215,7 @@ class _Parser:
             self.unexpected("the name of a rule")
         self.position += 1
         if not self.accept("="):
-            self.unexpected(f"= behind the name {name.text}")
+            self.unexpected(f"= after the name {name.text}")
         self.outer, self.inner = name.text, 0
         alternatives = self.choice()
         if not self.accept(";"):
@@ -264,7 +267,7 @@ class _Parser:
                 return tuple(parts)
 
     def bracket(self, opening: _Token) -> Use:
-        """A group, an option or a repetition, as a use of a rule of its own."""
+        """A group, an option or a repetition, as the use of a new rule."""
         self.inner += 1
         use = Use(f"{self.outer}/{self.inner}", opening.place)
         self.depth += 1
@@ -322,13 +325,13 @@ def _check_names(grammar: Grammar, source: _Source) -> None:
     reachable = grammar.reachable()
     for rule in grammar.rules:
         if rule.name not in reachable:
-            source.refuse(rule.place, f"the rule {rule.name} is out of reach of the first rule")
+            source.refuse(rule.place, f"the rule {rule.name} is never reached from the first rule")
 
 
 def _check_texts(grammar: Grammar, source: _Source) -> None:
     first = grammar.rules[0]
     if first.name in grammar.empty():
-        source.refuse(first.place, f"the rule {first.name} can stand for an empty query")
+        source.refuse(first.place, f"the rule {first.name} can expand to an empty query")
 
 
 def _can_be_empty(rule: Rule, empty: set[str]) -> bool:
@@ -340,10 +343,11 @@ def _can_be_empty(rule: Rule, empty: set[str]) -> bool:
 
 
 def _check_size(grammar: Grammar, source: _Source) -> None:
-    """The expected size of a query is finite if the matrix has a spectral radius below 1.
+    """Refuse a grammar whose queries are infinite or too large on average.
 
-    It is the largest one of its rings, the rules that come back to each other. Ring by ring it is
-    safe to compute, which it is not where rules do not recur, and it tells whom to blame.
+    The expected size of a query is finite if the matrix has a spectral radius below 1. That is the
+    largest radius of its rings, the sets of rules that lead back to each other. Computing it ring
+    by ring is numerically safe, and tells which rule to blame.
     """
     matrix = grammar.matrix()
     reach = _closure(matrix > 0.0)
@@ -353,7 +357,7 @@ def _check_size(grammar: Grammar, source: _Source) -> None:
         if radius > 1.0 - TOLERANCE:
             source.refuse(
                 rule.place,
-                f"the rule {rule.name.split('/')[0]} grows without end: it comes back to itself "
+                f"the rule {rule.name.split('/')[0]} grows without end: it leads back to itself "
                 f"{radius:.4g} times on average, which must be less than once",
             )
     uses = sum(grammar.expectations().values())

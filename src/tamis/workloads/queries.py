@@ -1,11 +1,14 @@
-"""BDD: queries that a grammar file describes.
+"""The workload of BDD: queries that a grammar file describes.
+
+BDD is short for Campailla et al., "Efficient filtering in publish-subscribe systems using binary
+decision diagrams" (ICSE 2001).
 
 Keys of the config:
 
 * ``grammar``: the grammar file, beside the config; its format is described in `grammar.py`
 * ``[[attributes]]``: one or more tables, each with ``names``, ``type`` (int, double or string) and
   ``range``, two whole numbers between which the values of events are uniform, or, for strings,
-  ``values``, of which each is as probable as another
+  ``values``, which are equally probable
 """
 
 from collections.abc import Iterator
@@ -16,24 +19,24 @@ from typing import Any
 import pyarrow as pa
 
 from tamis.workloads.config import Config, read_text
-from tamis.workloads.distributions import Column, Distribution, Real, Whole, Words
 from tamis.workloads.expansion import Expander
-from tamis.workloads.filter_texts import ROWS, chunks
 from tamis.workloads.grammar import Grammar, parse_grammar
 from tamis.workloads.random_draws import Chance
+from tamis.workloads.token_texts import ROWS, chunks
+from tamis.workloads.value_generators import AttributeColumn, Real, ValueGenerator, Whole, Words
 
 TYPES = ("int", "double", "string")
-EXPANSIONS = 400_000  # rules expanded together, on average: what the cache holds
-WIDEST = 2**53  # a range beyond it has whole numbers that no double tells apart
+EXPANSIONS = 400_000  # rules that are expanded together, on average: what fits into the cache
+WIDEST = 2**53  # beyond it, doubles cannot represent every whole number
 
 
 @dataclass(frozen=True)
 class Queries:
-    """The recipe; see the module."""
+    """This kind of workload; see the module."""
 
     source: Path
     grammar: Grammar
-    columns: tuple[Column, ...]
+    columns: tuple[AttributeColumn, ...]
 
     least = 0
 
@@ -57,20 +60,20 @@ class Queries:
 
     def filters(self, chance: Chance, count: int) -> Iterator[pa.StringArray]:
         expander = Expander.of(self.grammar)
-        # Rounded, because how many are made together is part of what a seed means.
+        # Rounded, because the filters of a seed depend on how many are made together.
         size = round(sum(self.grammar.expectations().values()))
         for rows in chunks(count, max(1, min(ROWS, EXPANSIONS // size))):
             yield expander.queries(chance, rows)
 
 
-def _columns(table: Config) -> list[Column]:
+def _columns(table: Config) -> list[AttributeColumn]:
     names = table.texts("names")
     kind = table.choice("type", TYPES)
-    values: Distribution
+    values: ValueGenerator
     if kind == "string":
         values = Words(table.texts("values"))
     else:
         low, high = table.interval("range", -WIDEST, WIDEST)
         values = Whole(low, high) if kind == "int" else Real(low, high)
     table.finish()
-    return [Column(name, kind, values) for name in names]
+    return [AttributeColumn(name, kind, values) for name in names]

@@ -1,7 +1,7 @@
 """Seeded random numbers that are the same on every platform.
 
-What decides a draw is an integer or the exact product of a few floats: no logarithm and no power,
-whose last bit differs between mathematical libraries, ever meets a random number directly.
+A draw is decided by an integer or by the exact product of a few floats. No random number is ever
+compared with a logarithm or a power, whose last bit differs between mathematical libraries.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 Chance = np.random.Generator
 
-# Filters and events of one seed come from different streams: they must not be correlated.
+# Filters and events of one seed come from different streams, so that they are not correlated.
 SUBSCRIPTIONS, EVENTS = range(2)
 
 _RESOLUTION = 2**32  # steps of a cumulative probability
@@ -26,7 +26,7 @@ def seeded(seed: int, stream: int, block: int | None = None) -> Chance:
 
 
 def cumulated(probabilities: Array) -> Array:
-    """Upper ends of the intervals that probabilities cut 0..2**32 into."""
+    """The upper ends of the intervals into which probabilities divide 0..2**32."""
     ends = np.cumsum(probabilities, dtype=np.float64)
     bounds: Array = np.floor(ends / ends[-1] * _RESOLUTION).astype(np.int64)
     bounds[-1] = _RESOLUTION
@@ -42,24 +42,24 @@ def zipf_bounds(size: int, exponent: float) -> Array:
 
 
 def draw_ranks(chance: Chance, bounds: Array, count: int) -> Array:
-    """Numbers from 0, each as probable as its interval of `bounds` is wide."""
+    """Numbers from 0 on, each with the probability of its interval of `bounds`."""
     return np.searchsorted(bounds, chance.integers(0, _RESOLUTION, count), side="right")
 
 
 def draw_alternatives(chance: Chance, bounds: Array, groups: Array) -> Array:
-    """For each group an interval of its own: group g has those of `bounds` from g * 2**32 on."""
+    """One interval for each group; those of group g are in `bounds` from g * 2**32 on."""
     keys = chance.integers(0, _RESOLUTION, groups.size)
     keys += groups.astype(np.int64) * _RESOLUTION
     return np.searchsorted(bounds, keys, side="right")
 
 
 def grouped_bounds(groups: list[Array]) -> Array:
-    """The `bounds` of `draw_alternatives`: `cumulated` probabilities, group behind group."""
+    """The `bounds` for `draw_alternatives`: the `cumulated` probabilities, group after group."""
     return np.concatenate([cumulated(one) + g * _RESOLUTION for g, one in enumerate(groups)])
 
 
 def draw_subsets(chance: Chance, lengths: Array, size: int, *, ascending: bool) -> Array:
-    """For each row `lengths[row]` different numbers below `size`; flat, row behind row.
+    """For each row, `lengths[row]` different numbers below `size`, in one array row after row.
 
     The first steps of a Fisher-Yates shuffle, taken by all rows at once.
     """

@@ -1,15 +1,16 @@
-"""Alerts on a stock ticker: a popular few of many symbols, constants that hardly ever come twice.
+"""Alerts on a stock ticker: a few of many symbols are popular, and constants rarely occur twice.
 
-A filter is ``symbol = 'S17' AND price BETWEEN 81.07 AND 99.50 AND volume >= 52000``. The symbol is
-Zipf over S1, S2, ..., in filters and in events; the low price, the width of the range and the
-volume are uniform. Prices and volumes of events are uniform and do not depend on the symbol.
+A filter is ``symbol = 'S17' AND price BETWEEN 81.07 AND 99.50 AND volume >= 52000``. The symbols
+S1, S2, ... follow Zipf's law, in filters and in events; the low price, the width of the range and
+the volume are uniform. Prices and volumes of events are uniform and do not depend on the symbol.
 
 Keys of the config:
 
-* ``symbols``: how many
+* ``symbols``: how many there are
 * ``exponent``: of Zipf's law
-* ``price``: the lowest and the highest, whole
-* ``width``: the narrowest and the widest range of prices, whole; it may pass the highest price
+* ``price``: the lowest and the highest, whole numbers
+* ``width``: of the narrowest and the widest range of prices, whole numbers; a range may go beyond
+  the highest price
 * ``volume``: the lowest and the highest
 """
 
@@ -22,18 +23,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.workloads.config import Config
-from tamis.workloads.distributions import Cents, Column, Whole, Words
-from tamis.workloads.filter_texts import chunks
 from tamis.workloads.random_draws import Array, Chance, draw_ranks, zipf_bounds
+from tamis.workloads.token_texts import chunks
+from tamis.workloads.value_generators import AttributeColumn, Cents, Whole, Words
 
 MOST_SYMBOLS = 10_000_000
-HIGHEST = 10**15  # of a price and a volume: far from where cents overflow 64 bits
+HIGHEST = 10**15  # price or volume, far from where cents overflow 64 bits
 _HUNDREDTHS = pa.array([f".{cents:02}" for cents in range(100)])
 
 
 @dataclass(frozen=True)
 class Stock:
-    """The recipe; see the module."""
+    """This kind of workload; see the module."""
 
     symbols: int
     exponent: float
@@ -55,13 +56,13 @@ class Stock:
         )
 
     @cached_property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[AttributeColumn, ...]:
         names = tuple(f"S{rank}" for rank in range(1, self.symbols + 1))
         low, high = self.price
         return (
-            Column("symbol", "string", Words(names, self.exponent)),
-            Column("price", "double", Cents(100 * low, 100 * high)),
-            Column("volume", "int", Whole(*self.volume)),
+            AttributeColumn("symbol", "string", Words(names, self.exponent)),
+            AttributeColumn("price", "double", Cents(100 * low, 100 * high)),
+            AttributeColumn("volume", "int", Whole(*self.volume)),
         )
 
     def parameters(self, count: int) -> dict[str, Any]:

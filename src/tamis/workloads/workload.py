@@ -1,4 +1,4 @@
-"""A workload: a schema, filters over it, and events of it, from a small file."""
+"""A workload: a schema, and filters and events for it, described by a small file."""
 
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -14,11 +14,11 @@ from tamis.schema import Schema
 from tamis.workloads.config import Config, read_config
 from tamis.workloads.conjunctions import Comparisons
 from tamis.workloads.equalities import Equalities
-from tamis.workloads.filter_texts import ROWS
 from tamis.workloads.queries import Queries
 from tamis.workloads.random_draws import EVENTS, SUBSCRIPTIONS, Chance, seeded
-from tamis.workloads.recipe import Recipe
 from tamis.workloads.stock import Stock
+from tamis.workloads.token_texts import ROWS
+from tamis.workloads.workload_kind import WorkloadKind
 
 # COUNT, TREE, BDD, MBD, and beyond the papers.
 NAMES = (
@@ -29,7 +29,7 @@ NAMES = (
     "stock", "constants",
 )  # fmt: skip
 
-BLOCK = ROWS  # subscriptions or events of a block; it is part of what a seed means
+BLOCK = ROWS  # subscriptions or events per block; the rows of a seed depend on it
 
 _CONFIGS = Path(__file__).parent / "configs"
 _KINDS: dict[str, type[Comparisons | Equalities | Queries | Stock]] = {
@@ -44,45 +44,46 @@ _KINDS: dict[str, type[Comparisons | Equalities | Queries | Stock]] = {
 class Workload:
     """Subscriptions and events, the same for the same arguments on every platform.
 
-    `least` is the smallest number of subscriptions that can be asked for; it is 0 for all but those
+    `least` is the smallest number of subscriptions that can be made; it is 0 except for workloads
     that promise a number of matches.
 
-    What is too much for one table is made in blocks of `BLOCK` rows: each comes from its number
-    alone, in any order and in any process. The blocks of a seed are other rows than its one table.
+    What is too large for one table is made in blocks of `BLOCK` rows. A block depends only on its
+    number, so blocks can be made in any order and in any process. The blocks of a seed have other
+    rows than its one table.
     """
 
     name: str
     about: str
     schema: Schema
-    recipe: Recipe
+    kind: WorkloadKind
 
     @property
     def least(self) -> int:
-        return self.recipe.least
+        return self.kind.least
 
     def parameters(self, count: int) -> dict[str, Any]:
-        """The numbers that shape `count` subscriptions: those of the config and derived ones."""
+        """The parameters of `count` subscriptions: those of the config, and derived ones."""
         _check_whole("count", count)
-        return self.recipe.parameters(count)
+        return self.kind.parameters(count)
 
     def subscriptions(self, count: int, seed: int = 1) -> pa.Table:
         """A table of ``id`` (0, 1, ...) and ``filter``."""
         _check_whole("count", count)
         _check_whole("seed", seed)
-        pieces = list(self.recipe.filters(seeded(seed, SUBSCRIPTIONS), count))
+        pieces = list(self.kind.filters(seeded(seed, SUBSCRIPTIONS), count))
         ids = pa.array(np.arange(count))
         return pa.table({"id": ids, "filter": pa.chunked_array(pieces, pa.string())})
 
     def subscription_block(self, block: int, count: int, seed: int = 1) -> pa.Table:
         """The part of `count` subscriptions whose ids begin at ``block * BLOCK``.
 
-        `count` shapes the filters, so blocks of different counts do not belong together.
+        The filters depend on `count`, so blocks of different counts do not belong together.
         """
         _check_whole("block", block)
         _check_whole("count", count)
         _check_whole("seed", seed)
         ids = np.arange(block * BLOCK, max(block * BLOCK, min((block + 1) * BLOCK, count)))
-        filters = self.recipe.filters(seeded(seed, SUBSCRIPTIONS, block), count)
+        filters = self.kind.filters(seeded(seed, SUBSCRIPTIONS, block), count)
         pieces: list[pa.StringArray] = []
         made = 0
         while made < ids.size:
@@ -94,8 +95,8 @@ class Workload:
     def events(self, count: int, seed: int = 1, density: float = 1.0) -> pa.Table:
         """A table with a column for each attribute of the schema, null where an event lacks it.
 
-        `density` is the probability that an attribute is present. It does not change the values of
-        those that are, and what is present at some density is present at every higher one.
+        `density` is the probability that an attribute is present. It does not change the values
+        that are present, and what is present at some density is present at every higher one.
         """
         _check_whole("count", count)
         _check_whole("seed", seed)
@@ -103,15 +104,15 @@ class Workload:
         return self._drawn(seeded(seed, EVENTS), count, density)
 
     def event_block(self, block: int, seed: int = 1, density: float = 1.0) -> pa.Table:
-        """Events from number ``block * BLOCK`` on, `BLOCK` of them, of a sequence without end."""
+        """`BLOCK` events from number ``block * BLOCK`` on, of an endless sequence."""
         _check_whole("block", block)
         _check_whole("seed", seed)
         _check_density(density)
         return self._drawn(seeded(seed, EVENTS, block), BLOCK, density)
 
     def _drawn(self, chance: Chance, count: int, density: float) -> pa.Table:
-        columns = self.recipe.columns
-        lacking = np.full(count, self.recipe.pairs)  # pairs that each event still has to get
+        columns = self.kind.columns
+        lacking = np.full(count, self.kind.pairs)  # attributes that each event still needs
         table = {}
         for position, column in enumerate(columns):
             values = column.values.draw(chance, count)
@@ -123,7 +124,7 @@ class Workload:
 
 
 def workload(name: str) -> Workload:
-    """The workload of a name; `NAMES` lists them."""
+    """The workload with a name, one of `NAMES`."""
     choose("workload", name, NAMES)
     return read_workload(_CONFIGS / f"{name}.toml")
 
@@ -137,13 +138,13 @@ def read_workload(path: str | Path) -> Workload:
     path = Path(path)
     config: Config = read_config(path)
     about = config.text("about")
-    recipe: Recipe = _KINDS[config.choice("kind", tuple(_KINDS))].read(config)
+    kind: WorkloadKind = _KINDS[config.choice("kind", tuple(_KINDS))].read(config)
     config.finish()
     try:
-        schema = Schema([(column.name, column.type) for column in recipe.columns])
+        schema = Schema([(column.name, column.type) for column in kind.columns])
     except SchemaError as error:
         raise OptionError(f"{path}: {error}") from None
-    return Workload(path.stem, about, schema, recipe)
+    return Workload(path.stem, about, schema, kind)
 
 
 def _check_whole(what: str, value: object) -> None:

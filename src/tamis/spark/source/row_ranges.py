@@ -56,7 +56,7 @@ class Generation:
         if self.table == "subscriptions":
             return {ID: "int", "filter": "string"}
         attributes = self.workload.schema.attributes
-        names = (column.name for column in self.workload.recipe.columns)
+        names = (column.name for column in self.workload.kind.columns)
         kinds = (attribute.type.kind.value for attribute in attributes)
         return {ID: "int"} | dict(zip(names, kinds, strict=True))
 
@@ -129,7 +129,7 @@ def _check(generation: Generation) -> None:
     if generation.table == "subscriptions":
         made.parameters(generation.total("the table subscriptions"))  # fewer than it can make
         return
-    taken = [column.name for column in made.recipe.columns if column.name.casefold() == ID]
+    taken = [column.name for column in made.kind.columns if column.name.casefold() == ID]
     if taken:
         raise OptionError(
             f"{_HERE}: the workload {made.name} has an attribute {taken[0]!r}, which is the column "

@@ -1,4 +1,4 @@
-"""Texts of many filters at once, from flat arrays of tokens."""
+"""The texts of many filters at once, from flat arrays of tokens."""
 
 from collections.abc import Iterator
 
@@ -7,21 +7,21 @@ import pyarrow as pa
 
 from tamis.workloads.random_draws import Array
 
-# Filters made at once: enough to make a numpy call cheap, few enough to stay in the cache. It is
-# part of what a seed means.
+# Filters that are made at once: enough to make a numpy call cheap, few enough to stay in the cache.
+# It must not change: the filters of a seed depend on it.
 ROWS = 16_384
 
 
 def chunks(count: int, rows: int = ROWS) -> Iterator[int]:
-    """Sizes of the pieces in which `count` filters are made."""
+    """The sizes of the chunks in which `count` filters are made."""
     for start in range(0, count, rows):
         yield min(rows, count - start)
 
 
 def join_tokens(dictionary: pa.StringArray, codes: Array, lengths: Array) -> pa.StringArray:
-    """One text a row: its `lengths[row]` tokens, given by their codes, without anything between.
+    """One text per row: its `lengths[row]` tokens, given by their codes, joined.
 
-    The taken tokens lie side by side in one buffer, so joining them is leaving out offsets.
+    Arrow puts the tokens side by side into one buffer, so joining them means leaving out offsets.
     """
     tokens = dictionary.take(pa.array(codes))
     offsets = np.frombuffer(tokens.buffers()[1], np.int32, codes.size + 1)
@@ -33,5 +33,5 @@ def join_tokens(dictionary: pa.StringArray, codes: Array, lengths: Array) -> pa.
 
 
 def firsts(lengths: Array) -> Array:
-    """Positions in a flat array at which the rows begin; rows are not empty."""
+    """The positions in a flat array where the rows begin; rows are not empty."""
     return np.cumsum(lengths) - lengths

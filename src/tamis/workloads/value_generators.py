@@ -1,4 +1,4 @@
-"""How the values of an attribute are spread over the events."""
+"""Generators of the values of an attribute in events."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -8,8 +8,8 @@ import pyarrow as pa
 from tamis.workloads.random_draws import Chance, draw_ranks, zipf_bounds
 
 
-class Distribution(Protocol):
-    """Draws the values of one attribute. `Whole`, `Real`, `Cents` and `Words` are such."""
+class ValueGenerator(Protocol):
+    """Draws the values of one attribute: `Whole`, `Real`, `Cents` or `Words`."""
 
     def draw(self, chance: Chance, count: int) -> pa.Array:
         """`count` values, without nulls."""
@@ -17,17 +17,17 @@ class Distribution(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """One attribute of a workload: its name, its type as a schema writes it, its values."""
+class AttributeColumn:
+    """One attribute of a workload: its name, its type as in a schema, and its values in events."""
 
     name: str
     type: str
-    values: Distribution
+    values: ValueGenerator
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """Every `step`-th whole number from `low` to `high`, each as probable as another."""
+    """Every `step`-th whole number from `low` to `high`, all equally probable."""
 
     low: int
     high: int
@@ -43,7 +43,7 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Real:
-    """Any number from `low` to `high`."""
+    """A number from `low` to `high`, uniform."""
 
     low: float
     high: float
@@ -65,7 +65,7 @@ class Cents:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """One of some texts, Zipf over their order; an exponent of 0 makes all as probable."""
+    """One of some texts, by Zipf's law in their order; with exponent 0 all are equally probable."""
 
     texts: tuple[str, ...]
     exponent: float = 0.0

@@ -1,4 +1,4 @@
-"""A profile as a text for people and as a dict for JSON."""
+"""The report of a profile: a text for people, or a dict for JSON."""
 
 import math
 from collections.abc import Iterable
@@ -14,24 +14,24 @@ from tamis.timestamps import timestamp_text
 from tamis.types import Kind
 
 if TYPE_CHECKING:
-    from tamis.profiles.profile import Frequent, Profile
+    from tamis.profiles.profile import FrequentValue, Profile
 
 Array = np.ndarray[Any, Any]
 
 BARS = 16  # of a histogram
 BLOCKS = " ▁▂▃▄▅▆▇█"
-SHOWN = 3  # frequent values in a line,
-LEAST = 0.001  # if they have this share of the events
+SHOWN = 3  # frequent values per line,
+LEAST = 0.001  # if they have at least this share of the events
 WIDEST = 24  # characters of a value
-PAIRS = 5  # lines of attributes that come together
-COMPARED = 64  # attributes whose pairs are looked at, those that come most often
+PAIRS = 5  # lines about attributes that occur together
+COMPARED = 64  # attributes whose pairs are compared, those that occur most often
 
 
 # --- text
 
 
-def text_of(profile: "Profile") -> str:
-    """The report."""
+def report_text(profile: "Profile") -> str:
+    """The report as a text."""
     attributes = profile.schema.attributes
     refused = f", {profile.refused:,} refused" if profile.refused else ""
     head = f"{counted(profile.events, 'event')}{refused}; {counted(len(attributes), 'attribute')}"
@@ -67,14 +67,14 @@ def _line(profile: "Profile", attribute: Attribute) -> list[str]:
     ]
 
 
-def _often(profile: "Profile", attribute: Attribute, frequent: "Frequent") -> str:
+def _often(profile: "Profile", attribute: Attribute, frequent: "FrequentValue") -> str:
     low, high = (_percent(count / profile.events) for count in frequent[1:])
     share = low if low == high else f"{low.removesuffix(' %')}–{high}"
     return f"{_shown(attribute, frequent.value)} {share}"
 
 
 def _company(profile: "Profile") -> list[str]:
-    """Attributes that are missing at times, and mostly in the same events."""
+    """Lines about attributes that are sometimes missing, and mostly in the same events."""
     some = [
         a.name for a in profile.schema.attributes if 0 < profile.present(a.name) < profile.events
     ]
@@ -94,11 +94,11 @@ def _company(profile: "Profile") -> list[str]:
 
 
 def _bars(profile: "Profile", attribute: Attribute) -> str:
-    """How the numbers of the sample spread from the first to the last hundredth of them."""
+    """A histogram of the sample's numbers, without the lowest and the highest hundredth."""
     if attribute.type.kind not in {Kind.INT, Kind.DOUBLE, Kind.TIMESTAMP}:
         return ""
     numbers = np.array(profile.drawn_values(attribute.name), np.float64)
-    numbers = np.sort(numbers[np.isfinite(numbers)]) / 4  # so that no difference overflows
+    numbers = np.sort(numbers[np.isfinite(numbers)]) / 4  # so that differences cannot overflow
     if not len(numbers):
         return ""
     low, high = (numbers[round(part * (len(numbers) - 1))] for part in (0.01, 0.99))
@@ -130,8 +130,8 @@ def _cut(text: str) -> str:
 # --- JSON
 
 
-def dict_of(profile: "Profile") -> dict[str, Any]:
-    """What the report says, and more values; NaN, infinities and moments are texts."""
+def report_dict(profile: "Profile") -> dict[str, Any]:
+    """The content of the report, with more values; NaN, infinities and timestamps are texts."""
     return {
         "events": profile.events,
         "refused": profile.refused,

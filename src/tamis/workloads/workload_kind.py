@@ -1,40 +1,40 @@
-"""What every kind of workload provides."""
+"""The protocol that every kind of workload implements."""
 
 from collections.abc import Iterator
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from tamis.workloads.distributions import Column
 from tamis.workloads.random_draws import Chance
+from tamis.workloads.value_generators import AttributeColumn
 
 
-class Recipe(Protocol):
-    """How the filters of a workload are made, and what its events hold.
+class WorkloadKind(Protocol):
+    """How the filters of a workload are made, and which attributes its events have.
 
     Implemented by `Comparisons`, `Equalities`, `Queries` and `Stock`, each a frozen dataclass with
     a class method ``read(config)``.
     """
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[AttributeColumn, ...]:
         """The attributes, in the order of the schema."""
         ...
 
     @property
     def pairs(self) -> int:
-        """How many of the attributes an event has, before a density thins it out."""
+        """How many of the attributes an event has, at a density of 1."""
         ...
 
     @property
     def least(self) -> int:
-        """The smallest number of filters that the recipe can make."""
+        """The smallest number of filters that can be made."""
         ...
 
     def parameters(self, count: int) -> dict[str, Any]:
-        """The numbers that shape `count` filters, given and derived."""
+        """The parameters of `count` filters, given and derived."""
         ...
 
     def filters(self, chance: Chance, count: int) -> Iterator[pa.StringArray]:
-        """`count` filters, in pieces."""
+        """`count` filters, in chunks."""
         ...

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from tamis.workloads.filter_texts import chunks, firsts, join_tokens
+from tamis.workloads.token_texts import chunks, firsts, join_tokens
 
 
 def test_tokens_are_joined_row_by_row():
