@@ -47,7 +47,7 @@ bench: $(READY) ## measure what docs/performance.md reports
 	$(BIN)/python benchmarks/tree.py
 	$(BIN)/python benchmarks/restriction.py
 	$(BIN)/python benchmarks/field.py --suite full --json results.jsonl
-	$(BIN)/python benchmarks/plot.py results.jsonl
+	$(BIN)/python benchmarks/field_plot.py results.jsonl
 	$(BIN)/python benchmarks/pipeline.py --json pipeline.jsonl
 	$(BIN)/python benchmarks/growth_plot.py pipeline.jsonl
 

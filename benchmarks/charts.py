@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from xml.sax.saxutils import escape
 
-from plot import COLOURS, DOT, GAP, MARGIN, short
+from field_plot import COLOURS, DOT, GAP, MARGIN, short
 
 PANEL, HEIGHT = 420, 260  # pixels
 LEFT, RIGHT, BOTTOM, TITLE, TOP = 52, 12, 40, 26, 84

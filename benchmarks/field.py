@@ -31,8 +31,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from field_process import Outcome, Task, compare, machine, run
 from machine import most_memory, use_one_core
-from race import Outcome, Task, compare, machine, run
 from rivals import CONTESTANTS
 from tamis.workloads import NAMES, workload
 

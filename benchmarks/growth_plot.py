@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from charts import HEIGHT, LEFT, PANEL, RIGHT, TITLE, Line, Panel, Point, picture, powers_of
-from plot import ROOT
+from field_plot import ROOT
 
 SERIES = {"match": ("tamis", "matching, all pairs"), "compile": ("rivals", "compiling")}
 

@@ -12,7 +12,7 @@ after warming up. *build* is from read filters to an engine that has answered it
 
 import argparse
 
-from contest import Result, Task, run
+from engine_process import Result, Task, run
 from tamis.engines import ENGINES
 from tamis.workloads import NAMES, workload
 

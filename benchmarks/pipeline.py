@@ -4,20 +4,22 @@
                                   [--json FILE] [--workloads stock w4] [--sizes 1000 ...]
                                   [--contestants tamis join ...] [--seconds 1.5] [--patience 20]
 
-*users*: all pairs of events and subscriptions by tamis and by what a Spark user would write
-(`pipelines/users.py` says how), on two local cores, events in Spark's cache, pairs into a sink that
-keeps nothing. Events are so many that a round takes about `--seconds` longer than one of 64 events;
-events a second are those beyond the 64, so that planning a query, which takes the same time for any
-number of events, does not count; medians of at most 3 rounds. *first answer* is from subscriptions
-to the pairs of 64 events, with compiling and planning. All must find the same pairs of these. Who
-is not done within `--patience` has the rounds that it finished; who has none, or fails, is left out
-with the reason, and is not asked about more subscriptions.
+*users*: all pairs of events and subscriptions, by tamis and by what a Spark user would write
+(`pipeline_sections/users.py` says how), on two local cores. Events are in Spark's cache; pairs go
+into a sink that keeps nothing. There are enough events that a round takes about `--seconds` longer
+than one of 64 events. Events per second are those beyond the 64, so that the time to plan a query,
+which does not depend on the number of events, is not counted. Numbers are medians of at most 3
+rounds. *first answer* is the time from subscriptions to the pairs of 64 events, with compiling and
+planning. All contestants must find the same pairs for these. A contestant that is not done within
+`--patience` has the rounds that it finished; one that has none, or fails, is left out with the
+reason, and does not take part with more subscriptions.
 
 *overhead*: the bare engine and the job on the same one or two cores, and where the time goes
-(`pipelines/overhead.py` says how). *growth*: seconds of compiling and matching, ten and a hundred
-times as many events and subscriptions; `growth_plot.py` draws it. *memory*: what the workers take.
+(`pipeline_sections/overhead.py` says how). *growth*: seconds of compiling and matching for ten and
+a hundred times as many events and subscriptions; `growth_plot.py` draws it. *memory*: what the
+workers need.
 
-JVM start is in none of the numbers but the one that says so.
+The time to start a JVM is in none of the numbers except the one that says so.
 """
 
 import argparse
@@ -30,9 +32,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pipelines import growth, memory, overhead, users
-from pipelines.remote import Failed, Place, Remote
-from pipelines.tables import (
+from field_process import machine
+from pipeline_sections import growth, memory, overhead, users
+from pipeline_sections.spark_process import Failed, Place, SparkProcess
+from pipeline_sections.tables import (
     MEMORY_COLUMNS,
     PART_COLUMNS,
     USER_COLUMNS,
@@ -45,7 +48,6 @@ from pipelines.tables import (
     started_lines,
     user_cells,
 )
-from race import machine
 from rivals.base import LeftOut
 
 SECTIONS = ("users", "overhead", "growth", "memory")
@@ -160,27 +162,27 @@ def progress(text: str) -> None:
 
 
 def contests(extent: Extent, who: list[str], folder: Path, record: Record) -> None:
-    with Remote(Place(CORES, folder)) as remote:
+    with SparkProcess(Place(CORES, folder)) as spark_process:
         for spec in extent.workloads:
             gone: dict[str, str] = {}  # contestants that did not survive, and why
             for size in extent.sizes:
                 print(f"\n**{spec}, {size:,} subscriptions**\n\n{head(USER_COLUMNS)}", flush=True)
-                results = _contest(remote, spec, size, who, gone, extent, record)
+                results = _contest(spark_process, spec, size, who, gone, extent, record)
                 print("\n" + best_of_others(results) + _reasons(gone), flush=True)
 
 
 def _contest(
-    remote: Remote, spec: str, size: int, who: list[str], gone: dict[str, str], extent: Extent,
-    record: Record,
+    spark_process: SparkProcess, spec: str, size: int, who: list[str], gone: dict[str, str],
+    extent: Extent, record: Record,
 ) -> dict[str, dict[str, Any]]:  # fmt: skip
     results: dict[str, dict[str, Any]] = {}
     for name in who:
         if name not in gone:
             progress(f"users: {spec} {size:,} {name}")
             try:
-                if not remote.is_running:
-                    remote.ask(users.warmed, LIMIT)
-                found = remote.ask(
+                if not spark_process.is_running:
+                    spark_process.call(users.warmed, LIMIT)
+                found = spark_process.call(
                     users.contest, extent.patience, spec=spec, size=size, who=name,
                     most=min(extent.most, 1_000_000), wanted=extent.seconds,
                 )  # fmt: skip
@@ -216,10 +218,10 @@ def _reasons(gone: dict[str, str]) -> str:
 def overheads(extent: Extent, folder: Path, record: Record) -> None:
     counts: dict[tuple[str, int, str], int] = {}  # events: the same on all cores
     for cores in extent.cores:
-        with Remote(Place(cores, folder)) as remote:
+        with SparkProcess(Place(cores, folder)) as spark_process:
             spec, size, _ = extent.cases[0]
             progress(f"overhead: starting on {cores} cores")
-            found = remote.ask(overhead.started, LIMIT, spec=spec, size=size)
+            found = spark_process.call(overhead.started, LIMIT, spec=spec, size=size)
             record({"kind": "started", "cores": cores, "workload": spec, **found})
             print("\n" + started_lines(cores, found))
             print("\n" + head(PART_COLUMNS), flush=True)
@@ -227,7 +229,7 @@ def overheads(extent: Extent, folder: Path, record: Record) -> None:
                 progress(f"overhead: {case} on {cores} cores")
                 spec, size, output = case
                 try:
-                    found = remote.ask(
+                    found = spark_process.call(
                         overhead.measured, LIMIT, spec=spec, size=size,
                         output=output, count=counts.get(case), most=extent.most,
                         wanted=2 * extent.seconds,
@@ -252,12 +254,12 @@ def growths(extent: Extent, folder: Path, record: Record) -> None:
     points += [
         (extent.steady, size) for size in extent.grown if (extent.steady, size) not in points
     ]
-    with Remote(Place(CORES, folder)) as remote:
-        remote.ask(growth.grown, LIMIT, spec="stock", events=1000, size=1000, longest=0)
+    with SparkProcess(Place(CORES, folder)) as spark_process:
+        spark_process.call(growth.grown, LIMIT, spec="stock", events=1000, size=1000, longest=0)
         for events, size in points:
             progress(f"growth: {events:,} events, {size:,} subscriptions")
             try:
-                found = remote.ask(
+                found = spark_process.call(
                     growth.grown, LIMIT, spec="stock", events=events, size=size,
                     longest=4 * extent.seconds,
                 )  # fmt: skip
@@ -270,12 +272,14 @@ def growths(extent: Extent, folder: Path, record: Record) -> None:
 
 def memories(extent: Extent, folder: Path, record: Record) -> None:
     size, events = extent.held, extent.steady
-    with Remote(Place(CORES, folder)) as remote:  # compiles, and makes the files
+    with SparkProcess(Place(CORES, folder)) as spark_process:  # compiles, and makes the files
         progress(f"memory: compiling {size:,} subscriptions")
-        file = remote.ask(memory.compiled, LIMIT, spec="stock", size=size)
-    with Remote(Place(CORES, folder)) as remote:  # whose workers have done nothing else
+        file = spark_process.call(memory.compiled, LIMIT, spec="stock", size=size)
+    with SparkProcess(
+        Place(CORES, folder)
+    ) as spark_process:  # whose workers have done nothing else
         progress("memory: looking")
-        rows = remote.ask(memory.held, LIMIT, spec="stock", size=size, events=events)
+        rows = spark_process.call(memory.held, LIMIT, spec="stock", size=size, events=events)
     record({"kind": "memory", "workload": "stock", "size": size, "events": events, "file": file,
             "workers": rows})  # fmt: skip
     print(f"\n**stock, {size:,} subscriptions in {CORES} workers**, a file of "

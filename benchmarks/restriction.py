@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from contest import digest
+from engine_process import digest
 from tamis.columns import table_rows
 from tamis.engines import make_engine
 from tamis.engines.base import Engine

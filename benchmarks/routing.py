@@ -30,10 +30,10 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from field_process import machine
 from machine import use_one_core
-from race import machine
-from routings import insertion, matching, networks, sizes, thresholds
-from routings.material import Set
+from routing_sections import insertion, matching, networks, sizes, thresholds
+from routing_sections.subscription_set import SubscriptionSet
 
 SECTIONS = ("sizes", "insertion", "routing", "imt", "network")
 SERIES = ("paper", "full", "sparse", "advertised", "unaware", "profile")
@@ -140,7 +140,7 @@ def run(section: str, extent: Extent, options: argparse.Namespace, record: Recor
         return
     for name in options.sets if section != "imt" else options.sets[:1]:
         progress(f"{section}: {name}")
-        some = Set(name, extent.merged if section == "imt" else extent.size)
+        some = SubscriptionSet(name, extent.merged if section == "imt" else extent.size)
         insertion.warm_up(some)
         gc.collect()
         gc.disable()
@@ -162,27 +162,33 @@ def _kept(section: str, lines: Iterable[dict[str, Any]], record: Record) -> list
     return found
 
 
-def _sizes(some: Set, extent: Extent, options: argparse.Namespace, record: Record) -> str:
+def _sizes(
+    some: SubscriptionSet, extent: Extent, options: argparse.Namespace, record: Record
+) -> str:
     counts = [int(part * some.size) for part in extent.checkpoints]
     lines = sizes.measured(some, counts, options.threshold, options.density, extent.seeds)
     return sizes.printed(_kept("sizes", lines, record))
 
 
-def _insertion(some: Set, extent: Extent, options: argparse.Namespace, record: Record) -> str:
+def _insertion(
+    some: SubscriptionSet, extent: Extent, options: argparse.Namespace, record: Record
+) -> str:
     points = [int(part * some.size) for part in extent.points]
     most = some.size if options.most is None else options.most
     lines = insertion.measured(some, points, extent.window, most)
     return insertion.printed(_kept("insertion", lines, record), most)
 
 
-def _routing(some: Set, extent: Extent, options: argparse.Namespace, record: Record) -> str:
+def _routing(
+    some: SubscriptionSet, extent: Extent, options: argparse.Namespace, record: Record
+) -> str:
     lines = matching.measured(
         some, options.threshold, options.density, extent.events, extent.patience
     )
     return matching.printed(_kept("routing", lines, record))
 
 
-def _imt(some: Set, extent: Extent, options: argparse.Namespace, record: Record) -> str:
+def _imt(some: SubscriptionSet, extent: Extent, options: argparse.Namespace, record: Record) -> str:
     wanted = {
         name: extent.thresholds if name in SERIES[:2] else extent.few for name in options.series
     }

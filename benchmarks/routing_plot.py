@@ -28,9 +28,9 @@ from charts import (
     powers_of,
     steps_of,
 )
-from plot import ROOT
-from routings.insertion import WAYS
-from routings.networks import IMPERFECT
+from field_plot import ROOT
+from routing_sections.insertion import WAYS
+from routing_sections.networks import IMPERFECT
 
 SERIES = {
     "paper": ("tamis", "rules of the paper"), "full": ("rivals", "all our rules"),

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from contest import digest
+from engine_process import digest
 from tamis.columns import table_rows
 from tamis.engines import make_engine
 from tamis.engines.base import Engine

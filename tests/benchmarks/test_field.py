@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 import field
-import plot
-import race
-from race import Outcome, TooSlow, compare, digest, fitting, size_of
+import field_plot
+import field_process
+from field_process import Outcome, TooSlow, compare, digest, fitting, size_of
 
 MACHINE = {"kind": "machine", "cpu": "Abacus <1>", "read": 2e10, "written": 1e10}
 
@@ -67,7 +67,7 @@ def asked(monkeypatch, seconds, most, patience):
         ask(size)
         return seconds(size)
 
-    monkeypatch.setattr(race, "_seconds", clock)
+    monkeypatch.setattr(field_process, "_seconds", clock)
     chosen = fitting(sizes.append, most, patience)
     return chosen, sorted(set(sizes))
 
@@ -154,7 +154,7 @@ def line(contestant, rate, **more):
 def test_the_picture_is_well_formed_and_shows_the_last_result():
     lines = [MACHINE, line("auto", 5000), line("auto", 7000), line("spark", 0),
              line("naive", 3, density=0.15)]  # fmt: skip
-    drawn = plot.drawing(lines)
+    drawn = field_plot.drawing(lines)
     ET.fromstring(drawn)  # noqa: S314 - our own
     assert "7,000 events/s" in drawn
     assert "5,000 events/s" not in drawn
@@ -164,8 +164,8 @@ def test_the_picture_is_well_formed_and_shows_the_last_result():
 
 def test_nothing_to_draw():
     with pytest.raises(SystemExit):
-        plot.drawing([MACHINE])
+        field_plot.drawing([MACHINE])
 
 
 def test_powers_of_ten():
-    assert [plot.short(n) for n in (-1, 0, 2, 4, 6)] == ["0.1", "1", "100", "10k", "1M"]
+    assert [field_plot.short(n) for n in (-1, 0, 2, 4, 6)] == ["0.1", "1", "100", "10k", "1M"]

@@ -11,9 +11,9 @@ import growth_plot
 import pipeline
 import tamis
 from cases import each
-from pipelines import growth, material, memory, overhead, tables, users
-from pipelines.remote import Failed, Place, Remote, Session
-from pipelines.timing import fitting, rate, rounds
+from pipeline_sections import growth, memory, overhead, tables, users, workload_files
+from pipeline_sections.spark_process import Failed, Place, Session, SparkProcess
+from pipeline_sections.timing import fitting, rate, rounds
 from rivals.base import LeftOut
 from tamis.workloads import workload
 
@@ -39,7 +39,7 @@ def test_all_users_find_what_tamis_finds(spark, name):
         texts = [f"symbol = 'S{n % 3 + 1}' AND price BETWEEN {n}.00 AND {90 * n + 900}.50 "
                  f"AND volume >= {1000 * n}" for n in range(SUBSCRIPTIONS)]  # fmt: skip
         subscriptions = pa.table({"id": range(SUBSCRIPTIONS), "filter": texts})
-    table = material.events(name, EVENTS)
+    table = workload_files.events(name, EVENTS)
     matcher = tamis.Matcher(source.schema, engine="naive")
     matcher.subscribe_many(subscriptions)
     pairs = matcher.match_batch(table.drop_columns("id"))
@@ -70,7 +70,9 @@ def test_formulas_are_no_lists_of_comparisons():
 
 
 def test_events_are_those_of_a_longer_table():
-    assert material.events("stock", 20_000).slice(0, 7).equals(material.events("stock", 7))
+    assert (
+        workload_files.events("stock", 20_000).slice(0, 7).equals(workload_files.events("stock", 7))
+    )
 
 
 def test_others_must_find_the_same():
@@ -127,12 +129,12 @@ def test_rounds_are_fewer_for_the_slow():
 
 
 def test_a_process_answers_and_fails_and_starts_again(tmp_path):
-    with Remote(Place(1, tmp_path)) as remote:
-        assert "Session" in remote.ask(repr, 600)
+    with SparkProcess(Place(1, tmp_path)) as spark_process:
+        assert "Session" in spark_process.call(repr, 600)
         with pytest.raises(Failed, match="TypeError"):
-            remote.ask(len, 600)
-        assert "Session" in remote.ask(repr, 600)
-        assert remote.ask(reported, 600) == "so far"
+            spark_process.call(len, 600)
+        assert "Session" in spark_process.call(repr, 600)
+        assert spark_process.call(reported, 600) == "so far"
 
 
 def reported(session):

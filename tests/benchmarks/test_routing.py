@@ -10,8 +10,8 @@ import pytest
 import charts
 import routing
 import routing_plot
-from routings import insertion, matching, networks, reductions, sizes, tables, thresholds
-from routings.material import Set
+from routing_sections import insertion, matching, networks, reductions, sizes, tables, thresholds
+from routing_sections.subscription_set import SubscriptionSet
 from tamis.relations.merging.measures import Uniform
 from tamis.relations.merging.mergers import MergeOptions
 from tamis.relations.tables.candidate_search import CandidateSearch
@@ -38,7 +38,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def some(path):
-    return Set(path, SIZE)
+    return SubscriptionSet(path, SIZE)
 
 
 # --- the command

@@ -20,7 +20,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from contest import resident
+from engine_process import resident
 from machine import described, limit_memory
 from rivals import Contestant, LeftOut, contestant
 from rivals.engines import Tamis

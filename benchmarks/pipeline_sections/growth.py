@@ -5,9 +5,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pipelines import material
-from pipelines.remote import Session
-from pipelines.timing import rounds, run, seconds_of
+from pipeline_sections import workload_files
+from pipeline_sections.spark_process import Session
+from pipeline_sections.timing import rounds, run, seconds_of
 
 WARM = 4096  # events before the clock starts
 
@@ -18,11 +18,11 @@ def grown(session: Session, spec: str, events: int, size: int, longest: float) -
     from tamis.spark.batch.event_frames import Events
 
     spark, folder = session.spark, session.place.folder
-    texts = material.frame(spark, material.subscription_files(folder, spec, size))
-    frame = material.frame(spark, material.event_files(folder, spec, events))
+    texts = workload_files.frame(spark, workload_files.subscription_files(folder, spec, size))
+    frame = workload_files.frame(spark, workload_files.event_files(folder, spec, events))
     job = MatchJob(frame, texts, mode="whole")
     compiling = seconds_of(lambda: job.compiled)
-    few = material.frame(spark, material.event_files(folder, spec, min(WARM, events)))
+    few = workload_files.frame(spark, workload_files.event_files(folder, spec, min(WARM, events)))
     found = job.matches_of(Events(few, "id", None, ())).count()
     times = rounds(lambda: seconds_of(partial(run, job.matches)), longest)
     kept = rules_file(folder, spec, size)

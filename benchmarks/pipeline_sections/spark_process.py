@@ -70,7 +70,7 @@ class Session:
         return found
 
 
-class Remote:
+class SparkProcess:
     """The process; `ask` gives it a function of a `Session` and some arguments."""
 
     def __init__(self, place: Place) -> None:
@@ -95,7 +95,7 @@ class Remote:
         """Whether the next question meets a process that was there before."""
         return self._process is not None
 
-    def ask(self, work: Callable[..., Any], limit: float, /, **arguments: Any) -> Any:
+    def call(self, work: Callable[..., Any], limit: float, /, **arguments: Any) -> Any:
         """The answer of ``work(session, **arguments)``; `LeftOut` and `Failed` say why not.
 
         If there is none within `limit` seconds, what was reported last is the answer.

@@ -1,6 +1,6 @@
 """Draw what `field.py --json` has recorded: events a second of every contestant.
 
-    python benchmarks/plot.py RESULTS [--out docs/performance.svg]
+    python benchmarks/field_plot.py RESULTS [--out docs/performance.svg]
 
 One panel for each workload and size, all with the same logarithmic scale. A full dot is counting, a
 ring is all pairs written; a dash is a contestant that could not; nothing, one that was not asked.

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from scan import ScanEngine
+from scan_engine import ScanEngine
 from tamis.columns import table_rows
 from tamis.engines import make_engine
 from tamis.engines.base import Engine

@@ -20,7 +20,7 @@ SEMANTICS = "sql"
 Table = CoverTable[Any]  # keys are the numbers of subscriptions, and mergers
 
 
-class Set:
+class SubscriptionSet:
     """The subscriptions of a workload, by its name or the path of its file."""
 
     def __init__(self, name: str, size: int) -> None:

@@ -30,9 +30,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from pipelines import material
-from pipelines.remote import Session
-from pipelines.timing import ROUNDS, run, seconds_of, spread
+from pipeline_sections import workload_files
+from pipeline_sections.spark_process import Session
+from pipeline_sections.timing import ROUNDS, run, seconds_of, spread
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -106,8 +106,8 @@ def constant_batch(output: str, matches: float) -> pa.RecordBatch:
 def started(session: Session, spec: str, size: int) -> dict[str, Any]:
     """The first jobs of a session and later ones: what is started and loaded in between."""
     spark, folder = session.spark, session.place.folder
-    events = material.frame(spark, material.event_files(folder, spec, SMALL))
-    texts = material.frame(spark, material.subscription_files(folder, spec, size))
+    events = workload_files.frame(spark, workload_files.event_files(folder, spec, SMALL))
+    texts = workload_files.frame(spark, workload_files.subscription_files(folder, spec, size))
     jobs: list[MatchJob] = []
 
     def compile_() -> None:
@@ -136,12 +136,12 @@ def measured(
     cores = session.place.cores
     bare = Matcher.load(path, options={"threads": cores})
     alone = Matcher.load(path, options={"threads": 1})
-    sample = material.events(spec, min(SAMPLE, most)).drop_columns("id")
+    sample = workload_files.events(spec, min(SAMPLE, most)).drop_columns("id")
     matches = answered(bare, sample, output)[1] / sample.num_rows
     if count is None:
         seconds = min(seconds_of(lambda: answered(bare, sample, output)) for _ in range(ROUNDS))
         count = fit(sample.num_rows * wanted / seconds, most)
-    files = material.event_files(session.place.folder, spec, count)
+    files = workload_files.event_files(session.place.folder, spec, count)
     table = ds.dataset(files).to_table()
     works = _works(session, job, files, matches)
     works["bare"] = lambda: answered(bare, table.drop_columns("id"), output)
@@ -166,8 +166,8 @@ def compiled(
     from tamis.spark import MatchJob
 
     spark, folder = session.spark, session.place.folder
-    texts = material.frame(spark, material.subscription_files(folder, spec, size))
-    few = material.frame(spark, material.event_files(folder, spec, 64))
+    texts = workload_files.frame(spark, workload_files.subscription_files(folder, spec, size))
+    few = workload_files.frame(spark, workload_files.event_files(folder, spec, 64))
     jobs = [MatchJob(few, texts, output=output, mode="whole") for _ in range(2)]
     times = [seconds_of(lambda job=job: job.compiled) for job in jobs]  # type: ignore[misc]  # bound now
     found = jobs[0].compiled
@@ -201,7 +201,7 @@ def _works(
 
     from tamis.spark.batch.event_frames import Events
 
-    found = material.frame(session.spark, files)
+    found = workload_files.frame(session.spark, files)
     events = Events(found, "id", None, ())
     columns = events.project(events.schema)
     given = columns.mapInArrow(giving_back(job.output, matches), SCHEMAS[job.output])

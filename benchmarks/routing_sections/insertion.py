@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from routings import paper
-from routings.material import Set
-from routings.tables import DASH, aligned, shown, with_spread
+from routing_sections import paper_figures
+from routing_sections.subscription_set import SubscriptionSet
+from routing_sections.tables import DASH, aligned, shown, with_spread
 from tamis.predicates.event_space import form_of
 from tamis.relations.tables import CoverTable, Insertion
 from tamis.relations.tables.candidate_search import CandidateSearch
@@ -153,7 +153,7 @@ class Contestant:
 
 
 def measured(
-    some: Set, points: Sequence[int], window: int, most: int,
+    some: SubscriptionSet, points: Sequence[int], window: int, most: int,
     ways: Mapping[str, Callable[[TermPool], CoverSearch]] = WAYS,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """Seconds a subscription at some sizes; ways but the table stop at `most` subscriptions."""
@@ -192,7 +192,12 @@ class _Spent:
 
 
 def _steps(
-    some: Set, table: CoverTable[int], preparation: Preparation, start: int, end: int, spent: _Spent
+    some: SubscriptionSet,
+    table: CoverTable[int],
+    preparation: Preparation,
+    start: int,
+    end: int,
+    spent: _Spent,
 ) -> Iterator[Step]:
     for number in range(start, end):
         expression = some.expressions[number]
@@ -238,7 +243,7 @@ def _contest(
     return found
 
 
-def warm_up(some: Set) -> None:
+def warm_up(some: SubscriptionSet) -> None:
     """Compile the kernels, or load them."""
     size = min(WARM, some.size)
     for _ in measured(some, [size], size, size):
@@ -294,11 +299,11 @@ def _step_cells(line: dict[str, Any]) -> list[str]:
     cells = [f"{line['size']:,}", _last(ways, "variables")]
     for name, cache in ((ONE, True), (PLAIN, False)):
         cells.append(with_spread([1e3 * t for t in _times(ways, name, "assign")], "{:.3f}"))
-        cells.append(shown(paper.ASSIGNMENT[cache] if many else None, "{:.2f}"))
+        cells.append(shown(paper_figures.ASSIGNMENT[cache] if many else None, "{:.2f}"))
     for one, other in ((ONE, TWO), (PLAIN, APART)):
         saved = 1 - statistics.median(ratios(ways, one, other))
         cells.append(f"{saved:.1%}")
-    return [*cells, f"{paper.ONE_PASS:.1%}"]
+    return [*cells, f"{paper_figures.ONE_PASS:.1%}"]
 
 
 def ratios(ways: Mapping[str, Mapping[str, list[float]]], one: str, other: str) -> list[float]:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from routings import paper
-from routings.material import Set
-from routings.reductions import covering, merged
-from routings.tables import DASH, aligned, shown
+from routing_sections import paper_figures
+from routing_sections.reductions import covering, merged
+from routing_sections.subscription_set import SubscriptionSet
+from routing_sections.tables import DASH, aligned, shown
 from tamis.engines import make_engine
 from tamis.engines.base import Engine
 from tamis.events import Row
@@ -31,7 +31,9 @@ Entries = list[Expression]
 Matches = list[Any]  # for each publication the numbers of the entries that it matches
 
 
-def tables_of(some: Set, threshold: float, density: float) -> Iterator[tuple[str, Entries]]:
+def tables_of(
+    some: SubscriptionSet, threshold: float, density: float
+) -> Iterator[tuple[str, Entries]]:
     """The entries that each technique leaves."""
     yield "none", some.expressions
     table = some.covered()
@@ -44,7 +46,7 @@ def tables_of(some: Set, threshold: float, density: float) -> Iterator[tuple[str
 
 
 def measured(
-    some: Set, threshold: float, density: float, events: int, patience: float,
+    some: SubscriptionSet, threshold: float, density: float, events: int, patience: float,
     engines: Sequence[str] = ENGINES,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """Seconds a publication of each engine on each table, compared with each other."""
@@ -136,8 +138,8 @@ def printed(lines: Sequence[dict[str, Any]]) -> str:
 def _cells(line: dict[str, Any]) -> list[str]:
     engines = line["engines"]
     means = {name: 1e3 * statistics.mean(engines[name]["times"]) for name in engines}
-    is_full = line["size"] == paper.SIZE
-    published = paper.ROUTING.get((line["set"], line["table"]), {}) if is_full else {}
+    is_full = line["size"] == paper_figures.SIZE
+    published = paper_figures.ROUTING.get((line["set"], line["table"]), {}) if is_full else {}
     theirs = published["naive"] / published["mbd"] if published else None
     ours = means["naive"] / means["mbd"] if {"naive", "mbd"} <= means.keys() else None
     return [

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from routings.tables import DASH, aligned
+from routing_sections.tables import DASH, aligned
 from tamis.routing.simulation.filters import condition, row_of
 from tamis.routing.simulation.scenario import CALM, Action, Client, Scenario
 from tamis.routing.simulation.strategy_costs import measure_costs

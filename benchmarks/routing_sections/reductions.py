@@ -3,7 +3,7 @@
 import time
 from typing import Any, NamedTuple
 
-from routings.material import Table
+from routing_sections.subscription_set import Table
 from tamis.language.expression import Expression
 from tamis.relations.merging.mergers import MergeOptions, Merger, find_mergers
 from tamis.semantics import Semantics

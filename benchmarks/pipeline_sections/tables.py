@@ -4,8 +4,8 @@ import statistics
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pipelines import timing
-from pipelines.timing import spread
+from pipeline_sections import timing
+from pipeline_sections.timing import spread
 
 USER_COLUMNS = (
     "contestant", "events/s", "tamis is faster", "spread", "rounds", "events", "a round, s",

@@ -4,10 +4,10 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from routings import paper
-from routings.material import Set, Table, never
-from routings.reductions import merged
-from routings.tables import aligned, shown
+from routing_sections import paper_figures
+from routing_sections.reductions import merged
+from routing_sections.subscription_set import SubscriptionSet, Table, never
+from routing_sections.tables import aligned, shown
 from tamis.engines.mbd import MbdEngine, MbdOptions
 from tamis.relations.merging.measures import Uniform
 from tamis.relations.merging.mergers import MergeOptions
@@ -25,7 +25,7 @@ ORDER_COLUMNS = (
 
 
 def measured(
-    some: Set, sizes: Sequence[int], threshold: float, density: float, seeds: int
+    some: SubscriptionSet, sizes: Sequence[int], threshold: float, density: float, seeds: int
 ) -> Iterator[dict[str, Any]]:
     """What is left of the first subscriptions, for each number of them."""
     measure = Uniform(some.source.schema, presence=density)
@@ -49,7 +49,7 @@ def measured(
         yield found
 
 
-def orders(some: Set, table: Table, seeds: int) -> dict[str, dict[str, list[int]]]:
+def orders(some: SubscriptionSet, table: Table, seeds: int) -> dict[str, dict[str, list[int]]]:
     """Perfect merging of what differs on top of an MBD only, and how many of these there are.
 
     The attributes from the top of a diagram to its bottom are as given, by statistics of the
@@ -94,7 +94,7 @@ def printed(lines: Sequence[dict[str, Any]]) -> str:
 def _cells(line: dict[str, Any]) -> list[str]:
     size = line["size"]
     covered = size - line["roots"] - line["never"]
-    published = paper.COVERED.get(line["set"]) if size == paper.SIZE else None
+    published = paper_figures.COVERED.get(line["set"]) if size == paper_figures.SIZE else None
     sizes = [line[kind][rules] for kind in ("perfect", "imperfect") for rules in RULES]
     return [
         f"{size:,}", f"{line['roots']:,}", f"{covered / size:.1%}", shown(published, "{:.0%}"),
@@ -109,11 +109,11 @@ def _order_cells(line: dict[str, Any]) -> list[str]:
         {what: statistics.mean(values) for what, values in found[kind].items()}
         for kind in ("schema", "statistics", "random")
     )
-    is_full = line["size"] == paper.SIZE
+    is_full = line["size"] == paper_figures.SIZE
     return [
         f"{line['size']:,}", f"{line['perfect']['paper']:,}",
         *(f"{order['entries']:,.0f}" for order in (given, best, at_random)),
         f"{at_random['entries'] - given['entries']:+,.0f}",
-        shown(paper.RANDOM_ORDER if is_full else None, "{:+,}"),
+        shown(paper_figures.RANDOM_ORDER if is_full else None, "{:+,}"),
         *(f"{order['mbds']:,.0f}" for order in (given, best, at_random)),
     ]  # fmt: skip

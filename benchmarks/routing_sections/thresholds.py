@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from routings import paper
-from routings.matching import build
-from routings.material import Set, Table
-from routings.reductions import Reduced, merged
-from routings.tables import aligned, shown
+from routing_sections import paper_figures
+from routing_sections.matching import build
+from routing_sections.reductions import Reduced, merged
+from routing_sections.subscription_set import SubscriptionSet, Table
+from routing_sections.tables import aligned, shown
 from tamis.engines.base import Engine
 from tamis.events import Row
 from tamis.language.expression import Expression, parse_with
@@ -53,7 +53,9 @@ class Series(NamedTuple):
         )  # fmt: skip
 
 
-def all_series(some: Set, density: float, events: int) -> dict[str, Callable[[], Series]]:
+def all_series(
+    some: SubscriptionSet, density: float, events: int
+) -> dict[str, Callable[[], Series]]:
     """The ways of merging, each made when it is wanted."""
     schema = some.source.schema
     uniform = Uniform(schema, presence=density)
@@ -124,7 +126,7 @@ def lowered(events: pa.Table, schema: Schema) -> pa.Table:
 
 
 def measured(
-    some: Set, wanted: Mapping[str, Sequence[float]], density: float, events: int
+    some: SubscriptionSet, wanted: Mapping[str, Sequence[float]], density: float, events: int
 ) -> Iterator[dict[str, Any]]:
     """Sizes and false positives of each way of merging, for each of its thresholds."""
     table = some.covered()
@@ -150,7 +152,11 @@ def measured(
 
 
 def false_positives(
-    some: Set, table: Table, found: Reduced, rows: Sequence[Row], wanted: Sequence[Array]
+    some: SubscriptionSet,
+    table: Table,
+    found: Reduced,
+    rows: Sequence[Row],
+    wanted: Sequence[Array],
 ) -> dict[str, int]:
     """What a merged table lets through, and what of it is for nobody.
 
@@ -222,14 +228,14 @@ def printed(lines: Sequence[dict[str, Any]]) -> str:
 def _cells(line: dict[str, Any]) -> list[str]:
     threshold, events = line["threshold"], line["publications"]
     of_paper = line["series"] == "paper"
-    is_full = line["size"] == paper.MERGED_SIZE and not threshold and of_paper
+    is_full = line["size"] == paper_figures.MERGED_SIZE and not threshold and of_paper
     is_low = of_paper and 0 < threshold < 0.1 + 1e-9
     return [
         line["series"], f"{threshold:g}", f"{line['entries']:,}",
-        shown(paper.MERGED if is_full else None), f"{line['entries'] / line['covering']:.1%}",
-        f"{line['mergers']:,}", f"{line['seconds']:.0f}", f"{events:,}",
+        shown(paper_figures.MERGED if is_full else None),
+        f"{line['entries'] / line['covering']:.1%}", f"{line['mergers']:,}", f"{line['seconds']:.0f}", f"{events:,}",
         f"{line['wanted'] / events:.1%}", f"{line['through'] / events:.1%}",
         f"{line['false'] / max(1, line['through']):.2%}",
-        f"< {paper.FALSE_POSITIVES:.1%}" if is_low else shown(None),
+        f"< {paper_figures.FALSE_POSITIVES:.1%}" if is_low else shown(None),
         f"{line['false_entries'] / max(1, line['entry_matches']):.2%}",
     ]  # fmt: skip

@@ -1,6 +1,6 @@
 """Tables in which many subscriptions share few filters: as they are, and compacted.
 
-    python benchmarks/compacting.py [--workloads w0 stock] [--subscriptions N] [--distinct D]
+    python benchmarks/compaction.py [--workloads w0 stock] [--subscriptions N] [--distinct D]
 
 Each of N subscribers takes one of D filters of a workload. Times are those of one core, in turn,
 the median of some rounds; both must give the same matches.

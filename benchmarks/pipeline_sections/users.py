@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from pipelines import material
-from pipelines.remote import Session
-from pipelines.timing import fitting, rounds, run, seconds_of
+from pipeline_sections import workload_files
+from pipeline_sections.spark_process import Session
+from pipeline_sections.timing import fitting, rounds, run, seconds_of
 from rivals.base import LeftOut
 from rivals.columns import OPERATORS, read_alerts, read_atoms
 from rivals.duckdb_join import joined
@@ -200,7 +200,7 @@ def parsed(source: Workload, subscriptions: pa.Table) -> list[tuple[int, list[Te
 
 def held_events(spark: "SparkSession", user: User, spec: str, count: int) -> "DataFrame":
     """Events in the memory of Spark, the same number for each core."""
-    table = user.events(material.events(spec, count))
+    table = user.events(workload_files.events(spec, count))
     made = spark.createDataFrame(table).repartition(spark.sparkContext.defaultParallelism).cache()
     made.count()
     return made
@@ -219,7 +219,7 @@ def digest(pairs: "DataFrame") -> tuple[int, str]:
 def warmed(session: Session) -> None:
     """Start the session and its Python workers, and load what tamis needs."""
     users = ("tamis", "udf")
-    source, subscriptions = workload("stock"), material.subscriptions("stock", 1000)
+    source, subscriptions = workload("stock"), workload_files.subscriptions("stock", 1000)
     for who in users:
         user = USERS[who](session.spark, source, subscriptions)
         run(user.matches(held_events(session.spark, user, "stock", 10_000)))
@@ -231,8 +231,8 @@ def contest(
 ) -> dict[str, Any]:
     """One contestant: what it finds for the first few events, and the seconds of each round."""
     spark = session.spark
-    source = workload(material.parts(spec)[0])
-    user = USERS[who](spark, source, material.subscriptions(spec, size))
+    source = workload(workload_files.parts(spec)[0])
+    user = USERS[who](spark, source, workload_files.subscriptions(spec, size))
     few = min(FEW, most)
     asking = Asking(spark, user, spec)
     found: list[tuple[int, str]] = []

@@ -11,9 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines import material
-from pipelines.growth import rules_file
-from pipelines.remote import Session
+from pipeline_sections import workload_files
+from pipeline_sections.growth import rules_file
+from pipeline_sections.spark_process import Session
 
 ROW = "task int, stage string, pid int, rss bigint, pss bigint, shared bigint, file bigint"
 
@@ -84,7 +84,7 @@ def held(session: Session, spec: str, size: int, events: int) -> list[dict[str, 
 
     spark, folder = session.spark, session.place.folder
     path = rules_file(folder, spec, size)
-    files = material.event_files(folder, spec, events)
+    files = workload_files.event_files(folder, spec, events)
     cores = session.place.cores
     function = looking(publish(spark, path), str(files))
     frame = spark.range(0, cores, 1, cores).mapInArrow(function, ROW, barrier=True)
@@ -98,8 +98,8 @@ def compiled(session: Session, spec: str, size: int) -> int:
     spark, folder = session.spark, session.place.folder
     path: Path = rules_file(folder, spec, size)
     if not path.exists():
-        texts = material.frame(spark, material.subscription_files(folder, spec, size))
-        events = material.frame(spark, material.event_files(folder, spec, 64))
+        texts = workload_files.frame(spark, workload_files.subscription_files(folder, spec, size))
+        events = workload_files.frame(spark, workload_files.event_files(folder, spec, 64))
         job = MatchJob(events, texts, mode="whole")
         job.compiled.path.rename(path)  # type: ignore[union-attr]  # as a whole
     return path.stat().st_size
