@@ -233,7 +233,8 @@ def _cells(line: dict[str, Any]) -> list[str]:
     return [
         line["series"], f"{threshold:g}", f"{line['entries']:,}",
         shown(paper_figures.MERGED if is_full else None),
-        f"{line['entries'] / line['covering']:.1%}", f"{line['mergers']:,}", f"{line['seconds']:.0f}", f"{events:,}",
+        f"{line['entries'] / line['covering']:.1%}", f"{line['mergers']:,}",
+        f"{line['seconds']:.0f}", f"{events:,}",
         f"{line['wanted'] / events:.1%}", f"{line['through'] / events:.1%}",
         f"{line['false'] / max(1, line['through']):.2%}",
         f"< {paper_figures.FALSE_POSITIVES:.1%}" if is_low else shown(None),

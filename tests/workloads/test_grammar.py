@@ -66,7 +66,7 @@ def test_long_chains_of_rules():
         ("query = ;", (1, 1), "the rule query can expand to an empty query"),
         ('query = [ 0.5 "a" ] x ;\nx = "b" | ;', (1, 1), "query can expand to an empty query"),
         ('query = { 0.5 "a" } "" ;', (1, 1), "query can expand to an empty query"),
-        ('query = "a" | query query ;', (1, 1), "the rule query grows without end: it comes back"),
+        ('query = "a" | query query ;', (1, 1), "the rule query grows without end: it leads back"),
         ('query = "a" query ;', (1, 1), "it leads back to itself 1 times on average"),
         (
             'query = { 0.9 item } item ;\nitem = 0.4 "a" | 0.6 "b" item item ;',
