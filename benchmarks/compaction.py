@@ -52,7 +52,7 @@ def measure(name: str, count: int, distinct: int, *, cover: bool) -> None:
     expected, answer = original.match_batch(events), compacted.match_batch(events)
     if not np.array_equal(pairs(expected), pairs(answer)):
         raise SystemExit(f"{name}: the matches differ")
-    print(f"  {len(expected) / len(events):,.1f} matches an event")
+    print(f"  {len(expected) / len(events):,.1f} matches per event")
     rows = events.slice(0, ONE_BY_ONE).to_pylist()
     for output in ("pairs", "counts"):
         ways = [partial(way.match_batch, events, output) for way in (original, compacted)]
@@ -68,7 +68,7 @@ def compare(what: str, events: int, *ways: Callable[[], Any]) -> None:
     before, after = (
         1e6 * statistics.median(column) / events for column in zip(*times, strict=True)
     )
-    print(f"  {what}: {before:.2f} µs an event, compacted {after:.2f}: {before / after:.2f} times")
+    print(f"  {what}: {before:.2f} µs per event, compacted {after:.2f}: {before / after:.2f} times")
 
 
 def pairs(matches: pa.Table) -> np.ndarray[Any, Any]:

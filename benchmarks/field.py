@@ -8,7 +8,7 @@ Contestants run one after the other, each in a process of its own, all on the sa
 data, and must give the same matches: counts are compared for all events that two have counted,
 pairs for the first 8. A workload with a number behind it has events with that density.
 
-*counted* and *with pairs* are events a second from an Arrow table of events to counts or to a table
+*counted* and *with pairs* are events per second from an Arrow table of events to counts or to a table
 of pairs, the medians of at least 3 rounds; *spread* is (max - min) / median, the larger of both.
 *build* is from an Arrow table of ids and texts, through `Matcher.subscribe_many`, to the first
 answer; rivals begin with columns, which cost nothing. *bytes* a subscription are those of the
@@ -49,7 +49,7 @@ SUITES: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
     ),
 }  # fmt: skip
 COLUMNS = (
-    "contestant", "counted/s", "with pairs/s", "spread", "pairs/s", "ns a pair", "build, s",
+    "contestant", "counted/s", "with pairs/s", "spread", "pairs/s", "ns per pair", "build, s",
     "bytes", "resident", "one event, us", "99 %", "engine, us", "99 %", "read", "written",
 )  # fmt: skip
 DASH = "–"
@@ -184,7 +184,7 @@ def notes(outcomes: dict[str, Outcome]) -> str:
     """Matches an event, and why something is missing."""
     longest = max((o.counts for o in outcomes.values() if o.counts is not None), key=len,
                   default=None)  # fmt: skip
-    lines = [] if longest is None else [f"{longest.mean():,.1f} matches an event."]
+    lines = [] if longest is None else [f"{longest.mean():,.1f} matches per event."]
     lines += [f"- {who}: {found.reason}" for who, found in outcomes.items() if found.reason]
     return "\n".join(lines)
 

@@ -1,4 +1,4 @@
-"""Draw what `field.py --json` has recorded: events a second of every contestant.
+"""Draw what `field.py --json` has recorded: events per second of every contestant.
 
     python benchmarks/field_plot.py RESULTS [--out docs/performance.svg]
 
@@ -69,7 +69,7 @@ def _colours(mode: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Scale:
-    """Events a second to pixels, from one power of ten to another."""
+    """Events per second to pixels, from one power of ten to another."""
 
     low: int
     high: int
@@ -116,7 +116,7 @@ def drawing(lines: Iterable[dict[str, Any]]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {whole}" '
         f'width="{width}" height="{whole}" role="img" aria-labelledby="title">'
     )
-    name = '<title id="title">Events a second of every contestant, by workload</title>'
+    name = '<title id="title">Events per second of every contestant, by workload</title>'
     ground = f'<rect class="surface" width="{width}" height="{whole}"/>'
     head = [opening, name, f"<style>{style()}</style>", ground, legend(about)]
     return "\n".join([*head, *parts, "</svg>", ""])
@@ -145,7 +145,7 @@ def _rate(events: int, seconds: list[float]) -> float | None:
 def legend(about: str) -> str:
     about = escape(f"{about}; logarithmic; more is better")
     parts = [
-        f'<text class="title" x="{MARGIN}" y="28">Events a second, one core</text>',
+        f'<text class="title" x="{MARGIN}" y="28">Events per second, one core</text>',
         f'<text class="soft" x="{MARGIN}" y="46">{about}</text>',
     ]
     entries = [(family, "dot", text) for family, text in FAMILIES.items()]

@@ -39,7 +39,7 @@ def most_memory() -> float:
 
 
 def described() -> dict[str, Any]:
-    """The machine, its libraries and, measured now, its bytes a second."""
+    """The machine, its libraries and, measured now, its bytes per second."""
     read, written = bandwidth()
     return {
         "cpu": _processor(), "python": platform.python_version(),
@@ -49,7 +49,7 @@ def described() -> dict[str, Any]:
 
 
 def bandwidth() -> tuple[float, float]:
-    """Bytes a second that one core reads from and writes to memory, the best of some rounds."""
+    """Bytes per second that one core reads from and writes to memory, the best of some rounds."""
     import numba
     import numpy as np
 

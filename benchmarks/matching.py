@@ -37,7 +37,7 @@ def main() -> None:
     options = arguments.parse_args()
     for name in options.workloads:
         print(f"\n{name}: {workload(name).about}\n")
-        print("| subscriptions | contestant | events/s | ms an event | spread | build, s | bytes "
+        print("| subscriptions | contestant | events/s | ms per event | spread | build, s | bytes "
               "| subscribe, us | unsubscribe, us | matches |")  # fmt: skip
         print("|---|---|---|---|---|---|---|---|---|---|")
         for size in options.sizes:

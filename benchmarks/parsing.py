@@ -62,7 +62,7 @@ def read_all(filters: Sequence[str], source: Workload) -> list[Expression]:
 
 
 def sizes(filters: Sequence[str]) -> tuple[float, int, int]:
-    """Atoms a filter, distinct atoms and distinct structures of the first 100,000 filters."""
+    """Atoms per filter, distinct atoms and distinct structures of the first 100,000 filters."""
     cut = [ATOM.split(text) for text in filters[:100_000]]
     atoms = [atom for parts in cut for atom in parts[1::2]]
     return len(atoms) / len(cut), len(set(atoms)), len({tuple(parts[::2]) for parts in cut})

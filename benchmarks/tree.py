@@ -3,7 +3,7 @@
     python benchmarks/tree.py [--sizes 1000 ... 1000000] [--events E]
 
 First how nodes visited and time grow with the number of subscriptions on the paper's workload
-(V = 3, K = 30, 100 matches an event), with the exponent fitted by least squares on logarithms and
+(V = 3, K = 30, 100 matches per event), with the exponent fitted by least squares on logarithms and
 the bound of Theorem 1; then what each optimisation brings; then the general tree. Every tree must
 give the same matches as counting-list.
 """
@@ -86,7 +86,7 @@ def ask(engine: Any, rows: Sequence[Row]) -> tuple[float, float, int]:
 
 def growth(sizes: Sequence[int], events: int) -> None:
     source = workload("tree")
-    print("| subscriptions | build, s | nodes | ms an event | visited | bare: visited | bound |")
+    print("| subscriptions | build, s | nodes | ms per event | visited | bare: visited | bound |")
     print("|---|---|---|---|---|---|---|")
     points = []
     for size in sizes:
@@ -116,8 +116,10 @@ def switches(name: str, size: int, events: int) -> None:
     expressions, rows, semantics = read(workload(name), size, events)
     counting, _ = build("counting-list", expressions, semantics, {})
     median, _, expected = ask(counting, rows)
-    print(f"\n{name}, {size:,} subscriptions; counting-list takes {median * 1e3:.3f} ms an event\n")
-    print("| with | nodes | visited | ms an event | build, s |")
+    print(
+        f"\n{name}, {size:,} subscriptions; counting-list takes {median * 1e3:.3f} ms per event\n"
+    )
+    print("| with | nodes | visited | ms per event | build, s |")
     print("|---|---|---|---|---|")
     for about, options in SWITCHES:
         engine, seconds = build("tree", expressions, semantics, options)
@@ -132,8 +134,8 @@ def general(size: int, events: int) -> None:
     expressions, rows, semantics = read(workload("w4"), size, events)
     counting, _ = build("counting-list", expressions, semantics, {})
     median, _, expected = ask(counting, rows)
-    print(f"\nw4, {size:,} subscriptions; counting-list takes {median * 1e3:.3f} ms an event\n")
-    print("| general tree | nodes | visited | ms an event | build, s |")
+    print(f"\nw4, {size:,} subscriptions; counting-list takes {median * 1e3:.3f} ms per event\n")
+    print("| general tree | nodes | visited | ms per event | build, s |")
     print("|---|---|---|---|---|")
     for implied in (False, True):
         engine, seconds = build("tree", expressions, semantics, {"implied_edges": implied})

@@ -68,7 +68,7 @@ def counting_rows() -> Mapping:
 
 
 def giving_back(output: str, matches: float) -> Mapping:
-    """As many rows as a job with so many matches an event gives, in batches of the same size."""
+    """As many rows as a job with so many matches per event gives, in batches of the same size."""
     constant = constant_batch(output, matches)
     each = matches if output == "pairs" else 1.0
 

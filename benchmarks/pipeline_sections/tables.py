@@ -36,7 +36,7 @@ def shown(value: float | None, form: str = "{:,.0f}") -> str:
 
 
 def rate(found: Result | None) -> float | None:
-    """Events a second, of the median of the rounds."""
+    """Events per second, of the median of the rounds."""
     if found is None:
         return None
     seconds = statistics.median(found["times"])
@@ -65,7 +65,7 @@ def best_of_others(results: dict[str, Result]) -> str:
     ours = results.get("tamis")
     others = {name: rate(found) or 0.0 for name, found in results.items() if name != "tamis"}
     some = next(iter(results.values()), None)
-    said = [] if some is None else [f"{some['found'][0] / some['few']:,.1f} matches an event"]
+    said = [] if some is None else [f"{some['found'][0] / some['few']:,.1f} matches per event"]
     own = rate(ours)
     by_hand = {name: value for name, value in others.items() if name != "join-tuned"}
     for some_of, said_of in ((others, "of all others"), (by_hand, "of those not tuned")):

@@ -49,7 +49,7 @@ def rounds(ask: Callable[[], float], patience: float, least: int = ROUNDS) -> li
 
 
 def rate(events: int, seconds: float, few: int, fixed: float) -> float:
-    """Events a second, without what any question costs, if more than a few were asked about."""
+    """Events per second, without what any question costs, if more than a few were asked about."""
     if events > few and seconds > fixed:
         return (events - few) / (seconds - fixed)
     return events / seconds

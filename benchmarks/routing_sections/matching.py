@@ -128,7 +128,7 @@ def printed(lines: Sequence[dict[str, Any]]) -> str:
     """All results of a set."""
     first = lines[0]
     said = (
-        f"**{first['set']}, {first['size']:,} subscriptions: ms a publication** (Table 2), means "
+        f"**{first['set']}, {first['size']:,} subscriptions: ms per publication** (Table 2), means "
         f"as in the paper; publications have {first['density']:.0%} of the attributes; *spread* of "
         "auto is (90th - 10th percentile) / median"
     )

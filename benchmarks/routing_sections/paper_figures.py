@@ -12,7 +12,7 @@ MERGED = 32_852  # entries left of 100,000 by covering and perfect merging
 MERGED_SIZE = 100_000
 FALSE_POSITIVES = 0.025  # at most, of publications, with an IMT below 0.1
 
-# Table 2: ms a publication.
+# Table 2: ms per publication.
 ROUTING = {
     ("mbd-a", "none"): {"mbd": 68.73, "naive": 300.71},
     ("mbd-a", "covering"): {"mbd": 19.16, "naive": 73.41},

@@ -139,7 +139,7 @@ def test_a_row_has_a_cell_for_every_column():
 
 def test_notes_say_why():
     said = field.notes({"a": outcome([1, 2]), "b": Outcome(reason="no room")})
-    assert said == "1.5 matches an event.\n- b: no room"
+    assert said == "1.5 matches per event.\n- b: no room"
 
 
 # --- the picture

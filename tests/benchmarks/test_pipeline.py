@@ -207,7 +207,7 @@ def test_a_row_has_a_cell_for_every_column():
     assert tables.user_cells("udf", other, ours)[1:3] == ["10.00", "100.0 times"]
     assert tables.user_cells("udf", None, ours) == ["udf", *["–"] * 8]
     said = tables.best_of_others({"tamis": ours, "udf": other, "join-tuned": ours})
-    assert "2.0 matches an event" in said
+    assert "2.0 matches per event" in said
     assert "1.0 times faster than join-tuned, the best of all" in said
     assert "100.0 times faster than udf, the best of those not tuned" in said
 

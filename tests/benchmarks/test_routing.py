@@ -101,7 +101,7 @@ def test_routing(results):
     entries = [line["entries"] for line in lines]
     assert entries == sorted(entries, reverse=True)
     assert all(set(line["engines"]) == {"mbd", "naive", "auto"} for line in lines)
-    assert "ms a publication" in said
+    assert "ms per publication" in said
 
 
 def test_thresholds(results):

@@ -233,7 +233,7 @@ def test_questions_that_have_no_answer():
         found.frequency("prise", 1)
     with pytest.raises(EventError, match="price expects double"):
         found.between("price", "cheap")
-    with pytest.raises(OptionError, match="one schema"):
+    with pytest.raises(OptionError, match="the same schema, top and sample"):
         found.merge(Profile.of(pa.table({"price": [1]})))
     with pytest.raises(OptionError, match="one top"):
         found.merge(Profile.of(pa.table({"price": [1.0]}), top=3))
