@@ -1,4 +1,4 @@
-"""Panels with lines in them, as a picture that follows the reader's light or dark mode."""
+"""Panels of line charts as SVG, which follows the reader's light or dark mode."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ Point = tuple[float, float]
 
 
 class Scale(Protocol):
-    """Numbers to pixels. `Powers` and `Steps` are such."""
+    """A map of numbers to pixels: `Powers` or `Steps`."""
 
     def place(self, value: float) -> float: ...
 
@@ -40,7 +40,7 @@ class Powers:
     high: int
     start: float
     end: float
-    unit: str = ""  # what stands behind plain numbers; without one they are short
+    unit: str = ""  # written after plain numbers; without one, numbers are short
 
     def place(self, value: float) -> float:
         part = (math.log10(value) - self.low) / (self.high - self.low)
@@ -86,13 +86,13 @@ def steps_of(values: Iterable[float], start: float, end: float, form: str = "{:,
 
 @dataclass(frozen=True)
 class Line:
-    """Points in ascending order, each with what it says when asked."""
+    """Points in ascending order, each with its tooltip."""
 
     family: str
     said: str
     points: Sequence[Point]
     tips: Sequence[str]
-    even: bool = False  # with what would be proportional to the last point
+    even: bool = False  # with a dotted line proportional to the last point
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class Panel:
         return "\n".join(parts)
 
     def _drawn_line(self, line: Line) -> str:
-        """A line, and below it what would be proportional to its last point."""
+        """A line, and below it the line that is proportional to its last point."""
         places = [(self.across.place(x), self.up.place(y)) for x, y in line.points]
         joined = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
         parts = [f'<polyline class="link" points="{joined}"/>']

@@ -1,4 +1,4 @@
-"""One contestant on one workload, in a process of its own, so that memory can be measured."""
+"""One engine on one workload, in its own process, so that memory can be measured."""
 
 import ctypes
 import gc
@@ -23,8 +23,8 @@ from tamis.language.shape_cache import ShapeCache
 from tamis.semantics import Semantics
 from tamis.workloads import workload
 
-CHANGES = 100  # subscriptions that come and go again while events are matched
-PATIENCE = 20.0  # seconds after which no further event is asked about
+CHANGES = 100  # subscriptions that are added and removed while events are matched
+PATIENCE = 20.0  # seconds after which no further event is matched
 COMPARED = 10  # events whose matches are compared between contestants
 
 
@@ -52,7 +52,7 @@ class Result:
     spread: float  # (90th - 10th percentile) / median
     subscribe: float  # one more, with what it costs the next event
     unsubscribe: float
-    matches: float  # an event
+    matches: float  # per event
     digest: int  # of the matches of the first events
     statistics: dict[str, int]
 
@@ -77,7 +77,7 @@ def measure(task: Task) -> Result:
     parse = ShapeCache(source.schema).parse
     expressions = [parse(text) for text in filters]
     for expression in expressions:
-        _ = expression.tree  # made when first asked for, and not the engine's
+        _ = expression.tree  # built on first use; that is not the engine's work
     read = time.perf_counter() - start
     warm_up(task, semantics, expressions[:200], rows)
     before = resident()
@@ -147,7 +147,7 @@ def time_changes(
     engine: Engine, changes: Sequence[tuple[int, Expression]], rows: Sequence[Row],
     change: Callable[[Engine, int, Expression], None],
 ) -> float:  # fmt: skip
-    """The median time of a change, and by how much the event behind it takes longer."""
+    """The median time of a change, plus how much longer the next event takes."""
     times: list[float] = []
     for number, (handle, expression) in enumerate(changes):
         row = rows[number % len(rows)]
@@ -168,7 +168,7 @@ def digest(found: Sequence[Any]) -> int:
 
 
 def resident() -> int:
-    """Bytes of memory in use by this process, what the allocator keeps back given up first."""
+    """Bytes of memory in use by this process, after the allocator has released what it can."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * 4096

@@ -4,22 +4,23 @@
                                [--workloads w4 bdd:0.15 ...] [--sizes 10000 ...]
                                [--contestants sliced duckdb ...] [--events 16384] [--patience 60]
 
-Contestants run one after the other, each in a process of its own, all on the same core and the same
-data, and must give the same matches: counts are compared for all events that two have counted,
-pairs for the first 8. A workload with a number behind it has events with that density.
+Contestants run one after another, each in its own process, all on the same core and the same data,
+and must give the same matches: counts are compared for all events that two have counted, pairs for
+the first 8. A workload with a number after it has events with that density.
 
-*counted* and *with pairs* are events per second from an Arrow table of events to counts or to a table
-of pairs, the medians of at least 3 rounds; *spread* is (max - min) / median, the larger of both.
-*build* is from an Arrow table of ids and texts, through `Matcher.subscribe_many`, to the first
-answer; rivals begin with columns, which cost nothing. *bytes* a subscription are those of the
-structure that answers, as it says itself; *resident* is what the process grew by, for tamis with
-ids, texts and trees. *one event* is `Matcher.match` of a dict, for rivals a table of one row:
+*counted* and *with pairs* are events per second from an Arrow table of events to counts or to a
+table of pairs, the medians of at least 3 rounds; *spread* is (max - min) / median, the larger of
+both. *build* is from an Arrow table of ids and texts, through `Matcher.subscribe_many`, to the
+first answer; rivals begin with columns, which cost nothing. *bytes* are those of the structure that
+answers, per subscription, as it reports itself; *resident* is what the process grew by, for tamis
+with ids, texts and trees. *one event* is `Matcher.match` of a dict, for rivals a table of one row:
 median and 99th percentile; *engine* is the engine alone, from a row to handles. *read* is what an
-engine says to have read while counting, *written* the size of the table of pairs; both a second, as
-parts of what one core reads or writes when it does nothing else.
+engine reports to have read while counting, *written* is the size of the table of pairs; both per
+second, as shares of what one core reads or writes when it does nothing else.
 
-Each has patience for its questions, and chooses how many events it takes; who needs a third of it
-for a few, or too long to build, is left out with a dash, and the reason stands below the table.
+The number of events of a round depends on how many a contestant can match within the patience. A
+contestant that needs a third of the patience for a few events, or too long to build, is left out
+with a dash; the reason is below the table.
 """
 
 import argparse
@@ -100,7 +101,7 @@ def parts(spec: str) -> tuple[str, float]:
 
 
 def contests(options: argparse.Namespace) -> list[tuple[str, int]]:
-    """Workloads and sizes: those of the suite, unless others are asked for."""
+    """Workloads and sizes: those of the options, or of the suite."""
     suite = dict(SUITES[options.suite])
     chosen = []
     for spec in options.workloads or suite:
@@ -143,7 +144,7 @@ def plain(outcome: Outcome) -> dict[str, Any]:
 
 
 def record(path: Path | None, line: dict[str, Any]) -> None:
-    """Append at once, so that an interrupted run keeps what it has."""
+    """Append at once, so that an interrupted run keeps its results."""
     if path is not None:
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
@@ -181,7 +182,7 @@ def shown(value: float | None, form: str = "{:,.0f}", factor: float = 1) -> str:
 
 
 def notes(outcomes: dict[str, Outcome]) -> str:
-    """Matches an event, and why something is missing."""
+    """Matches per event, and why something is missing."""
     longest = max((o.counts for o in outcomes.values() if o.counts is not None), key=len,
                   default=None)  # fmt: skip
     lines = [] if longest is None else [f"{longest.mean():,.1f} matches per event."]

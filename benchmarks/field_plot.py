@@ -2,10 +2,10 @@
 
     python benchmarks/field_plot.py RESULTS [--out docs/performance.svg]
 
-One panel for each workload and size, all with the same logarithmic scale. A full dot is counting, a
-ring is all pairs written; a dash is a contestant that could not; nothing, one that was not asked.
-Of results for the same workload, size and contestant the last one counts. The picture follows the
-reader's light or dark mode.
+One panel per workload and size, all with the same logarithmic scale. A full dot is counting, a ring
+is writing all pairs; a dash is a contestant that failed; a contestant without a mark did not take
+part. Of several results for the same workload, size and contestant the last one is drawn. The
+picture follows the reader's light or dark mode.
 """
 
 import argparse
@@ -29,7 +29,7 @@ TITLE, ROW, AXIS, TOP = 26, 15, 24, 84
 DOT = 4
 UNITS = ("", "k", "M", "G")
 
-# Roles and their colours, light and dark; written out, as not every viewer knows variables.
+# Roles and their colours, light and dark; not every viewer supports CSS variables.
 COLOURS = {
     "surface": ("#ffffff", "#0d1117"), "ink": ("#1f2328", "#e6edf3"),
     "soft": ("#59636e", "#9198a1"), "grid": ("#d8dee4", "#30363d"),
@@ -123,7 +123,7 @@ def drawing(lines: Iterable[dict[str, Any]]) -> str:
 
 
 def panels(lines: Iterable[dict[str, Any]]) -> tuple[dict[Panel, Rates], str]:
-    """Rates by panel in the order of the run, and the processor."""
+    """Rates by panel, in the order of the run, and the name of the processor."""
     found: dict[Panel, Rates] = {}
     about = ""
     for line in lines:

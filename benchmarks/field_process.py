@@ -1,7 +1,7 @@
-"""One contestant on one workload, in a process of its own: what `field.py` starts and waits for.
+"""One contestant on one workload, in its own process, which `field.py` starts and waits for.
 
-After each stage the process sends all that it has found so far. If it takes too long, or ends, what
-it has sent remains, with the reason why there is no more.
+After each stage the process sends all that it has found so far. If it takes too long, or ends, the
+results that it has sent are kept, with the reason why there are no more.
 """
 
 import gc
@@ -31,18 +31,18 @@ Array = np.ndarray[Any, Any]
 
 ROUNDS = 3  # at least
 MOST_ROUNDS = 9  # if they are short
-FEW = 8  # events; who needs too long for these does not take part
+FEW = 8  # events; a contestant that is too slow for these does not take part
 MANY = 64  # events of a round, if patience allows
 BLOCK = 512
 MOST_PAIRS = 100_000_000  # in one answer
 SINGLES = 500  # events, one at a time
-WARM = 2000  # subscriptions; so many that `auto` compiles them
+WARM = 2000  # subscriptions, enough for `auto` to compile them
 SUBSCRIPTION_SEED, EVENT_SEED = 1, 2
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is measured; seconds of patience are for the questions, others for building."""
+    """What is measured; `patience` is seconds for matching, `building` seconds for building."""
 
     workload: str
     density: float
@@ -56,17 +56,17 @@ class Task:
 
 @dataclass
 class Outcome:
-    """What was found; None where there is nothing to say."""
+    """The results; None where there is none."""
 
     stage: str = "data"
     reason: str | None = None  # why something is missing
     engine: str | None = None  # at work, for "auto"
     build: float | None = None  # seconds
-    bytes: int | None = None  # of the structure that answers, as it says itself
+    bytes: int | None = None  # of the structure that answers, as it reports itself
     resident: int | None = None  # bytes by which building made the process grow
     events: int = 0  # of a round
     counted: Sequence[float] = ()  # seconds of each round
-    touched: int | None = None  # bytes read in a round, as the engine says itself
+    touched: int | None = None  # bytes read in a round, as the engine reports itself
     pair_events: int = 0
     paired: Sequence[float] = ()
     pairs: int = 0  # in the answer of a round
@@ -78,7 +78,7 @@ class Outcome:
 
 
 class TooSlow(Exception):
-    """Not even a few events within patience."""
+    """Not even a few events are matched within the patience."""
 
 
 # --- the process that waits
@@ -105,7 +105,7 @@ def run(task: Task, progress: Callable[[str], None]) -> Outcome:
 
 _PHRASES = {
     "data": "making the data", "build": "building", "few": f"an answer for {FEW} events",
-    "counts": "counting", "pairs": "giving pairs", "singles": "asking one by one",
+    "counts": "counting", "pairs": "giving pairs", "singles": "matching one by one",
 }  # fmt: skip
 
 
@@ -117,7 +117,7 @@ def machine() -> dict[str, Any]:
 
 
 class _Child:
-    """A process of its own, and all that it starts; nothing of it stays."""
+    """A process, and the processes that it starts; all of them are ended on exit."""
 
     def __init__(self, work: Callable[[Any, Connection], None], task: Any) -> None:
         context = multiprocessing.get_context("spawn")
@@ -133,7 +133,7 @@ class _Child:
         try:
             if self._process.pid:
                 os.killpg(self._process.pid, signal.SIGKILL)  # Spark's Java is one more process
-        except ProcessLookupError:  # it ended, or has not come so far as to lead a group
+        except ProcessLookupError:  # it ended, or does not lead a group yet
             self._process.kill()
         self._process.join()
 
@@ -191,7 +191,7 @@ def _measure(task: Task, outcome: Outcome, send: Callable[[Outcome], None]) -> N
     runner.build()
     outcome.build = time.perf_counter() - start
     outcome.bytes = runner.bytes()
-    if isinstance(runner, Tamis):  # the columns of others were there before
+    if isinstance(runner, Tamis):  # others had their columns before
         outcome.resident = resident() - before
         outcome.engine = runner.matcher.engine
     stage("few")
@@ -201,7 +201,7 @@ def _measure(task: Task, outcome: Outcome, send: Callable[[Outcome], None]) -> N
     stage("pairs")
     _pair(runner, events, outcome, task.patience / 2)
     stage("singles")
-    _ask_singles(runner, events.slice(0, SINGLES), outcome, task.patience / 20)
+    _match_singles(runner, events.slice(0, SINGLES), outcome, task.patience / 20)
     runner.close()
 
 
@@ -216,19 +216,19 @@ def _warm_up(runner: Contestant, subscriptions: pa.Table, events: pa.Table) -> N
 
 
 def _count(runner: Contestant, events: pa.Table, outcome: Outcome, patience: float) -> None:
-    def ask(size: int) -> None:
+    def call(size: int) -> None:
         outcome.counts = runner.count(events.slice(0, size))
 
-    outcome.events = fitting(ask, events.num_rows, patience)
+    outcome.events = fitting(call, events.num_rows, patience)
     touched = _touched(runner)
-    outcome.counted = _rounds(ask, outcome.events)
+    outcome.counted = _rounds(call, outcome.events)
     after = _touched(runner)
     if touched is not None and after is not None:
         outcome.touched = (after - touched) // len(outcome.counted)
 
 
 def _touched(runner: Contestant) -> int | None:
-    """Bytes that the programs of an engine have read since it was made, if it counts them."""
+    """Bytes that the programs of an engine have read so far, if it counts them."""
     return runner.statistics().get("touched") if isinstance(runner, Tamis) else None
 
 
@@ -238,61 +238,61 @@ def _pair(runner: Contestant, events: pa.Table, outcome: Outcome, patience: floa
     mean = max(float(np.mean(outcome.counts)), 1e-9)
     most = min(events.num_rows, max(FEW, int(MOST_PAIRS / mean)))
 
-    def ask(size: int) -> None:
+    def call(size: int) -> None:
         found = runner.pairs(events.slice(0, size))
         outcome.pairs, outcome.pair_bytes = found.num_rows, size_of(found)
 
-    size = fitting(ask, most, patience)
-    paired = _rounds(ask, size)
+    size = fitting(call, most, patience)
+    paired = _rounds(call, size)
     outcome.pair_events, outcome.paired = size, paired
 
 
-def fitting(ask: Callable[[int], None], most: int, patience: float) -> int:
+def fitting(call: Callable[[int], None], most: int, patience: float) -> int:
     """How many events a round should have.
 
-    Questions grow as long as the next one should take less than a quarter of the patience. A round
-    should then take a tenth of it, and less than a third in any case.
+    More and more events are tried, as long as the next try should take less than a quarter of the
+    patience. A round should then take a tenth of it, and less than a third in any case.
     """
     before, size = 1, min(FEW, most)
-    seconds, earlier = (_steady(ask, n, patience / 20) for n in (size, before))
+    seconds, earlier = (_steady(call, n, patience / 20) for n in (size, before))
     if seconds * ROUNDS > patience:
         raise TooSlow(f"{size} events take {seconds:,.1f} s")
     while size < most:
-        one = max(seconds - earlier, 0) / max(size - before, 1)  # without what any question costs
+        one = max(seconds - earlier, 0) / max(size - before, 1)  # without the fixed cost of a call
         before, size, earlier = size, min(8 * size, most), seconds
         if seconds + one * (size - before) > patience / 4:
             size = before
             break
-        seconds = _steady(ask, size, patience / 20)
+        seconds = _steady(call, size, patience / 20)
     rate = size / seconds
     wanted = max(rate * patience / 10, min(MANY, rate * patience / ROUNDS))
     fits = int(min(max(wanted, FEW), most))
     return fits if fits in {most, size} or fits < BLOCK else fits // BLOCK * BLOCK
 
 
-def _steady(ask: Callable[[int], None], size: int, patience: float) -> float:
-    """Seconds of a question, asked up to three times: the first may have had something to learn."""
-    times = [_seconds(ask, size)]
+def _steady(call: Callable[[int], None], size: int, patience: float) -> float:
+    """Seconds of a call, the best of up to three: the first one may have to warm up."""
+    times = [_seconds(call, size)]
     while len(times) < ROUNDS and sum(times) < patience:
-        times.append(_seconds(ask, size))
+        times.append(_seconds(call, size))
     return min(times)
 
 
-def _rounds(ask: Callable[[int], None], size: int) -> list[float]:
+def _rounds(call: Callable[[int], None], size: int) -> list[float]:
     """Seconds of each round."""
     times: list[float] = []
     while len(times) < ROUNDS or (sum(times) < 1 and len(times) < MOST_ROUNDS):
-        times.append(_seconds(ask, size))
+        times.append(_seconds(call, size))
     return times
 
 
-def _seconds(ask: Callable[[int], None], size: int) -> float:
+def _seconds(call: Callable[[int], None], size: int) -> float:
     start = time.perf_counter()
-    ask(size)
+    call(size)
     return time.perf_counter() - start
 
 
-def _ask_singles(
+def _match_singles(
     runner: Contestant, events: pa.Table, outcome: Outcome, patience: float
 ) -> None:  # fmt: skip
     """One event at a time: as a dict through the front door, or as a table of one row."""
@@ -305,15 +305,15 @@ def _ask_singles(
 
 
 def _quantiles(
-    ask: Callable[[Any], Any], questions: Sequence[Any], patience: float
+    call: Callable[[Any], Any], items: Sequence[Any], patience: float
 ) -> tuple[float, float]:
-    """The median and the 99th percentile, of fewer questions if they take long."""
-    for question in questions[:FEW]:
-        ask(question)
+    """The median and the 99th percentile, of fewer events if they take long."""
+    for item in items[:FEW]:
+        call(item)
     times: list[float] = []
-    for question in questions:
+    for item in items:
         start = time.perf_counter()
-        ask(question)
+        call(item)
         times.append(time.perf_counter() - start)
         if sum(times) > patience and len(times) >= FEW:
             break
@@ -321,14 +321,14 @@ def _quantiles(
 
 
 def digest(pairs: pa.Table) -> int:
-    """The same for the same pairs, whatever their order and types."""
+    """A number that is the same for the same pairs, whatever their order and types."""
     event, id_ = (np.asarray(pairs[name].cast(pa.int64())) for name in ("event", "subscription"))
     order = np.lexsort((id_, event))
     return zlib.crc32(np.stack([event[order], id_[order]]).tobytes())
 
 
 def size_of(pairs: pa.Table) -> int:
-    """Bytes that were written for the pairs: codes, but not the dictionary they stand for."""
+    """Bytes that were written for the pairs: codes, without their dictionary."""
     return sum(
         chunk.indices.nbytes if pa.types.is_dictionary(chunk.type) else chunk.nbytes
         for column in pairs.columns
@@ -336,11 +336,11 @@ def size_of(pairs: pa.Table) -> int:
     )
 
 
-# --- answers side by side
+# --- comparing answers
 
 
 def compare(name: str, outcome: Outcome, others: dict[str, Outcome]) -> None:
-    """The same counts for the events that two have counted, and the same pairs."""
+    """Check that counts and pairs are the same for the events that two contestants share."""
     if outcome.paired and outcome.pair_events <= len(outcome.counts):
         counted = int(outcome.counts[: outcome.pair_events].sum())
         if counted != outcome.pairs:
@@ -356,4 +356,6 @@ def compare(name: str, outcome: Outcome, others: dict[str, Outcome]) -> None:
                     f"{other} {known.counts[event]}"
                 )
         if None not in {outcome.digest, known.digest} and outcome.digest != known.digest:
-            raise AssertionError(f"{name} and {other} give other pairs for the first {FEW} events")
+            raise AssertionError(
+                f"{name} and {other} give different pairs for the first {FEW} events"
+            )

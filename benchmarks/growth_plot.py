@@ -3,8 +3,8 @@
     python benchmarks/growth_plot.py RESULTS [--out docs/pipeline.svg]
 
 Two panels, both scales logarithmic: more events with the same subscriptions, and more subscriptions
-with the same events. A dotted line is what would be proportional to the largest. Of results for the
-same numbers the last one counts. The picture follows the reader's light or dark mode.
+with the same events. A dotted line is proportional to the largest result. Of several results for
+the same numbers the last one is drawn. The picture follows the reader's light or dark mode.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The machine that measures: one core of it, its memory, its name."""
+"""The machine that runs the benchmarks: one of its cores, its memory, its name."""
 
 import os
 import platform
@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-# What libraries read when they are loaded: one thread each.
+# Environment variables that limit libraries to one thread when they are loaded.
 ONE_THREAD = {
     "NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
     "POLARS_MAX_THREADS": "1",
@@ -20,7 +20,7 @@ LIBRARIES = ("numpy", "numba", "pyarrow", "duckdb", "polars", "pyspark")
 
 
 def use_one_core(cpu: int | None) -> int:
-    """Keep this process and those that it starts to one core, the last one unless told."""
+    """Keep this process and those that it starts on one core, by default the last one."""
     os.environ.update(ONE_THREAD)
     chosen = max(os.sched_getaffinity(0)) if cpu is None else cpu
     os.sched_setaffinity(0, {chosen})
@@ -28,13 +28,13 @@ def use_one_core(cpu: int | None) -> int:
 
 
 def limit_memory(gigabytes: float) -> None:
-    """Let this process fail before the machine does."""
+    """Make this process fail before the machine runs out of memory."""
     most = int(gigabytes * 1e9)
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
 def most_memory() -> float:
-    """Three quarters of what there is, in gigabytes."""
+    """Three quarters of the machine's memory, in gigabytes."""
     return 0.75 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
 
 

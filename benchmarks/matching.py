@@ -3,11 +3,11 @@
     python benchmarks/matching.py [--workloads w4 tree ...] [--sizes 1000 10000 100000]
                                   [--engines counting-list ...] [--events E]
 
-Contestants of one workload and size run one after the other, each in a process of its own, on the
-same subscriptions and events; they must give the same matches. Single events, one core; medians
-after warming up. *build* is from read filters to an engine that has answered its first event.
-*subscribe* and *unsubscribe* are one more change with N present, with what it costs the next event.
-*bytes* is the growth of the process by the engine, a subscription.
+Contestants of one workload and size run one after another, each in its own process, on the same
+subscriptions and events; they must give the same matches. Single events, one core; medians after
+warming up. *build* is from parsed filters to an engine that has answered its first event.
+*subscribe* and *unsubscribe* are one more change with N subscriptions present, including what it
+costs the next event. *bytes* is the growth of the process by the engine, per subscription.
 """
 
 import argparse
@@ -16,12 +16,12 @@ from engine_process import Result, Task, run
 from tamis.engines import ENGINES
 from tamis.workloads import NAMES, workload
 
-# Beyond these sizes a contestant would take longer than it tells us.
+# Beyond these sizes a contestant takes longer than its result is worth.
 LARGEST = {
     "naive": 10_000, "sql-scan": 100_000, "sql-grouped": 1_000_000, "numpy scan": 1_000_000,
     "counting-bits": 1_000_000, "counting-bytes": 100_000,
 }  # fmt: skip
-# Their filters are no conjunctions, or not of numbers.
+# Their filters are not conjunctions, or not of comparisons with numbers.
 NO_SCAN = {"bdd", "stock"}
 NO_CONJUNCTIONS = {"bdd"}  # thousands of disjuncts
 
@@ -52,7 +52,7 @@ def contest(name: str, size: int, options: argparse.Namespace) -> None:
         result = run(Task(name, size, engine, options.events, options.density, options.semantics))
         first = first or result
         if result.digest != first.digest:
-            raise AssertionError(f"{engine} gives other matches")
+            raise AssertionError(f"{engine} gives different matches")
         print(
             f"| {size:,} | {engine} | {1 / result.event:,.0f} | {result.event * 1e3:.3f} "
             f"| {result.spread:.0%} | {result.build:.2f} | {result.bytes:,.0f} "

@@ -2,9 +2,9 @@
 
     python benchmarks/parsing.py [--filters N] [--rounds R]
 
-Both contestants read the same filters in one process, the cache starting empty in every round, as
-in one `subscribe_many`. The table gives medians; the spread is (max - min) / median. The trees of
-both are compared before anything is timed.
+Both read the same filters in one process; the cache is empty at the start of every round, as in one
+`subscribe_many`. The table gives medians; the spread is (max - min) / median. The trees of both are
+compared before anything is timed.
 """
 
 import argparse
@@ -69,7 +69,7 @@ def sizes(filters: Sequence[str]) -> tuple[float, int, int]:
 
 
 def rates(work: Callable[[], object], count: int, rounds: int) -> list[float]:
-    """Filters per second of each round; the collector rests, as it does in `subscribe_many`."""
+    """Filters per second of each round; the garbage collector is off, as in `subscribe_many`."""
     found = []
     for _ in range(rounds):
         gc.collect()

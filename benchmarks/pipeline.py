@@ -52,7 +52,7 @@ from rivals.base import LeftOut
 
 SECTIONS = ("users", "overhead", "growth", "memory")
 CORES = 2
-LIMIT = 600.0  # seconds for what nobody is expected to fail at
+LIMIT = 600.0  # seconds for calls that should not fail
 
 Record = Callable[[dict[str, Any]], None]
 
@@ -138,7 +138,7 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def extent_of(options: argparse.Namespace) -> Extent:
-    """What was asked for: a preset, some numbers of it replaced, all sizes scaled."""
+    """The preset of the options, with the numbers that they replace, and all sizes scaled."""
     extent = QUICK if options.quick else LONG if options.long else DEFAULT
     given = {name: getattr(options, name) for name in ("workloads", "sizes", "seconds", "patience")}
     extent = extent._replace(**{name: value for name, value in given.items() if value is not None})

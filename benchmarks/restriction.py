@@ -1,11 +1,14 @@
-"""The BDD paper's experiments (section 8): nodes before and after restriction, and seconds.
+"""The experiments of BDD, section 8: nodes before and after restriction, and seconds.
 
     python benchmarks/restriction.py [--sizes 25000 50000 75000 100000] [--events E]
 
-First the nodes of all queries in one diagram, unrestricted, restricted by the facts of each query
-at once, and one after the other; then the orders of variables; then the time for 1000 messages at
-the paper's densities, strict semantics (MVEvalBDD) and, for total messages, `total` (EvalBDD). All
-diagrams must give the same matches.
+BDD is short for Campailla et al., "Efficient filtering in publish-subscribe systems using binary
+decision diagrams" (ICSE 2001).
+
+First the nodes of all queries in one diagram: unrestricted, restricted by the facts of each query
+at once, and by one fact after another; then the orders of variables; then the time for 1000
+messages at the paper's densities, with strict semantics (MVEvalBDD) and, for total messages, with
+`total` (EvalBDD). All diagrams must give the same matches.
 """
 
 import argparse

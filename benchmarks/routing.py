@@ -3,21 +3,22 @@
     python benchmarks/routing.py [sizes] [insertion] [routing] [imt] [network] [--quick]
                                  [--sets mbd-a mbd-b] [--size N] [--most N] [--out FILE]
 
-The experiments of the MBD paper, section 6, with its figures beside ours: 200,000 subscriptions of
-its sets A and B, which are the workloads mbd-a and mbd-b.
+The experiments of MBD, section 6, with its figures beside ours: 200,000 subscriptions of its sets A
+and B, which are the workloads mbd-a and mbd-b. MBD is short for Li, Hou and Jacobsen, "A unified
+approach to routing, covering and merging in publish/subscribe systems based on modified binary
+decision diagrams" (ICDCS 2005).
 
 *sizes* (Fig. 12): entries of a table without covering, with it, and merged; orders of attributes
-and numbers of MBDs. *insertion* (Fig. 13): the time of a subscription as the table grows, by
-candidates and by evaluation of all MBDs in one pass and in two, with the cache of dependencies and
-without.
-*routing* (Table 2): the time of a publication in each table. *imt* (Figs. 14 and 15): entries and
-false positives over the threshold of imperfect merging, for several measures of publications.
-*network*: what the strategies of brokers cost in a simulated tree of them.
+and numbers of MBDs. *insertion* (Fig. 13): the time per subscription as the table grows, by
+candidates and by evaluating all MBDs in one pass and in two, with and without the cache of
+dependencies. *routing* (Table 2): the time per publication in each table. *imt* (Figs. 14 and 15):
+entries and false positives by the threshold of imperfect merging, for several measures of
+publications. *network*: what the strategies of brokers cost in a simulated tree of brokers.
 
 The paper says that publications, too, are made by selecting attributes, but not how many;
-`--density` is the part that they have, and what measures expect. All who are compared must find the
-same. Everything runs in one process, on one core; kernels are compiled before clocks start.
-`routing_plot.py` draws what `--out` keeps.
+`--density` is the share that they have, and that measures expect. All contestants must find the
+same. Everything runs in one process, on one core; kernels are compiled before timing starts.
+`routing_plot.py` draws what `--out` has recorded.
 """
 
 import argparse
@@ -112,7 +113,7 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def extent_of(options: argparse.Namespace) -> Extent:
-    """What was asked for: a preset, some numbers of it replaced."""
+    """The preset of the options, with the numbers that they replace."""
     extent = QUICK if options.quick else Extent()
     if options.size is not None:
         extent = extent._replace(size=options.size, merged=-(-options.size // 2))

@@ -1,4 +1,4 @@
-"""A scan with numpy: what one would write by hand for conjunctions of comparisons with numbers."""
+"""A scan with numpy, as one would write it by hand for conjunctions of comparisons with numbers."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar

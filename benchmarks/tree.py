@@ -1,10 +1,13 @@
-"""The matching tree's experiments (TREE, sections 4, 5 and 7).
+"""The experiments of TREE, sections 4, 5 and 7, with the matching tree.
 
     python benchmarks/tree.py [--sizes 1000 ... 1000000] [--events E]
 
-First how nodes visited and time grow with the number of subscriptions on the paper's workload
+TREE is short for Aguilera, Strom, Sturman, Astley and Chandra, "Matching events in a content-based
+subscription system" (PODC 1999).
+
+First how visited nodes and time grow with the number of subscriptions on the paper's workload
 (V = 3, K = 30, 100 matches per event), with the exponent fitted by least squares on logarithms and
-the bound of Theorem 1; then what each optimisation brings; then the general tree. Every tree must
+the bound of Theorem 1; then what each optimization gains; then the general tree. Every tree must
 give the same matches as counting-list.
 """
 

@@ -35,5 +35,5 @@ def grown(session: Session, spec: str, events: int, size: int, longest: float) -
 
 
 def rules_file(folder: Path, spec: str, size: int) -> Path:
-    """Where compiled subscriptions stay for those who ask later."""
+    """Where compiled subscriptions are kept for later calls."""
     return folder / f"rules-{spec}-{size}.tamis"

@@ -1,8 +1,8 @@
-"""The memory of Python workers that hold compiled subscriptions, as the kernel counts it.
+"""The memory of Python workers that hold compiled subscriptions, as the operating system counts it.
 
 *RSS* is all that a worker has in memory. Pages that several processes share (libraries, what was
-loaded before the workers were forked, the file of subscriptions) count in full in each; in *PSS*
-they count in parts, so the PSS of all workers is what they take together.
+loaded before the workers were forked, the file of subscriptions) count in full for each; in *PSS*
+they count proportionally, so the sum of PSS is what all workers need together.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -19,9 +19,9 @@ ROW = "task int, stage string, pid int, rss bigint, pss bigint, shared bigint, f
 
 
 def looking(name: str, events: str) -> Callable[[Iterable[pa.RecordBatch]], Iterator[Any]]:
-    """The function of `mapInArrow`; local, so that Spark sends it and need not find this file.
+    """A function for `mapInArrow`; a local one, so that Spark sends it and need not find this file.
 
-    All tasks are at the same stage when they look: what they share, they share with each other.
+    All tasks read their sizes at the same stage, so that they share pages with each other.
     """
 
     def look(batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
@@ -35,7 +35,7 @@ def looking(name: str, events: str) -> Callable[[Iterable[pa.RecordBatch]], Iter
         context = BarrierTaskContext.get()
 
         def sizes(path: str) -> dict[str, int]:
-            """Sums of the lines ``Rss:  17 kB``, of the mappings of files with a name."""
+            """Sums of the lines ``Rss:  17 kB``, for mappings of files with a name."""
             found = {"Rss": 0, "Pss": 0, "Shared_Clean": 0, "Shared_Dirty": 0}
             wanted = True
             for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines():
@@ -79,7 +79,7 @@ def looking(name: str, events: str) -> Callable[[Iterable[pa.RecordBatch]], Iter
 
 
 def held(session: Session, spec: str, size: int, events: int) -> list[dict[str, Any]]:
-    """A row for each worker and stage: started, subscriptions opened, events matched."""
+    """One row per worker and stage: started, subscriptions opened, events matched."""
     from tamis.spark.compile.compilation import publish
 
     spark, folder = session.spark, session.place.folder
@@ -92,7 +92,7 @@ def held(session: Session, spec: str, size: int, events: int) -> list[dict[str, 
 
 
 def compiled(session: Session, spec: str, size: int) -> int:
-    """Compile subscriptions, unless that was done; the bytes of the file."""
+    """Compile subscriptions, unless that was done before; returns the bytes of the file."""
     from tamis.spark import MatchJob
 
     spark, folder = session.spark, session.place.folder

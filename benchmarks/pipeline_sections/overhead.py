@@ -1,23 +1,23 @@
-"""What Spark adds to the bare engine, and where it goes.
+"""What Spark adds to the time of the bare engine, and where it goes.
 
-The bare engine is `Matcher.load` of the same compiled file in this process, with a thread for each
-core of the session, and `match_batches` over a table that was read before, all answers taken. The
-whole is the job of `MatchJob`, from Parquet files to a sink that keeps nothing. Its parts:
+The bare engine is `Matcher.load` of the same compiled file in this process, with one thread per
+core of the session, and `match_batches` over a table that was read before, with all results taken.
+The whole is the job of `MatchJob`, from Parquet files to a sink that keeps nothing. Its parts:
 
 * *read*: the JVM reads the events, and keeps nothing.
-* *to Python*: what a `mapInArrow` that only counts rows takes longer than that.
+* *to Python*: how much longer a `mapInArrow` that only counts rows takes.
 * *engine*: the bare engine.
-* *finishing*: what the workers' function takes longer than the engine, called without Spark: ids in
-  the place of numbers, values in the place of codes.
-* *back*: what a `mapInArrow` that gives as many matches, always the same, takes longer than one
+* *finishing*: how much longer the workers' function takes than the engine, called without Spark: it
+  replaces numbers by ids and codes by values.
+* *back*: how much longer a `mapInArrow` that gives as many matches, always the same, takes than one
   that counts rows.
-* *sorting*: of lists, in the JVM.
+* *sorting*: the time to sort lists in the JVM.
 
-*one event* is the whole job for a single event: planning, and the start of tasks. A job of many
-events has it once, so the second ratio leaves it out.
+*one event* is the whole job for a single event: planning, and starting tasks. A job of many events
+pays this once, so the second ratio leaves it out.
 
 A worker computes while the JVM reads and writes, so parts may overlap; then the rest, which is the
-whole without its parts, is negative.
+whole minus its parts, is negative.
 """
 
 import statistics
@@ -53,11 +53,11 @@ Mapping = Callable[[Batches], Iterator[pa.RecordBatch]]
 Times = dict[str, list[float]]
 
 
-# --- functions of mapInArrow; local ones, so that Spark sends them and need not find this file
+# --- functions for mapInArrow; local ones, so that Spark sends them and need not find this file
 
 
 def counting_rows() -> Mapping:
-    """One row for a partition: how many rows came."""
+    """A function that gives one row per partition: how many rows it has."""
 
     def count(batches: Batches) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
@@ -68,7 +68,7 @@ def counting_rows() -> Mapping:
 
 
 def giving_back(output: str, matches: float) -> Mapping:
-    """As many rows as a job with so many matches per event gives, in batches of the same size."""
+    """A function that gives as many rows as a job with `matches` per event, in equal batches."""
     constant = constant_batch(output, matches)
     each = matches if output == "pairs" else 1.0
 
@@ -100,11 +100,11 @@ def constant_batch(output: str, matches: float) -> pa.RecordBatch:
     return pa.record_batch({"event_id": np.arange(rows), "subscriptions": lists})
 
 
-# --- what is asked of a process
+# --- calls of the process
 
 
 def started(session: Session, spec: str, size: int) -> dict[str, Any]:
-    """The first jobs of a session and later ones: what is started and loaded in between."""
+    """Seconds of the first jobs of a session and of later ones, which find everything loaded."""
     spark, folder = session.spark, session.place.folder
     events = workload_files.frame(spark, workload_files.event_files(folder, spec, SMALL))
     texts = workload_files.frame(spark, workload_files.subscription_files(folder, spec, size))
@@ -129,7 +129,7 @@ def started(session: Session, spec: str, size: int) -> dict[str, Any]:
 def measured(
     session: Session, spec: str, size: int, output: str, count: int | None, most: int, wanted: float
 ) -> dict[str, Any]:  # fmt: skip
-    """The seconds of each round of all parts; `count` events, or as many as take long enough."""
+    """Seconds of each round of all parts, for `count` events, or as many as take long enough."""
     from tamis import Matcher
 
     job, path, compiling = compiled(session, spec, size, output)
@@ -218,7 +218,7 @@ def _works(
 
 
 def finishing(matcher: "Matcher", table: pa.Table, output: str) -> list[float]:
-    """What the workers' function takes longer than the engine, for the events of one core."""
+    """How much longer the workers' function takes than the engine, for the events of one core."""
     from tamis.spark.batch.event_frames import Layout
     from tamis.spark.batch.worker import EVENTS, Matching
 
@@ -238,7 +238,7 @@ def finishing(matcher: "Matcher", table: pa.Table, output: str) -> list[float]:
 
 
 def parts_of(times: Times, output: str) -> dict[str, float]:
-    """Medians of what each part takes, and the rest."""
+    """The median seconds of each part, and the rest."""
     medians = {name: statistics.median(each) for name, each in times.items()}
     found = {
         "read": medians["read"],

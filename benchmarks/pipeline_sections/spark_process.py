@@ -1,8 +1,8 @@
-"""A process with a Spark session that answers questions, and is ended when it takes too long.
+"""A process with a Spark session that runs calls, and is killed if one takes too long.
 
-Spark's planner cannot be interrupted, and a session that ran out of memory is no longer worth
-measuring. So questions are asked of another process; it and its JVM are killed when an answer does
-not come, and the next question starts a new one.
+Spark's planner cannot be interrupted, and a session that ran out of memory cannot be measured any
+more. So calls run in another process; it and its JVM are killed if a result does not come, and the
+next call starts a new one.
 """
 
 import multiprocessing
@@ -27,7 +27,7 @@ ENDING = 20  # seconds that a process has to stop its session
 
 
 class Failed(Exception):
-    """A question was not answered, for the reason that this gives."""
+    """A call has no result; the message gives the reason."""
 
 
 class Place(NamedTuple):
@@ -42,11 +42,11 @@ class Place(NamedTuple):
 
 
 class Session:
-    """The Spark session of a process, started when first asked for."""
+    """The Spark session of a process, started when it is first used."""
 
     def __init__(self, place: Place, report: Callable[[Any], None] = lambda _: None) -> None:
         self.place = place
-        self.report = report  # tells what is known so far, in case the rest takes too long
+        self.report = report  # sends the results so far, in case the rest takes too long
         self.seconds = 0.0  # that the start took
 
     @cached_property
@@ -60,18 +60,18 @@ class Session:
             "spark.sql.warehouse.dir": str(folder / "warehouse"),
             "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={folder}",
             "spark.ui.showConsoleProgress": "false",
-            # A plan of 100,000 conditions is no text that anybody reads.
+            # Nobody reads the text of a plan with 100,000 conditions.
             "spark.sql.debug.maxToStringFields": "10",
             "spark.sql.maxPlanStringLength": "1000",
         })  # fmt: skip
         self.seconds = time.perf_counter() - start
-        # Each plan that is too large for Spark's compiler is an error with a long trace.
+        # Spark logs a long trace for each plan that is too large for its compiler.
         found.sparkContext.setLogLevel("OFF")
         return found
 
 
 class SparkProcess:
-    """The process; `ask` gives it a function of a `Session` and some arguments."""
+    """The process; `call` runs a function of its `Session` and some arguments in it."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -92,13 +92,13 @@ class SparkProcess:
 
     @property
     def is_running(self) -> bool:
-        """Whether the next question meets a process that was there before."""
+        """Whether the next call finds a process that is already running."""
         return self._process is not None
 
     def call(self, work: Callable[..., Any], limit: float, /, **arguments: Any) -> Any:
-        """The answer of ``work(session, **arguments)``; `LeftOut` and `Failed` say why not.
+        """The result of ``work(session, **arguments)``; `LeftOut` or `Failed` if there is none.
 
-        If there is none within `limit` seconds, what was reported last is the answer.
+        If there is no result within `limit` seconds, the last report is the result.
         """
         pipe = self._started()
         end = time.monotonic() + limit
@@ -118,18 +118,18 @@ class SparkProcess:
             outcome, value = "ended", f"the process ended ({self._ending()})"
         if outcome == "left out":
             raise LeftOut(value)
-        self.kill()  # nobody knows what it left behind
+        self.kill()  # its state is unknown
         if known is None:
             raise Failed(value)
         return known
 
     def kill(self) -> None:
-        """End the process and the JVM; the next question starts others."""
+        """Kill the process and its JVM; the next call starts new ones."""
         if self._process is None:
             return
         try:
             os.killpg(self._process.pid or 0, signal.SIGKILL)
-        except ProcessLookupError:  # it ended, or has not come so far as to lead a group
+        except ProcessLookupError:  # it ended, or does not lead a group yet
             self._process.kill()
         self._process.join()
         self._process = self._pipe = None
@@ -153,7 +153,7 @@ class SparkProcess:
 
 
 def _serve(place: Place, pipe: Connection) -> None:
-    os.setsid()  # so that the JVM, which is one more process, can be ended with this one
+    os.setsid()  # so that the JVM, which is another process, can be killed with this one
     # The same cores for everything: a session of one core also has threads and a Python process.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-place.cores :])
     os.environ["TMPDIR"] = tempfile.tempdir = str(place.folder)
@@ -172,7 +172,7 @@ def _serve(place: Place, pipe: Connection) -> None:
 
 
 def _short(error: Exception) -> str:
-    """One line about an error; those of Java begin with where they went through."""
+    """One line about an error; Java's errors begin with other lines."""
     lines = [line.strip() for line in str(error).splitlines()]
     named = [line for line in lines if line.startswith(("java.", "org.", "Caused by"))]
     text = f"{type(error).__name__}: {(named or lines or [''])[0]}"

@@ -1,4 +1,4 @@
-"""How long questions take, and how many events they should have."""
+"""How long calls take, and how many events they should have."""
 
 import statistics
 import time
@@ -23,38 +23,38 @@ def run(frame: "DataFrame") -> None:
     frame.write.format("noop").mode("overwrite").save()
 
 
-def fitting(ask: Callable[[int], float], few: int, most: int, wanted: float) -> tuple[int, float]:
-    """How many events make a question take about so many seconds longer than one of a few events.
+def fitting(call: Callable[[int], float], few: int, most: int, wanted: float) -> tuple[int, float]:
+    """How many events make a call take about `wanted` seconds longer than one of `few` events.
 
-    `ask` tells the seconds of a question; the second number is those of the few, which is mostly
-    what any question costs.
+    `call` returns the seconds for a number of events. The second result is the seconds for the few
+    events, which is mostly the fixed cost of a call.
     """
     size = min(few, most)
-    fixed = seconds = min(rounds(lambda: ask(size), wanted))
-    larger = LARGER if fixed < wanted else 2  # nothing is known yet of what an event costs
+    fixed = seconds = min(rounds(lambda: call(size), wanted))
+    larger = LARGER if fixed < wanted else 2  # the cost per event is not known yet
     while size < most and seconds - fixed < wanted / 2:
-        each = max(seconds - fixed, 0.02 * wanted) / size  # an event, about
+        each = max(seconds - fixed, 0.02 * wanted) / size  # about the seconds per event
         size = min(most, larger * size, max(2 * size, int(wanted / each)))
         larger = LARGER
-        seconds = ask(size)
+        seconds = call(size)
     return size, fixed
 
 
-def rounds(ask: Callable[[], float], patience: float, least: int = ROUNDS) -> list[float]:
-    """Seconds of some rounds; fewer if they take longer than the patience."""
-    times = [ask()]
+def rounds(call: Callable[[], float], patience: float, least: int = ROUNDS) -> list[float]:
+    """Seconds of `least` rounds, or of fewer if they take longer than the patience."""
+    times = [call()]
     while len(times) < least and sum(times) < patience:
-        times.append(ask())
+        times.append(call())
     return times
 
 
 def rate(events: int, seconds: float, few: int, fixed: float) -> float:
-    """Events per second, without what any question costs, if more than a few were asked about."""
+    """Events per second, without the fixed cost of a call if there were more than a few events."""
     if events > few and seconds > fixed:
         return (events - few) / (seconds - fixed)
     return events / seconds
 
 
 def spread(times: Sequence[float]) -> float | None:
-    """(max - min) / median, of several rounds."""
+    """(max - min) / median of several rounds, None for a single one."""
     return (max(times) - min(times)) / statistics.median(times) if len(times) > 1 else None

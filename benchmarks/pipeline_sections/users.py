@@ -1,16 +1,16 @@
-"""What a Spark user would write to find the matches, and tamis.
+"""tamis, and what a Spark user would write to find the matches.
 
-Each of them is made for a workload and its subscriptions, and turns a cached frame of events into a
-frame of pairs. What happens before events come (filters into columns, columns into a frame, keys
-and masks of events for the joins) is not counted, except for tamis, which is given texts.
+Each contestant is made for a workload and its subscriptions, and turns a cached frame of events
+into a frame of pairs. What happens before events come (filters into columns, columns into a frame,
+keys and masks of events for the joins) is not counted, except for tamis, which is given texts.
 
 * *tamis*: `MatchJob`, pairs.
-* *join*: a column for each predicate, and all conditions in ON; alerts are joined by their symbol.
-* *join-tuned*: with keys and bit masks that were chosen for the one workload, as in `rivals.plans`.
+* *join*: one column per predicate, and all conditions in ON; alerts are joined by their symbol.
+* *join-tuned*: with keys and bit masks that were chosen for this workload, as in `rivals.plans`.
 * *union*: ``events.filter(expr(filter))`` for each subscription, and the union of all of them.
 * *cross*: every event with every id, and one CASE that has the filter of each id.
 * *case*: a column with an array of ``CASE WHEN filter THEN id END``, exploded.
-* *udf*: a Python function that tries all parsed subscriptions on an event, exploded.
+* *udf*: a Python function that evaluates all parsed subscriptions for an event, exploded.
 """
 
 import operator
@@ -199,7 +199,7 @@ def parsed(source: Workload, subscriptions: pa.Table) -> list[tuple[int, list[Te
 
 
 def held_events(spark: "SparkSession", user: User, spec: str, count: int) -> "DataFrame":
-    """Events in the memory of Spark, the same number for each core."""
+    """Events in Spark's cache, the same number for each core."""
     table = user.events(workload_files.events(spec, count))
     made = spark.createDataFrame(table).repartition(spark.sparkContext.defaultParallelism).cache()
     made.count()
@@ -207,7 +207,7 @@ def held_events(spark: "SparkSession", user: User, spec: str, count: int) -> "Da
 
 
 def digest(pairs: "DataFrame") -> tuple[int, str]:
-    """How many pairs there are, and the sum of their hashes: the same for the same pairs."""
+    """How many pairs there are, and the sum of their hashes; the same for the same pairs."""
     row = pairs.selectExpr(
         "count(*)",
         "sum(CAST(xxhash64(CAST(event_id AS BIGINT), CAST(subscription AS BIGINT)) "
@@ -253,7 +253,7 @@ def contest(
 
 
 class Asking:
-    """Questions to one user; the events of the last one stay in memory."""
+    """Calls of one contestant; the events of the last one stay in memory."""
 
     def __init__(self, spark: "SparkSession", user: User, spec: str) -> None:
         self._spark = spark
@@ -274,6 +274,6 @@ class Asking:
         return self._pairs
 
     def seconds(self, count: int) -> float:
-        """How long it takes to find them, without the making of events."""
+        """Seconds to find them, without the time to make the events."""
         pairs = self.pairs(count)
         return seconds_of(lambda: run(pairs))

@@ -1,4 +1,4 @@
-"""Events and subscriptions of a workload, in this process and in files."""
+"""Events and subscriptions of a workload, in memory and in files."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -23,11 +23,11 @@ def parts(spec: str) -> tuple[str, float]:
     return name, float(density or 1)
 
 
-_made: dict[str, pa.Table] = {}  # the longest table of events that was asked for
+_made: dict[str, pa.Table] = {}  # the longest table of events so far
 
 
 def events(spec: str, count: int) -> pa.Table:
-    """The first `count` events of a sequence without end, with their numbers as ``id``."""
+    """The first `count` events of an endless sequence, with their numbers as ``id``."""
     name, density = parts(spec)
     source = workload(name)
     have = [_made[spec]] if spec in _made else []
@@ -72,5 +72,5 @@ def _write(path: Path, table: pa.Table) -> None:
 
 
 def frame(spark: "SparkSession", path: Path) -> "DataFrame":
-    """What is in such a folder."""
+    """The data frame of such a folder."""
     return spark.read.parquet(path.absolute().as_uri())

@@ -1,4 +1,4 @@
-"""Who takes part in the contest of `field.py`."""
+"""The contestants of `field.py`."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -11,7 +11,7 @@ PAPERS = (
     "sql-grouped",
 )  # fmt: skip
 TAMIS = ("auto", "sliced", *PAPERS)
-# Imported when asked for: each of them is heavy, and memory is measured.
+# Imported on demand: each of them is heavy, and memory is measured.
 RIVALS = {
     "numpy": ("rivals.numpy_scan", "NumpyScan"),
     "duckdb": ("rivals.duckdb_join", "DuckdbJoin"),
@@ -27,7 +27,7 @@ __all__ = ["CONTESTANTS", "PAPERS", "RIVALS", "TAMIS", "Contestant", "LeftOut", 
 
 
 def contestant(name: str) -> Callable[[Workload], Contestant]:
-    """What makes a contestant for a workload."""
+    """The class, or function, that makes a contestant for a workload."""
     if name in RIVALS:
         module, class_name = RIVALS[name]
         made: Callable[[Workload], Contestant] = getattr(import_module(module), class_name)

@@ -1,4 +1,4 @@
-"""What takes part in the contest."""
+"""The protocol of contestants."""
 
 from typing import Any, Protocol
 
@@ -11,7 +11,7 @@ Array = np.ndarray[Any, Any]
 
 
 class LeftOut(Exception):
-    """A contestant does not take part in a contest, for the reason that this gives."""
+    """A contestant does not take part; the message gives the reason."""
 
 
 class Contestant(Protocol):
@@ -19,19 +19,19 @@ class Contestant(Protocol):
 
     Implementers: `engines.Tamis`, `numpy_scan.NumpyScan`, `duckdb_join.DuckdbJoin`,
     `polars_join.PolarsJoin`, `spark_join.SparkJoin`. The first is given filters as texts. The
-    others are rivals, made by hand for one workload: filters come to them in columns, and bringing
-    them there (`read`) is not counted. From then on the clock runs: what a rival does to a table of
-    events before and after it matches is part of its time.
+    others are rivals, written by hand for one workload: they take filters in columns, and making
+    these (`read`) is not timed. Everything after that is timed: what a rival does to a table of
+    events before and after matching is part of its time.
     """
 
     def __init__(self, source: Workload) -> None:
         """For the filters of one workload; may raise `LeftOut`."""
 
     def read(self, subscriptions: pa.Table) -> None:
-        """Take the table of ids and filters, in the form to begin with."""
+        """Take the table of ids and filters, in the form that the contestant begins with."""
 
     def build(self) -> None:
-        """Make of it what answers questions."""
+        """Build the structure that matches events."""
 
     def count(self, events: pa.Table) -> Array:
         """counts[event]."""
@@ -40,13 +40,13 @@ class Contestant(Protocol):
         """A row (event, subscription) for each match, in any order."""
 
     def bytes(self) -> int | None:
-        """What holds the subscriptions, ids included, if that is known."""
+        """The bytes that hold the subscriptions, with ids, if they are known."""
 
     def close(self) -> None:
-        """Give back what a collector would not."""
+        """Release what the garbage collector would not."""
 
 
 def total(events: pa.Table) -> None:
-    """Refuse events that lack an attribute: bounds and masks do not know a third truth value."""
+    """Refuse events that lack an attribute: bounds and masks have no third truth value."""
     if any(column.null_count for column in events.columns):
         raise LeftOut("columns of bounds need events with all attributes")

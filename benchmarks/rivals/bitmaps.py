@@ -1,8 +1,8 @@
-"""Bits of filters for each value of each attribute, with numpy.
+"""For each value of each attribute the bits of filters, with numpy.
 
-A domain of many values is cut into 64 ranges. There a second row of bits holds the filters whose
-bounds lie inside the range: those of them that are left at the end are tested once more. Filters
-with an equality on such a domain hardly ever match; they are found by bisection of a sorted list.
+A domain of many values is divided into 64 ranges. For a range, a second row of bits has the filters
+with a bound inside it: those of them that are left at the end are tested again. Filters with an
+equality on such a domain hardly ever match; they are found by bisection of a sorted list.
 """
 
 from collections.abc import Iterator
@@ -113,7 +113,7 @@ class Bitmaps:
         is_exact = domain.size <= RANGES
         possible, doubtful = [], []
         truth = np.ones(self._words * WORD, np.uint8)
-        truth[len(self._filters) :] = 0  # behind the last filter
+        truth[len(self._filters) :] = 0  # after the last filter
         for number in range(domain.size if is_exact else RANGES):
             inside = (first <= number) & (number <= last)
             if is_exact:
@@ -131,7 +131,7 @@ class Bitmaps:
     # --- matching
 
     def _portions(self, values: Array, most: int) -> Iterator[tuple[int, Array]]:
-        """The first event and the bits of some events after the other."""
+        """The first event and the bits of some events at a time."""
         portion = max(1, most // (8 * max(self._words, 1)))
         for start in range(0, values.shape[1], portion):
             yield start, self._bits(values[:, start : start + portion])
@@ -207,7 +207,7 @@ def _packed(bits: Array) -> Array:
 
 
 def _ones(bits: Array) -> tuple[Array, Array]:
-    """Rows and columns of the bits that are set; words without any are passed over if many."""
+    """The rows and columns of the bits that are set; empty words are skipped if there are many."""
     counts = np.bitwise_count(bits).sum(axis=1, dtype=np.int64)
     row = np.repeat(np.arange(len(bits)), counts)
     width = bits.shape[1] * WORD

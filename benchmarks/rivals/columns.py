@@ -1,4 +1,4 @@
-"""Filters in columns, as the rivals take them: whoever writes a join by hand has no texts."""
+"""Filters in columns, as the rivals take them: a join written by hand has no texts."""
 
 from typing import Any, NamedTuple
 
@@ -71,7 +71,7 @@ def read_atoms(filters: pa.ChunkedArray) -> Atoms:
     filter_ = filter_[np.asarray(stated)]
     parts = pc.extract_regex(texts.filter(stated), _ATOM)
     if parts.null_count:
-        raise LeftOut("the filters are no conjunctions of comparisons with numbers")
+        raise LeftOut("the filters are not conjunctions of comparisons with numbers")
     operator = pc.index_in(parts.field("operator"), value_set=pa.array(OPERATORS))
     return Atoms(
         np.bincount(filter_, minlength=len(atoms)),
@@ -86,7 +86,7 @@ def read_alerts(filters: pa.ChunkedArray) -> Alerts:
     """The columns of ``symbol = 'S1' AND price BETWEEN 1.50 AND 9.99 AND volume >= 7``."""
     parts = pc.extract_regex(filters, _ALERT).combine_chunks()
     if parts.null_count:
-        raise LeftOut("the filters are no alerts")
+        raise LeftOut("the filters are not alerts")
     return Alerts(
         parts.field("symbol"),
         np.asarray(parts.field("low").cast(pa.float64())),

@@ -41,7 +41,7 @@ class DuckdbJoin:
         return self._ask("e.event, s.id AS subscription", events)
 
     def bytes(self) -> int | None:
-        """What the database has in use: columns, compressed little in memory."""
+        """The memory in use by the database: columns, with little compression."""
         rows = self._database.sql("SELECT sum(memory_usage_bytes)::BIGINT FROM duckdb_memory()")
         return int(rows.fetchall()[0][0])
 
@@ -70,7 +70,7 @@ class TunedDuckdbJoin(DuckdbJoin):
 
 
 def joined(plan: Plan) -> str:
-    """What stands behind FROM, in DuckDB and in Spark."""
+    """The text after FROM, for DuckDB and for Spark."""
     same = [f"e.{key} = s.{key}" for key in plan.keys]
     return "e JOIN s ON " + " AND ".join([*same, *map(_condition, plan.tests)])
 

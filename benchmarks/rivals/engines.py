@@ -1,4 +1,4 @@
-"""The engines of tamis, through its front door."""
+"""The engines of tamis, used through `Matcher`."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ class Tamis:
         self._subscriptions = subscriptions
 
     def build(self) -> None:
-        """Up to the first answer: some engines compile when they are first asked."""
+        """Subscribe, and match one event: some engines compile at the first match."""
         self.matcher.subscribe_many(self._subscriptions)
         self.matcher.match({})
 
@@ -36,18 +36,17 @@ class Tamis:
         return self.matcher.match_batch(events, output="pairs")
 
     def bytes(self) -> int | None:
-        """What the engine itself holds, if it says so; ids and texts are the matcher's."""
+        """The bytes of the engine itself, if it reports them; ids and texts are the matcher's."""
         return self.statistics().get("bytes")
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to release."""
 
     def statistics(self) -> dict[str, int]:
-        # Measurements look behind the door.
         return self.matcher._engine.statistics()  # noqa: SLF001 - the engine alone
 
     def rows(self, events: pa.Table) -> list[Row]:
-        """Events as engines take them one at a time."""
+        """Events as rows, as engines take them one at a time."""
         made = self.matcher
         return [made.meaning.prepare(made.reader.row(event)) for event in events.to_pylist()]
 

@@ -1,7 +1,7 @@
-"""Boolean queries with numpy: 64 events a word, filters of one shape side by side.
+"""Boolean queries with numpy: 64 events per word, filters of one shape side by side.
 
-The atoms of all filters are columns of truth over the events, packed into bits; a negated atom is a
-column of its own, so that a missing value makes neither true. A node is AND or OR over atoms and
+The atoms of all filters are columns of truth over the events, packed into bits; a negated atom has
+its own column, so that for a missing value neither is true. A node is AND or OR over atoms and
 nodes below it; all nodes of one height, kind and number of children are computed together.
 """
 
@@ -31,7 +31,7 @@ _COMPARE = {
 
 
 class Group(NamedTuple):
-    """Nodes of one kind; their rows are one behind the other."""
+    """Nodes of one kind; their rows follow one another."""
 
     is_and: bool
     first: int  # row
@@ -74,7 +74,7 @@ class Formulas:
         return [self._roots, *(group.children for group in self._groups)]
 
     def _rows(self, events: pa.Table) -> Iterator[Array]:
-        """rows[atom or node, word] for some events after the other."""
+        """rows[atom or node, word], some events at a time."""
         words = -(-events.num_rows // WORD)
         truth = np.zeros((len(self._atoms), words * WORD), np.uint8)
         for n, atom in enumerate(self._atoms):
@@ -144,7 +144,7 @@ def _compute(group: Group, rows: Array) -> None:
 
 
 def _bit_counts(rows: Array) -> Array:
-    """How many rows have each bit: full adders make of three rows a sum and a carry."""
+    """How many rows have each bit; full adders turn three rows into a sum and a carry."""
     counts = np.zeros(rows.shape[1] * WORD, np.int64)
     weight = 1
     while len(rows):
@@ -165,7 +165,7 @@ def _bit_counts(rows: Array) -> Array:
 
 
 def _truth(atom: ast.Node, events: pa.Table) -> Array:
-    """Whether an atom, or a negated one, is true of each event; where it is unknown, it is not."""
+    """Whether an atom, or a negated one, is true of each event; an unknown result is not."""
     is_negated = isinstance(atom, ast.Not)
     found = _answers(atom.operand if isinstance(atom, ast.Not) else atom, events)
     true = pc.invert(found) if is_negated else found

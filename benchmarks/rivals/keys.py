@@ -1,4 +1,4 @@
-"""Keys under which filters are filed and events look, for joins and for numpy.
+"""Keys under which filters are filed and by which events find them, for joins and for numpy.
 
 Each class has `of_filters`, the keys of filters and for each key the number of its filter, and
 `of_events`, keys[event, *]. A filter and an event that match have exactly one key in common.
@@ -44,7 +44,7 @@ class NarrowKeys:
 
 
 class WideKeys:
-    """A key for each value that is asked for, and one for each of a few ranges."""
+    """A key for each value of an equality, and one for each of a few ranges."""
 
     def __init__(self, domains: list[Domain]) -> None:
         self._domains = domains
@@ -85,7 +85,7 @@ class WideKeys:
 
 
 class Patterns:
-    """What equalities say about the first attributes: a value, or nothing."""
+    """A key for the equalities on the first attributes: a value of each, or none."""
 
     def __init__(self, domains: list[Domain]) -> None:
         self._domains = domains[:FIRST]

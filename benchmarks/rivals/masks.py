@@ -1,4 +1,4 @@
-"""Filters and events as bits, a bit for each value of each attribute."""
+"""Filters and events as bits, one bit for each value of each attribute."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -14,7 +14,7 @@ SOME = 65_536  # filters at a time, where a byte for every bit would be too much
 
 
 def cells(domains: Iterable[Domain]) -> Array:
-    """The number of the first bit of each attribute, and behind the last."""
+    """The number of the first bit of each attribute, and the number of all bits."""
     return np.cumsum([0, *(domain.size for domain in domains)])
 
 

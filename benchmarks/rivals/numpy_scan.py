@@ -1,12 +1,12 @@
 """numpy, tuned by hand for each workload.
 
 * Conjunctions of comparisons (`bitmaps.Bitmaps`): for each value of each attribute the bits of the
-  filters that it does not rule out; an event is the AND of a row of bits for each attribute.
-* The tree workload (`FiledFilters`): filters sorted by what they say about the first six
+  filters that it does not rule out; the result of an event is the AND of one row per attribute.
+* The tree workload (`FiledFilters`): filters sorted by their tests of the first six
   attributes; an event tests the few runs that it can reach.
 * Alerts (`SortedAlerts`): sorted by symbol and low price; as no range is wider than the widest, an
   event tests one run of them.
-* Boolean queries (`formulas.Formulas`): 64 events a word, filters of one shape side by side.
+* Boolean queries (`formulas.Formulas`): 64 events per word, filters of one shape side by side.
 """
 
 from typing import Any, Protocol
@@ -206,7 +206,7 @@ def _cents(prices: Array) -> Array:
 
 
 def _portions(lengths: Array) -> list[slice]:
-    """Events cut into portions of about so many candidates."""
+    """Portions of events with about `CANDIDATES` candidates each."""
     portion = np.cumsum(lengths) // CANDIDATES
     cuts = np.flatnonzero(np.diff(portion)) + 1
     ends = [*cuts.tolist(), len(lengths)]

@@ -4,13 +4,13 @@
 beside every event; alerts are joined by their symbol. *Tuned* knows the one workload:
 
 * Domains of few values become bits. A subscription has the bits of the values that it does not
-  allow, an event those of its values, and a match is that they have none in common: two words in
-  place of thirty comparisons for w4.
+  allow, an event those of its values, and they match if they have no bit in common: two words
+  instead of thirty comparisons for w4.
 * Where filters are selective, each is filed under one of its predicates, the narrowest, once for
   each value (or, if they are many, each of 16 ranges of values) that it allows; an event looks
   under its own values.
-* The filters of the tree workload test the first attributes nearly always, so they are filed under
-  all that they say about six of them; an event asks for its values and any of them left open.
+* The filters of the tree workload nearly always test the first attributes, so they are filed under
+  their tests of six of these; an event looks under all combinations of its values and no test.
 * Alerts are filed under their symbol and each price range of 10 that they touch.
 """
 
@@ -44,7 +44,7 @@ PRICES = 10.0  # in one range
 
 
 class Test(NamedTuple):
-    """``event op subscription`` for two columns; ``&`` asks that no bit is set in both."""
+    """``event op subscription`` for two columns; ``&`` is true if no bit is set in both."""
 
     event: str
     op: str  # >= <= <> &
@@ -62,7 +62,7 @@ class Plan:
 
 
 def plain_plan(source: Workload, filters: pa.ChunkedArray) -> Plan:
-    """Bounds, and no key but the symbol."""
+    """Bounds, and no key except the symbol."""
     if source.name == "stock":
         return _alerts(read_alerts(filters))
     _conjunctions_only(source)

@@ -60,7 +60,7 @@ class PolarsJoin:
         return int(self._subscriptions.estimated_size())
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to release."""
 
     @property
     def _made(self) -> Plan:

@@ -1,8 +1,8 @@
-"""Fig. 13: the time that a subscription takes, as the table of those that none covers grows.
+"""Fig. 13: the time per subscription, as the table of uncovered subscriptions grows.
 
-The table itself takes all subscriptions. The other ways to search are looked at in *windows*:
-before one they are told which filters came and went, without any search; in it they take every
-subscription by themselves, and must find what the table found.
+The table itself takes all subscriptions. The other ways to search are measured in *windows*: before
+a window they are given the filters that were added and removed, without any search; within it they
+insert every subscription themselves, and must find what the table found.
 """
 
 import random
@@ -33,7 +33,7 @@ WARM = 600
 
 
 class Separate(MbdSearch):
-    """Two algorithms that know nothing of each other: the second makes its own assignment."""
+    """Two separate algorithms: the second one makes its own truth assignment."""
 
     def evaluate(self, new: PreparedFilter, truth: Array) -> SearchResult:
         found = super().evaluate(new, truth)
@@ -54,7 +54,7 @@ ONE, TWO, PLAIN, APART = "one-pass", "two-pass", "one-pass, no cache", "separate
 
 
 class Step(NamedTuple):
-    """One subscription, and what the table made of it."""
+    """One subscription, and the result of inserting it into the table."""
 
     number: int
     prepared: PreparedFilter | None
@@ -62,7 +62,7 @@ class Step(NamedTuple):
 
 
 class Seconds(NamedTuple):
-    """What a way took for some subscriptions: three steps of section 4.3."""
+    """Seconds for some subscriptions, by the three steps of section 4.3."""
 
     assigning: float = 0.0
     searching: float = 0.0
@@ -85,7 +85,7 @@ class Contestant:
         self.held: dict[int, PreparedFilter] = {}
 
     def follow(self, wanted: dict[int, PreparedFilter], recent: Iterable[PreparedFilter]) -> None:
-        """Hold some filters and no others, and know what the recent ones ask."""
+        """Hold exactly these filters, and know the predicates of the recent ones."""
         for number in self.held.keys() - wanted.keys():
             self.search.remove(number, self.held.pop(number))
         for number in sorted(wanted.keys() - self.held.keys()):
@@ -131,7 +131,7 @@ class Contestant:
         return time.perf_counter() - start
 
     def _find(self, prepared: PreparedFilter) -> tuple[SearchResult, float]:
-        """What is found, and when all variables had their bits."""
+        """What is found, and the time at which all variables had their bits."""
         if not isinstance(self.search, MbdSearch):
             return self.search.find(prepared), time.perf_counter()
         truth = self.search.assign(prepared)
@@ -156,7 +156,7 @@ def measured(
     some: SubscriptionSet, points: Sequence[int], window: int, most: int,
     ways: Mapping[str, Callable[[TermPool], CoverSearch]] = WAYS,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
-    """Seconds a subscription at some sizes; ways but the table stop at `most` subscriptions."""
+    """Seconds per subscription at some sizes; all ways except the table stop at `most`."""
     table: CoverTable[int] = CoverTable(some.semantics)
     preparation = Preparation(some.semantics)
     contestants = [Contestant(name, make(preparation.pool)) for name, make in ways.items()]
@@ -202,14 +202,14 @@ def _steps(
     for number in range(start, end):
         expression = some.expressions[number]
         began = time.perf_counter()
-        form_of(expression, some.semantics)  # remembered, so that it is in nobody's time
+        form_of(expression, some.semantics)  # cached, so that no contestant's time includes it
         formed = time.perf_counter()
         insertion = table.insert(number, expression)
         spent.normalising += formed - began
         spent.inserting += time.perf_counter() - formed
         prepared = preparation.prepare(expression)
         if prepared is not None and prepared.terms is None:
-            raise AssertionError(f"subscription {number} asks no attribute by itself: {expression}")
+            raise AssertionError(f"subscription {number} is not a box: {expression}")
         yield Step(number, prepared, insertion)
 
 
@@ -223,7 +223,7 @@ def _apply(step: Step, roots: dict[int, PreparedFilter]) -> None:
 def _contest(
     contestants: Sequence[Contestant], steps: Sequence[Step], roots: dict[int, PreparedFilter]
 ) -> dict[str, dict[str, list[float]]]:
-    """Seconds a subscription of each way, block by block."""
+    """Seconds per subscription of each way, block by block."""
     blocks = [steps[n : n + BLOCK] for n in range(0, len(steps), BLOCK)]
     found: dict[str, dict[str, list[float]]] = {}
     chance = random.Random(len(steps))
@@ -260,14 +260,14 @@ STEP_COLUMNS = (
     "subscriptions", "predicates", "with cache, ms", "paper", "without, ms", "paper",
     "one pass saves of two", "of two algorithms, no cache", "paper",
 )  # fmt: skip
-SHOWN = 2_900  # predicates: the 5,000 of Set B are so many different conditions
+SHOWN = 2_900  # predicates: the 5,000 of Set B are about as many different conditions
 
 
 def printed(lines: Sequence[dict[str, Any]], most: int) -> str:
     """All results of a set."""
     first, last = lines[0], lines[-1]
     said = (
-        f"**{first['set']}: time of a subscription as the table grows** (Fig. 13); medians of "
+        f"**{first['set']}: time per subscription as the table grows** (Fig. 13); medians of "
         f"{BLOCK} at a time in the last {last['window']:,} before each size; *table* is all that "
         "`CoverTable` does but normalising, the mean of all since the size before; the ways are "
         "search and change of what is searched; *separate* are two algorithms that share nothing, "

@@ -1,4 +1,4 @@
-"""Table 2: the time that a publication takes in a table, and what the table was made by."""
+"""Table 2: the time per publication, for tables that were reduced in several ways."""
 
 import statistics
 import time
@@ -21,7 +21,7 @@ from tamis.semantics import Semantics
 
 ENGINES = ("mbd", "naive", "auto")
 COMPARED = 10  # publications at least
-WARM = 2_000  # subscriptions; so many that `auto` compiles them
+WARM = 2_000  # subscriptions, enough for `auto` to compile them
 COLUMNS = (
     "table", "entries", "matches", "mbd, ms", "paper", "naive, ms", "paper", "naive/mbd", "paper",
     "auto, ms", "spread", "publications", "naive asked", "build mbd, s", "auto, s",
@@ -49,7 +49,7 @@ def measured(
     some: SubscriptionSet, threshold: float, density: float, events: int, patience: float,
     engines: Sequence[str] = ENGINES,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
-    """Seconds a publication of each engine on each table, compared with each other."""
+    """Seconds per publication of each engine on each table."""
     rows = some.rows(some.events(events, density))
     for name in engines:
         asked(build(name, some.semantics, some.expressions[:WARM]), rows[:COMPARED], 1e9)
@@ -100,7 +100,7 @@ def asked(
 
 
 def compare(answers: Mapping[str, Matches]) -> None:
-    """The same matches from all, of the publications that all were asked about."""
+    """Check that all give the same matches for the publications that all have matched."""
     (first, wanted), *others = answers.items()
     for name, found in others:
         for event, (one, other) in enumerate(zip(wanted, found, strict=False)):
@@ -111,13 +111,13 @@ def compare(answers: Mapping[str, Matches]) -> None:
 
 
 def compare_tables(table: str, found: Matches, wanted: Matches) -> None:
-    """A publication that matches a subscription matches the table; none else, if it is perfect."""
+    """Check that a publication matches the table if, or for a perfect table exactly if, it must."""
     for event, (one, other) in enumerate(zip(found, wanted, strict=False)):
         if len(other) and not len(one):
             raise AssertionError(f"publication {event} is lost by the table {table!r}")
         if len(one) and not len(other) and table != "imperfect":
             raise AssertionError(
-                f"publication {event} is for nobody, and the table {table!r} has it"
+                f"publication {event} matches no subscription, but the table {table!r}"
             )
 
 

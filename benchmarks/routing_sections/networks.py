@@ -1,8 +1,8 @@
 """What the strategies cost in a tree of brokers: tables, messages, publications on the links.
 
-Each broker has clients that are interested in a few things, mostly those of their region, and some
-have a publisher with an advertisement. What a link carries is *needed* if somebody behind it wants
-the publication; all else is a false positive inside the network.
+Each broker has a client with subscriptions, mostly to a symbol of its region, and some brokers have
+a publisher with an advertisement. A publication on a link is *needed* if the link leads to a
+matching subscription; otherwise it is a false positive inside the network.
 """
 
 import random
@@ -39,7 +39,7 @@ class Extent(NamedTuple):
 
 
 def scenario(seed: int, extent: Extent, strategy: str, threshold: float = 0.0) -> Scenario:
-    """The same for each strategy of a seed: who publishes keeps to what was advertised."""
+    """The same scenario for each strategy of a seed; publishers keep to their advertisements."""
     chance = random.Random(f"{seed} network")
     tree = shaped("tree", extent.brokers, chance)
     readers = [Client(f"c{broker}", broker) for broker in tree.brokers]
@@ -65,13 +65,13 @@ def scenario(seed: int, extent: Extent, strategy: str, threshold: float = 0.0) -
 
 
 def _offer(chance: random.Random) -> str:
-    """Two of three symbols, and prices of one half."""
+    """An advertisement of two of three symbols, and of half of the prices."""
     first, second = chance.sample(SYMBOLS, 2)
     return f"symbol IN ('{first}', '{second}') AND price {chance.choice(('<', '>='))} 5"
 
 
 def _interest(chance: random.Random, home: str) -> str:
-    """A symbol, mostly that of the region, a few prices, and often a bound of the volume."""
+    """A filter of a symbol, mostly that of the region, a few prices, and often a volume."""
     symbol = home if chance.random() < 0.7 else chance.choice(SYMBOLS)
     low = chance.choice(PRICES)
     price = chance.choice((f"= {low}", f"BETWEEN {low} AND {low + chance.randint(1, 2)}"))
@@ -92,7 +92,7 @@ def _event(chance: random.Random, offer: str) -> dict[str, Any]:
 
 
 def needed(play: Scenario) -> int:
-    """Over how many links publications must go, so that all who want them get them."""
+    """On how many links publications are needed to reach all matching subscriptions."""
     tree = play.topology()
     home = {client.name: client.broker for client in play.clients}
     asked = [(home[action.client], condition(action.filter, SEMANTICS))
@@ -110,7 +110,7 @@ def needed(play: Scenario) -> int:
 
 
 def played(play: Scenario) -> dict[str, Any]:
-    """Counters of all brokers when everybody has subscribed and published."""
+    """The counters of all brokers after all subscriptions and publications."""
     found = measure_costs(play)
     return {
         "strategy": play.strategy, "threshold": play.threshold, "tables": found.tables,
@@ -136,7 +136,7 @@ def measured(
 
 
 def compare(found: dict[str, Any], deliveries: int) -> None:
-    """Clients get the same, whatever the strategy, over no fewer links than it takes."""
+    """Check that clients get the same events, and that no needed publication is missing."""
     name = found["strategy"]
     if found["deliveries"] != deliveries:
         raise AssertionError(f"{name} delivers {found['deliveries']:,}, another one {deliveries:,}")
@@ -157,7 +157,7 @@ def printed(lines: Sequence[dict[str, Any]]) -> str:
     said = (
         f"**Strategies in random trees of {first['brokers']} brokers**: "
         f"{first['subscriptions']:,} subscriptions, then {first['publications']:,} publications; "
-        f"means of {seeds}; *false positives* are publications on links behind which nobody "
+        f"means of {seeds}; *false positives* are publications on links that lead to nobody who "
         "wants them, as a part of all on links"
     )
     return said + "\n\n" + aligned(COLUMNS, (_cells(many) for many in together.values()))

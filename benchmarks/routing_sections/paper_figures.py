@@ -1,9 +1,10 @@
-"""The figures of the MBD paper, section 6, that are printed beside ours.
+"""The figures of MBD, section 6, that are printed beside ours.
 
-A Xeon with 3 GHz, Java 1.4. Figs. 12 to 15 are pictures; what its text says of them is here.
+They were measured on a 3 GHz Xeon with Java 1.4. Figs. 12 to 15 are drawings; the numbers here are
+those that the paper's text gives for them.
 """
 
-SIZE = 200_000  # subscriptions, if nothing else is said
+SIZE = 200_000  # subscriptions, unless another number is given
 COVERED = {"mbd-a": 0.75, "mbd-b": 0.45}
 RANDOM_ORDER = 6_076  # more entries after perfect merging than with the order that is given
 ONE_PASS = 0.458  # "a speed up of 45.8 %" over two passes

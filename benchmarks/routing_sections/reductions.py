@@ -1,4 +1,4 @@
-"""What covering and merging leave of a table."""
+"""Routing tables after covering and merging."""
 
 import time
 from typing import Any, NamedTuple
@@ -28,12 +28,12 @@ class Reduced(NamedTuple):
 
 
 def covering(table: Table) -> Reduced:
-    """Those that no other covers."""
+    """The subscriptions that no other covers."""
     return Reduced([(key, table.expression(key)) for key in table.roots], [], 0.0)
 
 
 def merged(table: Table, semantics: Semantics, plan: MergeOptions) -> Reduced:
-    """The roots of a table, merged (Fig. 10); the table itself is as before when this is done."""
+    """The roots of a table after merging (Fig. 10); afterwards the table is as it was before."""
     before = table.roots
     start = time.perf_counter()
     mergers = _merge(table, semantics, plan)
@@ -42,7 +42,7 @@ def merged(table: Table, semantics: Semantics, plan: MergeOptions) -> Reduced:
     entries = covering(table).entries
     hidden = [[n for n in table.covered_by(key) if n in roots]
               for key, _ in entries if isinstance(key, Merger)]  # fmt: skip
-    # Those that are under others first: nobody has to be restored for them.
+    # Covered ones first: removing them restores no other.
     for merger in sorted(mergers, key=table.is_root):
         table.remove(merger)
     if table.roots != before:
@@ -54,7 +54,7 @@ def merged(table: Table, semantics: Semantics, plan: MergeOptions) -> Reduced:
 
 
 def _merge(table: Table, semantics: Semantics, plan: MergeOptions) -> list[Merger[int]]:
-    """Insert mergers, and mergers of these, until no more than one entry is covered by any."""
+    """Insert mergers, and mergers of these, until none covers more than one entry."""
     mergers: list[Merger[int]] = []
     for _ in range(MOST_ROUNDS):
         roots = {key: table.expression(key) for key in table.roots}

@@ -1,4 +1,4 @@
-"""A set of subscriptions, its publications, and the table that covering makes of it."""
+"""A set of subscriptions, its publications, and its table after covering."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,7 +34,7 @@ class SubscriptionSet:
         self._table: Table | None = None
 
     def covered(self, size: int | None = None) -> Table:
-        """The table of the first subscriptions, all of them if not said; it only ever grows."""
+        """The table of the first `size` subscriptions, by default of all; kept for larger sizes."""
         wanted = self.size if size is None else size
         if self._table is None or len(self._table) > wanted:
             self._table = CoverTable(self.semantics)
@@ -43,7 +43,7 @@ class SubscriptionSet:
         return self._table
 
     def events(self, count: int, density: float = 1.0) -> pa.Table:
-        """Publications; each attribute is there with a probability."""
+        """Publications; each attribute is present with probability `density`."""
         return self.source.events(count, EVENT_SEED, density)
 
     def rows(self, events: pa.Table) -> list[Row]:
@@ -53,5 +53,5 @@ class SubscriptionSet:
 
 
 def never(table: Table, numbers: Sequence[int]) -> int:
-    """How many of some subscriptions can never match: they are no roots and under none."""
+    """How many subscriptions can never match: they are not roots, and no root covers them."""
     return sum(not table.is_root(n) and table.cover_of(n) is None for n in numbers)

@@ -1,8 +1,9 @@
 """Figs. 14 and 15: what larger thresholds of imperfect merging save, and what they let through.
 
-A *false publication* matches the merged table and no subscription. A *false entry* of a publication
-is a merger that it matches while it matches nothing that the merger stands for: in a table of many
-subscriptions somebody wants almost every publication, and only entries show the difference.
+A *false publication* matches the merged table, but no subscription. A *false entry* of a
+publication is a merger that it matches although it matches none of the merged subscriptions. In a
+table of many subscriptions almost every publication matches some of them, and only the entries show
+the difference.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,7 +37,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Series(NamedTuple):
-    """Tables that are merged with several thresholds in one way."""
+    """One way of merging, with several thresholds."""
 
     name: str
     about: str
@@ -56,7 +57,7 @@ class Series(NamedTuple):
 def all_series(
     some: SubscriptionSet, density: float, events: int
 ) -> dict[str, Callable[[], Series]]:
-    """The ways of merging, each made when it is wanted."""
+    """The ways of merging, each made on demand."""
     schema = some.source.schema
     uniform = Uniform(schema, presence=density)
 
@@ -102,7 +103,7 @@ def all_series(
 
 
 def offered(schema: Schema) -> Expression:
-    """An advertisement: some attributes have values of their lower half, or are missing."""
+    """An advertisement: some attributes have values in their lower half, or are missing."""
     parts = []
     for attribute in schema.attributes[:ADVERTISED]:
         if not isinstance(attribute.domain, IntRange):
@@ -113,7 +114,7 @@ def offered(schema: Schema) -> Expression:
 
 
 def lowered(events: pa.Table, schema: Schema) -> pa.Table:
-    """Publications whose values are mostly small: those of others, squared."""
+    """Publications whose values are mostly small: uniform ones, squared."""
     columns = {}
     for attribute in schema.attributes:
         if not isinstance(attribute.domain, IntRange):
@@ -158,9 +159,9 @@ def false_positives(
     rows: Sequence[Row],
     wanted: Sequence[Array],
 ) -> dict[str, int]:
-    """What a merged table lets through, and what of it is for nobody.
+    """How many publications a merged table lets through, and how many of them are false.
 
-    `wanted` are, for each publication, the roots that it matches, by their places.
+    `wanted` has, for each publication, the places of the roots that it matches.
     """
     engine = build("auto", some.semantics, [expression for _, expression in found.entries])
     parts = _Parts(table, found)
@@ -185,7 +186,7 @@ def _matches(engine: Engine, row: Row) -> Array:
 
 
 class _Parts:
-    """Which roots the entries of a merged table stand for."""
+    """The roots that each entry of a merged table stands for."""
 
     def __init__(self, table: Table, found: Reduced) -> None:
         places = {key: place for place, key in enumerate(table.roots)}
