@@ -1,4 +1,4 @@
-"""The contest: what is compared, how many events are asked, what is written and drawn."""
+"""The field: what is compared, how many events a round has, what is written and drawn."""
 
 import json
 from xml.etree import ElementTree as ET
@@ -60,7 +60,7 @@ def test_codes_are_what_is_written():
 
 
 def asked(monkeypatch, seconds, most, patience):
-    """Sizes of the questions, for a contestant that takes so many seconds; and what is chosen."""
+    """The sizes that are tried for a contestant with these seconds, and the one that is chosen."""
     sizes = []
 
     def clock(ask, size):

@@ -50,7 +50,7 @@ def options(*words):
 
 @pytest.fixture
 def results(path, capsys):
-    """The lines and the text of a section, asked for as a user does."""
+    """The lines and the text of a section, run with a user's options."""
 
     def run(*words):
         lines = []
@@ -138,14 +138,14 @@ def test_sizes_can_be_asked_for():
 
 
 class Proud(CandidateSearch):
-    """Finds whom a filter covers, and nobody who covers it."""
+    """Finds what a filter covers, but never what covers it."""
 
     def find(self, new):
         return SearchResult(None, super().find(new).covered)
 
 
 class OneSided(CandidateSearch):
-    """Finds who covers a filter, and nobody that it covers."""
+    """Finds what covers a filter, but never what it covers."""
 
     def find(self, new):
         return SearchResult(super().find(new).covering, [])
@@ -176,7 +176,7 @@ def test_a_table_that_loses_or_adds():
     matching.compare_tables("imperfect", [one], [none])
     with pytest.raises(AssertionError, match="publication 0 is lost"):
         matching.compare_tables("imperfect", [none], [one])
-    with pytest.raises(AssertionError, match="publication 0 is for nobody"):
+    with pytest.raises(AssertionError, match="publication 0 matches no subscription"):
         matching.compare_tables("perfect", [one], [none])
 
 

@@ -37,7 +37,7 @@ def test_frequent_attributes_are_at_the_bottom():
 
 
 def test_attributes_whose_values_are_often_the_same_are_lower():
-    """Both are asked equally often; all ask for one destination, everybody has a price."""
+    """Both are tested equally often: all test for the same destination, each for another price."""
     texts = [f"price < {n} AND destination = 'Ottawa'" for n in range(20)]
     assert order(texts)[-2:] == ["price", "destination"]
     texts = [f"price < 150 AND destination = 'Ottawa {n}'" for n in range(20)]
@@ -45,7 +45,7 @@ def test_attributes_whose_values_are_often_the_same_are_lower():
 
 
 def test_attributes_that_are_asked_together_are_neighbours():
-    """Time is asked more often than price, but price comes with the destination."""
+    """Time is tested more often than price, but price is tested with the destination."""
     with_price = ["price = 150 AND destination = 'Ottawa'"] * 18
     without = ["destination = 'Ottawa'"] * 12
     apart = ["time = 20"] * 20
@@ -55,7 +55,7 @@ def test_attributes_that_are_asked_together_are_neighbours():
     assert order(elsewhere + alone + apart) == ["seat", "price", "time", "destination"]
 
 
-def test_attributes_that_nobody_asks_are_on_top_as_in_the_schema():
+def test_untested_attributes_are_on_top_as_in_the_schema():
     assert order([]) == NAMES
     assert order(["time = 1"]) == ["price", "destination", "seat", "time"]
 

@@ -327,7 +327,7 @@ def contrast(one, other):
 
 @each("background", ["#ffffff", "#0d1117", "#000000"])
 def test_lines_can_be_seen_on_light_and_dark(background):
-    """3:1 is what WCAG asks of graphics, 4.5:1 of text; no grey has 4.5 on all of these."""
+    """WCAG requires 3:1 for graphics, 4.5:1 for text; no grey has 4.5 on all of these."""
     assert contrast(FAINT, background) >= 4
     for line in LINES.values():
         (colour,) = re.findall(r"#\w{6}", line)

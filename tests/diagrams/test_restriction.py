@@ -195,7 +195,7 @@ def size(text, *arguments, **options):
 
 
 def asked(text, *arguments, **options):
-    """The predicates that the diagram of a filter still asks."""
+    """The predicates that the diagram of a filter still tests."""
     engine, node = root(text, *arguments, **options)
     support = engine.diagram.support(node)
     return {predicate for predicate, variable in engine.variables() if variable in support}
@@ -314,7 +314,7 @@ def test_predicates_of_different_attributes_know_nothing_of_each_other():
 
 
 def test_a_filter_of_very_many_predicates_is_compared_in_part():
-    """Beyond a number of pairs nothing more is asked, and what is known stays true."""
+    """Beyond a number of pairs no more are compared, and what is known stays true."""
     most = 200
     members = [(predicate(f"n < {number}"), number) for number in range(most)]
     (facts,) = dependency_facts(members, DENSE, lambda _: True)

@@ -67,7 +67,7 @@ def test_what_intervals_say_is_what_the_facts_say():
             answer = t.follows(held.arrays, source, target)
             assert answer != t.ASK
             if describe(v).kind == t.K_EXAMINE or u == v:
-                continue  # a result of "examine" is no test of its own
+                continue  # a result of "examine" is not a separate test
             assert answer == implies(u, v), (u, v)
 
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bit_rows import digits
 from cases import each
 from tamis.kernels.match_bits import (
     DIGITS,
@@ -30,11 +31,6 @@ COMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 SIZES = [0, 1, 2, 63, 64, 65, 127, 128, 129, 200] if COMPILED else [0, 1, 65]
 DENSITIES = [0.0, 0.01, 0.5, 0.99, 1.0]
 RUBBISH = -77
-
-
-def digits(words):
-    """words[..., word] as bits[..., event], the lowest bit first."""
-    return np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=-1, bitorder="little")
 
 
 def words_of(bits):
@@ -97,7 +93,7 @@ def test_transposing_single_bits():
 
 
 def transposed(matrix):
-    """turned[event, slot // 64], over rubbish."""
+    """transposed[event, slot // 64], written over rubbish."""
     found = np.full((EVENTS, -(-len(matrix) // 64)), 0xBAD, np.uint64)
     transpose_matrix(matrix, found)
     return found
@@ -106,7 +102,7 @@ def transposed(matrix):
 @each("density", DENSITIES)
 @each("size", SIZES)
 def test_turning(size, density):
-    """Places behind the last slot are 0."""
+    """Places after the last slot are 0."""
     matrix = random_matrix(size, size, density)
     before = matrix.copy()
     found = transposed(matrix)
@@ -157,7 +153,7 @@ def test_matrices(size, density):
 
 
 def test_less_room_than_a_word_writes():
-    """An event with n matches has n places, and what comes behind belongs to another."""
+    """An event with n matches has n places; the next place belongs to another event."""
     for size in (1, 8, 63, 64, 65, 100, 130):
         for matches in {0, 1, 7, 8, 9, 63, 64, 65, size} & set(range(size + 1)):
             for bits in (np.arange(size) < matches, np.arange(size) >= size - matches):

@@ -65,11 +65,11 @@ def test_the_interval_of_a_class(kind):
 
 @each("count", [1, 2, 63, 64])
 def test_columns_of_a_chunk(count):
-    """Conditions from `first` to `leads`, some of them negated; no bit behind the last member."""
+    """Conditions from `first` to `leads`, some of them negated; no bit after the last member."""
     chance = np.random.default_rng(count)
     columns = chance.integers(0, 40, (4, count)).astype(np.int32)
-    before, behind = np.zeros(3, np.int32), np.zeros(LANES, np.int32)
-    refs = np.concatenate([before, columns.reshape(-1), behind])
+    before, after = np.zeros(3, np.int32), np.zeros(LANES, np.int32)
+    refs = np.concatenate([before, columns.reshape(-1), after])
     intervals = np.array([[5, 30, 0], [10, 5, 1], [0, 0, 1], [20, 20, 0]], np.int64)
     low, span, is_outside = intervals.T[:, :, None]
     inside = (columns >= low) & (columns < low + span)
@@ -82,7 +82,7 @@ def test_columns_of_a_chunk(count):
 
 
 def test_references_one_by_one():
-    """Comparisons of every kind, of those members alone that are asked for."""
+    """Comparisons of every kind, only of the members in `left`."""
     start, end = 8, 16
     home = np.array([0, 1], np.int32)
     starts, nothing = np.array([0, start, end], np.int64), np.zeros(3, np.int64)

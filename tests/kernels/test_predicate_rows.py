@@ -1,4 +1,4 @@
-"""Truth rows and runs against asking every class for every reference."""
+"""Predicate rows and runs, against testing every reference on every class."""
 
 from typing import NamedTuple
 
@@ -46,7 +46,7 @@ class Passed(NamedTuple):
 
 
 def predicates_of(cuts, inside=(), tests=0, outside=()):
-    """Attributes with so many cuts, and sets of these as (attribute, members)."""
+    """Attributes with given numbers of cuts, and sets of these as (attribute, members)."""
     return Predicates.of(
         [np.arange(count, dtype=np.int64) for count in cuts], sets_of(inside),
         [f"test {k}" for k in range(tests)], sets_of(outside), [0] * tests,
@@ -54,7 +54,7 @@ def predicates_of(cuts, inside=(), tests=0, outside=()):
 
 
 class Bench:
-    """A frame, and room for its truth that is full of rubbish, a bit longer than it must be."""
+    """A numbering, and arrays for its rows, full of rubbish and a little longer than needed."""
 
     def __init__(self, predicates, masks, shift=0, events=EVENTS):
         self.predicates = predicates
@@ -123,7 +123,7 @@ def events_in(row):
 
 
 def check(bench, classes, start, end, passed=()):
-    """Make a block, and look at everything that may be asked of it."""
+    """Make the rows of a block, and check all of them."""
     bench.block(classes, start, end, passed)
     predicates, numbering, block = bench.predicates, bench.numbering, bench.block_rows
     touched, named = {}, []
@@ -341,7 +341,7 @@ def test_tests_of_full_blocks():
 @given(data=st.data())
 @settings(max_examples=60)
 def test_any_blocks(data):
-    """Several blocks, one behind the other in the same room: nothing of one stays for the next."""
+    """Several blocks, one after another in the same arrays: nothing of one remains in the next."""
     chance = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     cuts = data.draw(st.lists(st.integers(0, 12), min_size=1, max_size=4))
     owners = [a for a, count in enumerate(cuts) if count]

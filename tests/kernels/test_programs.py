@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bit_rows import digits
 from cases import each
 from tamis import Schema, parse
 from tamis.engines.sliced import layout
@@ -35,10 +36,6 @@ from tamis.kernels.programs import (
     ALIVE,
     FEW,
     MIXED,
-    PLANES,
-    Output,
-    _consume,
-    _count,
     add_planes,
     cluster_end,
     plan_visits,
@@ -68,12 +65,6 @@ ANSWERS = {test: compile_tree(test, SCHEMA) for _, test in TRIED}
 
 
 # --- what filters say
-
-
-def digits(words):
-    """words[..., word] as bits[..., event], the lowest bit first."""
-    found = np.unpackbits(np.ascontiguousarray(words).view(np.uint8), axis=-1, bitorder="little")
-    return found.astype(bool)
 
 
 def holds(leaf, row):
@@ -115,7 +106,7 @@ def truth_of(filters, rows):
 class How(NamedTuple):
     """What a segment makes of filters."""
 
-    named: bool = True  # whether few references have rows of their own
+    named: bool = True  # whether the references are named if they are few
     selective: float = 0.02  # 2 lets every first predicate lead to a cluster if it can
     common: int = 16
     shift: int | None = None  # of the table from numbers to runs, if not the usual one
@@ -350,7 +341,7 @@ def test_chunk_borders(size, how):
 
 
 def test_deaths_at_different_times():
-    """Whoever began to match before a subscription went still sees it."""
+    """A match that began before a subscription was removed still sees it."""
     filters = [conjunction((N + AT_LEAST, 0), (N + BELOW, k)) for k in range(1, 8)] * 10
     segment, order = compiled(filters)
     segment.died = np.arange(len(filters), dtype=np.int64)
@@ -420,9 +411,9 @@ def test_chunks_that_are_planned(seed, how, size):
     visits, single = buffers.planned.tolist()
     planned = [*buffers.visits[:visits].tolist(), *buffers.single[:single, :3].tolist()]
     assert sorted(chunk for one in planned for chunk in range(*one[:2])) == sorted(expected)
-    for first, behind, shape in planned:
+    for first, after, shape in planned:
         low, high = programs.chunk_bounds[shape, [0, 3]]
-        assert low <= first < behind <= high
+        assert low <= first < after <= high
 
 
 def test_the_ends_of_clusters():
@@ -438,7 +429,7 @@ def test_the_ends_of_clusters():
 
 
 def test_a_cluster_ends_with_its_shape():
-    """The next shape may go on with the same predicate, and zeros come behind the last."""
+    """The next shape may begin with the same predicate, and zeros come after the last one."""
     filters = [("a", (N + EQUAL, 3)), conjunction((N + EQUAL, 3), (N + PRESENT, None))]
     for how in (How(selective=2), How(named=False, selective=2)):
         segment, order = compiled(filters, how)
@@ -455,89 +446,6 @@ def test_there_is_room_for_all_that_is_listed():
     out = bench.listing()
     bench.evaluate(classes, 0, out, by_rows=False)
     assert int(out.size[0]) <= len(bench.room.listing().slots)
-
-
-# --- counting
-
-
-def output():
-    """For counts alone."""
-    return Output(
-        counts=np.zeros(EVENTS, np.int64), matrix=np.empty((0, WORDS), np.uint64),
-        slots=np.empty(0, np.int32), words=np.empty(0, np.int8), bits=np.empty(0, np.uint64),
-        size=np.zeros(2, np.int64), planes=np.zeros((PLANES, WORDS), np.uint64),
-    )  # fmt: skip
-
-
-def random_bits(seed, size, density):
-    bits = np.random.default_rng(seed).random((size, EVENTS)) < density
-    return np.packbits(bits, axis=-1, bitorder="little").view(np.uint64).reshape(size, WORDS)
-
-
-def waiting(rows):
-    """Results that wait, before rubbish."""
-    local = np.full((3 * LANES, WORDS), 0xABCDEF, np.uint64)
-    local[: len(rows)] = rows
-    return local
-
-
-CARRIES = np.full((LANES // 8, WORDS), 0xBAD, np.uint64)
-
-
-@given(
-    sizes=st.lists(st.integers(0, 2 * LANES) | st.sampled_from([1, 63, 64, 65]), max_size=12),
-    density=st.sampled_from([0.0, 0.1, 0.9, 1.0]),
-    seed=st.integers(0, 2**32),
-)
-@settings(max_examples=MANY)
-def test_counting_by_planes(sizes, density, seed):
-    """Any number of portions, also such that fill no 64 rows."""
-    out = output()
-    expected = np.zeros(EVENTS, np.int64)
-    for number, size in enumerate(sizes):
-        rows = random_bits(seed + number, size, density)
-        _count(waiting(rows), size, CARRIES, out.planes)
-        expected += digits(rows).sum(axis=0)
-    sums = (digits(out.planes) * (1 << np.arange(PLANES))[:, None]).sum(axis=0)
-    assert sums.tolist() == expected.tolist()
-    add_planes(out)
-    assert out.counts.tolist() == expected.tolist()
-    assert not out.planes.any()
-
-
-def planes_of(count):
-    """The planes when every event has so many."""
-    every = np.uint64(2**64 - 1)
-    return np.array([[every if count >> p & 1 else 0] * WORDS for p in range(PLANES)], np.uint64)
-
-
-@each("count", [2**k - 1 for k in range(6, PLANES)] + [1024, 2**19 + 2**7])
-def test_carries_go_through_all_planes(count):
-    planes = planes_of(count)
-    rows = random_bits(count, 2 * LANES, 0.5)
-    rows[0] = 2**64 - 1
-    _count(waiting(rows), len(rows), CARRIES, planes)
-    sums = (digits(planes) * (1 << np.arange(PLANES))[:, None]).sum(axis=0)
-    assert sums.tolist() == (count + digits(rows).sum(axis=0)).tolist()
-
-
-@each("before", [0, 1000, 2**PLANES - 4 * LANES - 127, 2**PLANES - 4 * LANES])
-@each("size", [0, 1, 64, 127])
-def test_planes_are_poured_before_they_are_full(size, before):
-    """Whatever was there is counted once, and there is room for the next portion."""
-    out = output()
-    out.planes[:] = planes_of(before)
-    out.size[1] = before
-    slots = np.arange(size, dtype=np.int32)
-    live = np.arange(3 * LANES, dtype=np.int64)
-    rows = random_bits(size, size, 1.0)
-    for _ in range(3):
-        _consume(waiting(rows), live, size, slots, CARRIES, np.empty(0, np.int64), 0, out)
-        assert int(out.size[1]) + 2 * LANES < 2**PLANES
-    add_planes(out)
-    assert set(out.counts.tolist()) == {before + 3 * size}
-    assert not out.planes.any()
-    assert out.size.tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("size", [64, 65, 1023, 1024, 1025, 5000])

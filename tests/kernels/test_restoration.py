@@ -34,7 +34,7 @@ def test_every_event_gets_the_originals_of_its_forms(density):
     assert restored.tolist() == [one for some in expected for one in some]
 
 
-def test_events_that_met_somebody_who_is_watched():
+def test_events_with_a_watched_place():
     bounds, places = np.array([0, 2, 2, 5]), np.array([0, 1, 1, 1, 3])
     found = np.ones(3, np.bool_)
     for watched, expected in [

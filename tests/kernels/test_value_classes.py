@@ -89,7 +89,7 @@ def test_one_cut():
 
 
 def test_no_cuts():
-    """Only presence can be asked then."""
+    """Then only presence can be tested."""
     assert classes_of([INT64_MIN, None, 0, INT64_MAX], [], 9) == [18, MISSING, 18, 18]
     check_keys([3, None], [], 9)
 
@@ -130,7 +130,7 @@ def test_any_keys(values, cuts, first):
 
 
 def joined(texts, spare=b""):
-    """Offsets and bytes of strings that stand behind something else."""
+    """Offsets and bytes of strings that come after something else."""
     encoded = [text.encode() for text in texts]
     offsets = np.cumsum([len(spare), *map(len, encoded)]).astype(np.int64)
     return offsets, np.frombuffer(spare + b"".join(encoded), np.uint8)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tamis.report.charts import DOTS, HEIGHT, WIDTH, Caption, histogram, line_chart
 from tamis.report.scales import measured
 
-CAPTION = Caption("chart-1", "Speed", "micro-batch", "events a second")
+CAPTION = Caption("chart-1", "Speed", "micro-batch", "events per second")
 coordinate = (st.floats() | st.integers()).map(measured)
 
 
@@ -59,7 +59,7 @@ def test_a_line_and_its_dots():
         "events, micro-batch 1: 0", "events, micro-batch 2: 50", "events, micro-batch 3: 100",
     ]  # fmt: skip
     assert texts(tree) == [
-        "events a second", "0", "20", "40", "60", "80", "100", "1", "2", "3", "micro-batch",
+        "events per second", "0", "20", "40", "60", "80", "100", "1", "2", "3", "micro-batch",
     ]  # fmt: skip
 
 

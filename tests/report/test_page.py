@@ -41,7 +41,7 @@ def test_a_page_has_its_sections_in_order():
     page.part("Batch")
     page.text("Plan", "\n  engine\n    part\n")
     page.part("Stream", "Twenty micro-batches.")
-    page.lines("Speed", [1, 2], {"events": [3, 4]}, axes=("micro-batch", "events a second"))
+    page.lines("Speed", [1, 2], {"events": [3, 4]}, axes=("micro-batch", "events per second"))
     tree = read(page)
     assert headings(tree) == [
         ("h1", "Demo"), ("h2", "Batch"), ("h3", "Plan"), ("h2", "Stream"), ("h3", "Speed"),

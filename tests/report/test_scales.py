@@ -1,4 +1,4 @@
-"""Limits, ticks and bins, also of numbers that nobody expects."""
+"""Limits, ticks and bins, also of unusual numbers."""
 
 import math
 from decimal import Decimal

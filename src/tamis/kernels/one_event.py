@@ -185,8 +185,8 @@ def run_one_event(
         place = first_at_least(programs.access, 0, size, ref)
         while place < size and programs.access[place] == ref:
             first, shape = programs.access_chunks[place], programs.access_shapes[place]
-            behind = cluster_end(first, shape, programs)
-            count = _chunks(programs, numbering, owners, event, shape, first, behind, 1, stack,
+            after = cluster_end(first, shape, programs)
+            count = _chunks(programs, numbering, owners, event, shape, first, after, 1, stack,
                             marks, found, count)  # fmt: skip
             place += 1
     return count
@@ -203,7 +203,7 @@ def _chunks(
     signatures, shared = programs.signatures, programs.shared
     width, leads = np.int64(programs.widths[shape]), np.int64(programs.leads[shape])
     base = programs.refs_at[shape] - programs.subs[shape] * width
-    begin, behind = programs.ops_at[shape], programs.ops_at[shape + 1]
+    begin, after = programs.ops_at[shape], programs.ops_at[shape + 1]
     classes, table, rows, listed = event.classes[0], event.table, event.rows, event.listed
     starts, absent_from, attribute_of, shift = (
         numbering.starts,
@@ -258,7 +258,7 @@ def _chunks(
                         everyone, refs, at + k * size, 0, classes, starts, absent_from, rows,
                         listed, attribute_of, shift,
                     )  # fmt: skip
-            left = _operate(left, columns, leads, ops, begin, behind, stack)
+            left = _operate(left, columns, leads, ops, begin, after, stack)
         own = slots[sub:]
         if marks.size:
             while left != 0:

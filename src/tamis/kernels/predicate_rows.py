@@ -268,13 +268,13 @@ def finish_block(numbering: PredicateNumbering, block: BlockRows) -> None:
     run, k = block.sizes[RUNS], 0
     for a in range(-1, attributes):
         first = np.int64(0) if a < 0 else numbering.absent_from[a]
-        behind = numbering.absent_from[a + 1]
+        after = numbering.absent_from[a + 1]
         usual = EMPTY if a < 0 else block.there[a]
-        if first < behind:
+        if first < after:
             run = _listed_run(starts, run_rows, run, base + first, usual)
-        while k < names.size and names[k] < behind:
+        while k < names.size and names[k] < after:
             run = _listed_run(starts, run_rows, run, base + names[k], block.listed[names[k]])
-            if names[k] + 1 < behind:
+            if names[k] + 1 < after:
                 run = _listed_run(starts, run_rows, run, base + names[k] + 1, usual)
             k += 1
     block.sizes[RUNS] = run

@@ -116,14 +116,14 @@ def plan_visits(programs: Programs, block: BlockRows, buffers: ProgramBuffers) -
             events += count_ones(block.rows[row, w])
         while place < size and programs.access[place] == ref:
             first, shape = programs.access_chunks[place], programs.access_shapes[place]
-            behind = cluster_end(first, shape, programs)
+            after = cluster_end(first, shape, programs)
             few = 0 if programs.named.size else FEW if programs.signatures[first] != MIXED else 1
             if events > few or programs.leads[shape] < programs.widths[shape]:
-                buffers.visits[visits, 0], buffers.visits[visits, 1] = first, behind
+                buffers.visits[visits, 0], buffers.visits[visits, 1] = first, after
                 buffers.visits[visits, 2] = shape
                 visits += 1
             elif events:
-                buffers.single[single, 0], buffers.single[single, 1] = first, behind
+                buffers.single[single, 0], buffers.single[single, 1] = first, after
                 buffers.single[single, 2], buffers.single[single, 3] = shape, row
                 single += 1
             place += 1
@@ -196,10 +196,10 @@ def run_programs(
     sparse = out.slots.size > 0
     filled = 0
     for v in range(buffers.planned[0]):
-        first, behind, shape = buffers.visits[v, 0], buffers.visits[v, 1], buffers.visits[v, 2]
+        first, after, shape = buffers.visits[v, 0], buffers.visits[v, 1], buffers.visits[v, 2]
         width, leads = np.int64(programs.widths[shape]), np.int64(programs.leads[shape])
         base = programs.refs_at[shape] - programs.subs[shape] * width
-        for chunk in range(first, behind):
+        for chunk in range(first, after):
             sub = np.int64(chunk_subs[chunk])
             count = chunk_subs[chunk + 1] - sub
             at = base + sub * width

@@ -228,13 +228,13 @@ def compact_pool(groups: Groups, pool: Array) -> None:
 def add_slot(groups: Groups, slot: int, g: int) -> None:
     """Add a slot to the group whose conjunction it holds."""
     slots, first = groups[3], groups[5]
-    behind = first[g] >> 1 if first[g] >= 0 else NONE
+    after = first[g] >> 1 if first[g] >= 0 else NONE
     slots[slot, GROUP] = g
-    slots[slot, FOLLOWING] = behind
+    slots[slot, FOLLOWING] = after
     slots[slot, PRECEDING] = NONE
-    if behind >= 0:
-        slots[behind, PRECEDING] = slot
-    first[g] = 2 * slot + (behind >= 0)
+    if after >= 0:
+        slots[after, PRECEDING] = slot
+    first[g] = 2 * slot + (after >= 0)
 
 
 @jit
@@ -242,13 +242,13 @@ def remove_slot(groups: Groups, slot: int) -> int:
     """Remove a slot from its group; returns the group if it has no other slot, else NONE."""
     slots, first = groups[3], groups[5]
     g = slots[slot, GROUP]
-    before, behind = slots[slot, PRECEDING], slots[slot, FOLLOWING]
+    before, after = slots[slot, PRECEDING], slots[slot, FOLLOWING]
     slots[slot, GROUP] = NONE
-    if behind >= 0:
-        slots[behind, PRECEDING] = before
+    if after >= 0:
+        slots[after, PRECEDING] = before
     if before >= 0:
-        slots[before, FOLLOWING] = behind
-    head = first[g] >> 1 if before >= 0 else behind
+        slots[before, FOLLOWING] = after
+    head = first[g] >> 1 if before >= 0 else after
     if head < 0:
         first[g] = NONE
         return int(g)
@@ -277,12 +277,12 @@ def attach_to_leaf(groups: Groups, nodes: Array, leaf: int, g: int) -> None:
 def detach_from_leaf(groups: Groups, nodes: Array, g: int) -> int:
     """Remove a group from its leaf; returns the leaf if it has no other group, else NONE."""
     rows = groups[0]
-    leaf, before, behind = rows[g, LEAF_OF], rows[g, BEFORE], rows[g, NEXT]
-    if behind >= 0:
-        rows[behind, BEFORE] = before
+    leaf, before, after = rows[g, LEAF_OF], rows[g, BEFORE], rows[g, NEXT]
+    if after >= 0:
+        rows[after, BEFORE] = before
     if before >= 0:
-        rows[before, NEXT] = behind
+        rows[before, NEXT] = after
     else:
-        nodes[leaf, CHILD] = behind
+        nodes[leaf, CHILD] = after
     nodes[leaf, CHILDREN] -= 1
     return NONE if nodes[leaf, CHILD] >= 0 else int(leaf)
