@@ -189,9 +189,9 @@ def test_a_function_that_is_too_large_to_be_counted():
     check_shape(diagram)
 
 
-def test_restriction_needs_something_to_care_about():
+def test_restriction_by_false_is_refused():
     diagram = diagram_of([0])
-    with pytest.raises(ValueError, match="nothing is left"):
+    with pytest.raises(ValueError, match="cannot be restricted by false"):
         diagram.restrict(diagram.variable(0), FALSE)
 
 

@@ -235,5 +235,5 @@ def test_questions_that_have_no_answer():
         found.between("price", "cheap")
     with pytest.raises(OptionError, match="the same schema, top and sample"):
         found.merge(Profile.of(pa.table({"price": [1]})))
-    with pytest.raises(OptionError, match="one top"):
+    with pytest.raises(OptionError, match="the same schema, top and sample"):
         found.merge(Profile.of(pa.table({"price": [1.0]}), top=3))

@@ -122,5 +122,5 @@ def test_bins_hold_everything(frequencies):
 
 
 def test_bins_begin_at_zero():
-    with pytest.raises(OptionError, match="there is a -3"):
+    with pytest.raises(OptionError, match="-3 is among the numbers"):
         doubling({5: 1, -3: 1})
