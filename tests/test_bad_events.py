@@ -89,7 +89,7 @@ def test_matching_refuses_these_rows_and_no_others(name, rows, chunks):
     ]
     for row, reason in found.items():
         known = {problems.get(row) for problems in alone}
-        assert reason in known or "the event misses" in reason
+        assert reason in known or "the event lacks" in reason
         if len(known - {None}) < 2 and (name != "total" or known == {None}):
             assert reason == expected[row]
     good = [row for row in range(len(rows)) if row not in found]
@@ -130,9 +130,9 @@ def test_the_reasons():
     assert list(total) == list(range(7))
     assert total[0] == found[0]
     assert total[5] == (
-        'the event misses side, lacking, and semantics="total" allows no missing attribute'
+        'the event lacks side, lacking, and semantics="total" allows no missing attribute'
     )
-    assert total[6].startswith("the event misses r.k, lacking")
+    assert total[6].startswith("the event lacks r.k, lacking")
 
 
 @each("name", NAMES)

@@ -174,7 +174,7 @@ def test_an_event_that_misses_something(engine):
     matcher.subscribe("a", "i > 0")
     whole = pa.table({"i": range(40), "j": [*range(30), None, *range(9)]})
     for events in (whole, whole.to_reader(max_chunksize=4), whole.to_pylist()):
-        with pytest.raises(EventError, match=r"^event 30: the event misses j"):
+        with pytest.raises(EventError, match=r"^event 30: the event lacks j"):
             list(matcher.match_batches(events))
 
 

@@ -434,7 +434,7 @@ def test_invalid_utf_8_is_told():
 
 @pytest.mark.parametrize("junk", [pd.DataFrame({"a": [1, "x"]}), pa.chunked_array([[1]])])
 def test_what_makes_no_table_is_told(junk):
-    with pytest.raises(EventError, match="is no table of events"):
+    with pytest.raises(EventError, match="cannot be read as a table of events"):
         rows_of(junk, {"a": "int"})
 
 

@@ -94,7 +94,7 @@ def test_a_bulk_error_lists_the_first_failures_and_counts_the_rest():
     failures = [(row, f"s{row}", SubscriptionError("odd")) for row in range(12)]
     error = BulkError(failures, 100)
     lines = str(error).splitlines()
-    assert lines[0] == "12 of 100 subscriptions cannot be used; none was taken"
+    assert lines[0] == "12 of 100 subscriptions cannot be used; none was subscribed"
     assert lines[1] == "  row 0, id 's0': odd"
     assert lines[10] == "  row 9, id 's9': odd"
     assert lines[11:] == ["  ... and 2 more, in .failures of this error"]
@@ -135,9 +135,9 @@ def test_errors_survive_pickling(error):
         ("prize", ["company", "price"], "did you mean 'price'?"),
         ("PRICE", ["company", "price"], "did you mean 'price'?"),
         ("price", ["Price"], "did you mean 'Price'?"),
-        ("zzz", ["company", "price"], "there is 'company', 'price'"),
+        ("zzz", ["company", "price"], "available: 'company', 'price'"),
         ("zzz", [], None),
-        ("", ["a"], "there is 'a'"),
+        ("", ["a"], "available: 'a'"),
     ],
 )
 def test_a_misspelt_name_brings_the_nearest_or_the_list(name, known, hint):

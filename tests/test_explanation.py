@@ -126,7 +126,7 @@ def test_an_event_that_cannot_be_read(event):
 
 
 def test_a_partial_event_under_total_semantics():
-    with pytest.raises(EventError, match="the event misses"):
+    with pytest.raises(EventError, match="the event lacks"):
         why("price < 10", {"price": 5}, semantics="total")
 
 

@@ -156,7 +156,7 @@ def test_an_id_beyond_64_bits(bad):
 
 
 def test_an_id_that_is_no_unicode_text():
-    with pytest.raises(SubscriptionError, match="no valid Unicode text"):
+    with pytest.raises(SubscriptionError, match="not valid Unicode text"):
         Matcher(OFFERS).subscribe("\ud800", "TRUE")
 
 
@@ -350,7 +350,7 @@ def test_every_bad_row_is_reported():
         ParseError, SubscriptionError,
     ]  # fmt: skip
     assert error.total == 8
-    assert str(error).startswith("7 of 8 subscriptions cannot be used; none was taken\n")
+    assert str(error).startswith("7 of 8 subscriptions cannot be used; none was subscribed\n")
     assert list(matcher) == ["z"]
 
 

@@ -205,7 +205,7 @@ def test_total_semantics_refuses_partial_events():
     matcher = Matcher(OFFERS, semantics="total")
     matcher.subscribe("a", "price < 10")
     assert matcher.match({"company": "IBM", "price": 5, "level": 1}) == ["a"]
-    with pytest.raises(EventError, match="the event misses company, level, and"):
+    with pytest.raises(EventError, match="the event lacks company, level, and"):
         matcher.match({"price": 5})
 
 

@@ -105,8 +105,8 @@ def test_domains_that_cannot_be(text, message):
         ("strng", "did you mean 'string'?"),
         ("int(1 5)", "did you mean 'int(1, 250)'?"),
         ("ENUM('a')", "did you mean \"enum('a', 'b')\"?"),
-        ("list<int>", "there is 'int', 'double', 'string', 'bool', 'timestamp'"),
-        ("", "there is 'int'"),
+        ("list<int>", "available: 'int', 'double', 'string', 'bool', 'timestamp'"),
+        ("", "available: 'int'"),
     ],
 )
 def test_an_unknown_type_brings_a_hint(text, hint):

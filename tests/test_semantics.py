@@ -134,9 +134,9 @@ def test_null_semantics_of_jms():
 def test_a_partial_event_is_an_error_where_events_are_total():
     m = matcher("total", q="company = 'IBM'")
     assert m.match(IBM_PC) == ["q"]
-    with pytest.raises(EventError, match="misses price"):
+    with pytest.raises(EventError, match="lacks price"):
         m.match(FUTURE_PC)
-    with pytest.raises(EventError, match="event 1: the event misses price"):
+    with pytest.raises(EventError, match="event 1: the event lacks price"):
         m.match_batch([IBM_PC, FUTURE_PC])
 
 

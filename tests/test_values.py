@@ -109,7 +109,7 @@ def test_what_is_no_string(value):
 
 @each("value", ["\ud800", "a\udcff", "\ude00\ud83d"])
 def test_lone_surrogates_are_refused(value):
-    with pytest.raises(EventError, match="it is no valid Unicode text") as caught:
+    with pytest.raises(EventError, match="it is not valid Unicode text") as caught:
         read("string", value)
     str(caught.value).encode()  # the message can be printed
 

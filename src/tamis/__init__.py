@@ -1,6 +1,6 @@
 """tamis: content-based publish/subscribe.
 
-A subscription is what one would write after WHERE. For every event, tamis finds every subscription
+A subscription is what you would write after WHERE. For every event, tamis finds every subscription
 that it satisfies.
 """
 
@@ -62,8 +62,8 @@ __all__ = [
 ]
 
 
-# Imported when they are asked for: they need Arrow or much code, which is heavy.
-_HOMES = {
+# Imported on first use, because they import Arrow or much code, which is slow.
+_MODULES = {
     "Profile": "tamis.profiles",
     "covers": "tamis.relations.covering",
     "merge": "tamis.relations.merging",
@@ -71,7 +71,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """What is imported when it is asked for."""
-    if name not in _HOMES:
+    """A public name that is imported on first use."""
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    return getattr(importlib.import_module(_MODULES[name]), name)

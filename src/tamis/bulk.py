@@ -77,7 +77,7 @@ def checked_id(subscription: Any, kind: type | None) -> Id:
         try:
             subscription.encode()
         except UnicodeEncodeError:
-            raise SubscriptionError("a subscription id is no valid Unicode text") from None
+            raise SubscriptionError("a subscription id is not valid Unicode text") from None
     else:
         raise SubscriptionError(
             f"a subscription id is a string or an integer, not {type(subscription).__name__}"

@@ -1,6 +1,6 @@
-"""Events in columns: Arrow tables, and what turns into them, to rows in the order of a schema.
+"""Events in columns: Arrow tables, and what converts to them, as rows in the order of a schema.
 
-Columns are matched with attributes by name, struct fields by path. Numbers of any width, decimals,
+Columns belong to attributes by name, struct fields by path. Numbers of any width, decimals,
 dates, timestamps of any unit and zone, and dictionary-encoded strings are converted; a column of a
 type that does not fit its attribute is an error, and so is a value that does not fit its domain.
 """
@@ -58,7 +58,7 @@ def _attribute(
 
 
 def attribute_type(arrow: pa.DataType) -> Type | None:
-    """The type of attribute for a type of column, None if there is none."""
+    """The attribute type for a column type, or None if no filter can use such a column."""
     types = pa.types
     if types.is_dictionary(arrow):
         return attribute_type(arrow.value_type)
@@ -75,7 +75,7 @@ def attribute_type(arrow: pa.DataType) -> Type | None:
     return None
 
 
-# Spark's names of types; asking for names needs no PySpark here.
+# By the names of Spark's types, so that PySpark need not be imported.
 _SPARK = {
     "byte": INT, "short": INT, "integer": INT, "long": INT,
     "float": DOUBLE, "double": DOUBLE, "decimal": DOUBLE,
@@ -93,7 +93,7 @@ def spark_attributes(schema: Any, unsupported: str, path: Path = ()) -> Iterator
             yield from spark_attributes(field.dataType, unsupported, inner)
         else:
             written = field.dataType.simpleString()
-            # A collation has an equality of its own, which is not that of filters.
+            # A collation compares strings differently than filters do.
             found = None if "collate" in written else _SPARK.get(kind)
             yield from _attribute(inner, found, written, unsupported)
 
@@ -102,7 +102,7 @@ def spark_attributes(schema: Any, unsupported: str, path: Path = ()) -> Iterator
 
 
 def as_table(events: Any) -> pa.Table | None:
-    """Events as an Arrow table, None if they are not in columns."""
+    """The events as an Arrow table, or None if they are not in columns."""
     if isinstance(events, pa.Table):
         return events
     if isinstance(events, pa.RecordBatch):
@@ -116,7 +116,9 @@ def as_table(events: Any) -> pa.Table | None:
         return pa.table(events)
     except (pa.ArrowException, TypeError, ValueError) as error:
         reason = " ".join(str(part) for part in error.args)
-        raise EventError(f"the {type(events).__name__} is no table of events: {reason}") from None
+        raise EventError(
+            f"the {type(events).__name__} cannot be read as a table of events: {reason}"
+        ) from None
 
 
 def table_rows(table: pa.Table, schema: Schema, *, refuse_unknown: bool) -> list[tuple[Any, ...]]:
@@ -129,7 +131,7 @@ def table_rows(table: pa.Table, schema: Schema, *, refuse_unknown: bool) -> list
 def checked_columns(
     table: pa.Table, schema: Schema, *, refuse_unknown: bool
 ) -> list[pa.ChunkedArray | None]:
-    """The columns of all attributes in the types of tamis and in their domains, None if lacking."""
+    """The checked and converted column of each attribute, None if the table has none."""
     if len(set(table.column_names)) < len(table.column_names):
         twice = next(n for n in table.column_names if table.column_names.count(n) > 1)
         raise EventError(f"the events have two columns named {twice!r}")
@@ -171,7 +173,7 @@ def plain_type(attribute: Attribute) -> pa.DataType:
 
 
 def column_values(column: pa.ChunkedArray | None, size: int) -> list[Any]:
-    """The values of one attribute, None where missing."""
+    """The values of one attribute, None where it is missing."""
     if column is None:
         return [None] * size
     values: list[Any] = column.to_pylist()
@@ -179,10 +181,10 @@ def column_values(column: pa.ChunkedArray | None, size: int) -> list[Any]:
 
 
 def find_column(table: pa.Table, attribute: Attribute) -> pa.ChunkedArray | None:
-    """The column of an attribute in the Arrow type of tamis, None if the table has none."""
+    """The column of an attribute, converted to its Arrow type; None if the table has none."""
     first, *rest = attribute.path
     index = table.schema.get_field_index(first)
-    if index < 0:  # a table that knows no records may name a column address.city
+    if index < 0:  # a table without records may have a column address.city
         index = table.schema.get_field_index(".".join(attribute.path))
         return _converted(table.column(index), attribute) if index >= 0 else None
     column = table.column(index)
@@ -217,8 +219,8 @@ def _converted(column: pa.ChunkedArray, attribute: Attribute) -> pa.ChunkedArray
         )
     try:
         if attribute.type == TIMESTAMP:
-            return _moments(column).cast(wanted)
-        # Numbers may be rounded on their way to a double, as a single value would be.
+            return _as_timestamps(column).cast(wanted)
+        # Numbers may be rounded when converted to a double, as a single value would be.
         return column.cast(wanted, safe=attribute.type != DOUBLE)
     except pa.ArrowInvalid as error:
         raise EventError(f"column {attribute.name}: {error}") from None
@@ -226,14 +228,14 @@ def _converted(column: pa.ChunkedArray, attribute: Attribute) -> pa.ChunkedArray
 
 def _advice(found: Type | None, wanted: Type) -> str:
     if (found, wanted) == (DOUBLE, INT):
-        return "; pandas turns whole numbers with gaps into floats, its type Int64 does not"
+        return "; pandas makes floats of integers with missing values, unless their type is Int64"
     if (found, wanted) == (STRING, TIMESTAMP):
         return "; convert the column to timestamps first"
     return ""
 
 
 def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A dictionary-encoded column as a plain one; Arrow cannot decode all of its string types."""
+    """A dictionary-encoded column as a plain one; Arrow alone cannot decode all string types."""
     kind = column.type.value_type
     plain = pa.large_string() if attribute_type(kind) == STRING or pa.types.is_null(kind) else kind
     chunks = [
@@ -243,8 +245,8 @@ def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array(chunks, plain)
 
 
-def _moments(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Dates and timestamps such that a safe cast to microseconds loses nothing unseen."""
+def _as_timestamps(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Dates and timestamps in a unit that a safe cast can convert to microseconds."""
     if pa.types.is_date(column.type):
         return column.cast(pa.timestamp("s"))
     if column.type.unit == "ns":
@@ -253,7 +255,7 @@ def _moments(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def outside_domain(column: pa.ChunkedArray, attribute: Attribute) -> pa.ChunkedArray | None:
-    """Whether each value is outside its domain, null where it is missing; None without a domain."""
+    """Whether each value is outside the domain, null where missing; None if there is no domain."""
     match attribute.domain:
         case IntRange(low, high):
             return pc.or_(pc.less(column, low), pc.greater(column, high))

@@ -3,9 +3,9 @@
 ::
 
     TamisError
-    ├── OptionError            an argument that is none of the choices
-    ├── SchemaError            a schema that cannot be
-    ├── ExpressionError        about the text of a filter; knows the place
+    ├── OptionError            an argument that is not one of the choices
+    ├── SchemaError            an invalid schema
+    ├── ExpressionError        a filter that cannot be used; has the place in its text
     │   ├── ParseError         it does not follow the grammar
     │   ├── TypeMismatch       it does not fit the schema
     │   └── LimitError         it is too long, too deep or too big
@@ -13,7 +13,7 @@
     ├── SubscriptionError      an id that is unknown or cannot be an id
     │   └── BulkError          several rows of one `subscribe_many`
     ├── CapacityError          an engine that cannot hold any more
-    ├── RoutingError           a message that a broker cannot take, a network that cannot be
+    ├── RoutingError           a message that a broker cannot accept, an invalid network
     ├── FileError              a file that cannot be read or written
     └── MissingDependency      an extra that is not installed
 """
@@ -22,7 +22,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-_EXCERPT = 72  # columns of a long filter that an error shows around the place
+_EXCERPT = 72  # characters of a long line that an error shows around the place
 
 
 class TamisError(Exception):
@@ -30,15 +30,15 @@ class TamisError(Exception):
 
 
 class OptionError(TamisError):
-    """An argument that is none of the choices."""
+    """An argument that is not one of the choices."""
 
 
 class SchemaError(TamisError):
-    """A schema that cannot be: an unknown type, a name twice, an empty domain."""
+    """An invalid schema: an unknown type, a repeated name, an empty domain."""
 
 
 class MissingDependency(TamisError):
-    """Something optional is needed and not installed."""
+    """An optional dependency that is needed and not installed."""
 
 
 class CapacityError(TamisError):
@@ -46,7 +46,7 @@ class CapacityError(TamisError):
 
 
 class RoutingError(TamisError):
-    """A message that a broker cannot take, or a network that cannot be."""
+    """A message that a broker cannot accept, or an invalid network."""
 
 
 class FileError(TamisError):
@@ -57,7 +57,7 @@ class ExpressionError(TamisError):
     """A filter that cannot be used.
 
     `problem` is one sentence, `text` the filter, `start` and `end` the place in it, `line` and
-    `column` the same place counted from one, `hint` what to do about it, or None.
+    `column` the same place counted from one, and `hint` says what to do about it, or is None.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class ExpressionError(TamisError):
         return type(self), (self.problem, self.text, self.start, self.end, self.hint)
 
     def _drawing(self) -> str:
-        """The line at fault with carets under the place, cut to fit a screen."""
+        """The line with the error and carets under the place, shortened to fit a screen."""
         line_start = self.start - (self.column - 1)
         line_end = self.text.find("\n", line_start)
         line_end = len(self.text) if line_end < 0 else line_end
@@ -131,9 +131,9 @@ class SubscriptionError(TamisError):
 
 
 class BulkError(SubscriptionError):
-    """Rows of one `subscribe_many` that cannot be used; none of its rows was taken.
+    """Rows of one `subscribe_many` call that cannot be used; none of its rows was subscribed.
 
-    `failures` holds (row, id, error) for every one of them.
+    `failures` has (row, id, error) for each of them.
     """
 
     SHOWN = 10
@@ -146,7 +146,7 @@ class BulkError(SubscriptionError):
     def __str__(self) -> str:
         count = len(self.failures)
         total = counted(self.total, "subscription")
-        lines = [f"{count:,} of {total} cannot be used; none was taken"]
+        lines = [f"{count:,} of {total} cannot be used; none was subscribed"]
         for row, subscription, error in self.failures[: self.SHOWN]:
             text = str(error).replace("\n", "\n    ")
             lines.append(f"  row {row}, id {subscription!r}: {text}")
@@ -156,7 +156,7 @@ class BulkError(SubscriptionError):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """A hint for a name that is not among the known ones: the nearest, or what there is."""
+    """A hint for an unknown name: the most similar known name, or a list of the known names."""
     names = list(known)
     folded = {candidate.casefold(): candidate for candidate in names}
     close = difflib.get_close_matches(name.casefold()[:100], list(folded), n=1, cutoff=0.6)
@@ -165,11 +165,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     if not names:
         return None
     listed = ", ".join(repr(candidate) for candidate in names[:10])
-    return f"there is {listed}" + (", ..." if len(names) > 10 else "")
+    return f"available: {listed}" + (", ..." if len(names) > 10 else "")
 
 
 def unknown_attribute(name: str, known: Iterable[str]) -> str:
-    """What is said of a name that a schema does not have."""
+    """The message about a name that is not in a schema."""
     hint = did_you_mean(name, known)
     return f"unknown attribute {name!r}" + (f"; {hint}" if hint else "")
 
@@ -180,7 +180,7 @@ def counted(count: int, noun: str, many: str | None = None) -> str:
 
 
 def choose(what: str, value: str, choices: Iterable[str]) -> str:
-    """`value` if it is one of the choices, else an `OptionError` that lists them."""
+    """The value if it is one of the choices; otherwise raises an `OptionError` that lists them."""
     listed = list(choices)
     if value in listed:
         return value

@@ -1,8 +1,8 @@
-"""Events as people have them (dicts, JSON, XML) to rows in the order of a schema.
+"""Events (dicts, JSON, XML) as rows in the order of a schema.
 
-An attribute that an event does not name, or names with the value None, is missing. What to do with
-a name that the schema does not have is a choice: ``"ignore"`` it, which is the default because
-events tend to carry more than filters ask for, or ``"refuse"`` the event, which finds misspellings.
+An attribute is missing if the event does not have it, or has it with the value None. Names that the
+schema does not have are ignored with ``unknown="ignore"``, the default, because events often carry
+more than filters test; ``unknown="refuse"`` refuses such events, which finds misspellings.
 """
 
 import json
@@ -27,16 +27,16 @@ _XML_HEAD = re.compile(r"\s*(?:<\?xml[^>]*\?>\s*)?")
 
 
 class EventReader:
-    """Reads events of one schema."""
+    """Reads events with one schema."""
 
     def __init__(self, schema: Schema, unknown: str = "ignore") -> None:
         self.schema = schema
         self.refuse_unknown = (
             choose("treatment of unknown attributes", unknown, UNKNOWN_CHOICES) == "refuse"
         )
-        self._values = _plan(schema, [value_reader(a) for a in schema.attributes])
-        self._texts = _plan(schema, [text_reader(a) for a in schema.attributes])
-        # Tables that know no records write the path as the name of a column: address.city.
+        self._values = _reader_tree(schema, [value_reader(a) for a in schema.attributes])
+        self._texts = _reader_tree(schema, [text_reader(a) for a in schema.attributes])
+        # Tables without records use the whole path as the name of a column: address.city.
         self._flat_names = {
             ".".join(attribute.path): position
             for position, attribute in enumerate(schema.attributes)
@@ -52,7 +52,7 @@ class EventReader:
                 event = event.decode()
             except UnicodeDecodeError as error:
                 raise EventError(
-                    f"the event is no valid UTF-8: {error.reason} at byte {error.start}"
+                    f"the event is not valid UTF-8: {error.reason} at byte {error.start}"
                 ) from None
         if isinstance(event, str):
             if event.lstrip("\ufeff \t\r\n").startswith("<"):
@@ -67,25 +67,29 @@ class EventReader:
         return self._row(event, self._texts)
 
     def row_of_xml(self, text: str) -> Row:
-        """The row of an XML document: one element an attribute, as in the BDD paper.
+        """The row of an XML document: one element per attribute, as in the BDD paper.
 
-        The elements may stand alone or inside one element of any other name. Space around a value
-        does not belong to it.
+        The elements may be on their own or inside one element of any other name. White space
+        around a value is removed.
         """
         return self._row(parse_xml_event(text, set(self._texts)), self._texts)
 
-    def _row(self, event: Mapping[str, Any], plan: "_Plan") -> Row:
+    def _row(self, event: Mapping[str, Any], readers: "_ReaderTree") -> Row:
         row: list[Any] = [None] * len(self.schema)
         for name, target in self._flat_names.items():
             if event.get(name) is not None:
-                row[target] = _reader_at(plan, self.schema.attributes[target].path)(event[name])
-        self._fill(row, event, plan, ())
+                row[target] = _reader_at(readers, self.schema.attributes[target].path)(event[name])
+        self._fill(row, event, readers, ())
         return tuple(row)
 
     def _fill(
-        self, row: list[Any], record: Mapping[str, Any], plan: "_Plan", path: tuple[str, ...]
+        self,
+        row: list[Any],
+        record: Mapping[str, Any],
+        readers: "_ReaderTree",
+        path: tuple[str, ...],
     ) -> None:
-        for key, target in plan.items():
+        for key, target in readers.items():
             value = record.get(key)
             if value is None:
                 continue
@@ -101,52 +105,52 @@ class EventReader:
                 row[position] = read(value)
         if self.refuse_unknown:
             for key in record:
-                if key not in plan and (path or key not in self._flat_names):
+                if key not in readers and (path or key not in self._flat_names):
                     name = path_text((*path, str(key)))
                     raise EventError(unknown_attribute(name, self.schema))
 
 
-def _reader_at(plan: "_Plan", path: tuple[str, ...]) -> Reader:
+def _reader_at(readers: "_ReaderTree", path: tuple[str, ...]) -> Reader:
     *records, last = path
     for part in records:
-        plan = plan[part]
-    reader: Reader = plan[last][1]
+        readers = readers[part]
+    reader: Reader = readers[last][1]
     return reader
 
 
-_Plan = dict[str, Any]  # a name to (position, reader), or to the plan of a nested record
+_ReaderTree = dict[str, Any]  # by name: (position, reader), or the tree of a nested record
 
 
-def _plan(schema: Schema, readers: list[Reader]) -> _Plan:
-    plan: _Plan = {}
+def _reader_tree(schema: Schema, readers: list[Reader]) -> _ReaderTree:
+    tree: _ReaderTree = {}
     for position, (attribute, reader) in enumerate(zip(schema.attributes, readers, strict=True)):
-        record = plan
+        record = tree
         for part in attribute.path[:-1]:
             record = record.setdefault(part, {})
         record[attribute.path[-1]] = (position, reader)
-    return plan
+    return tree
 
 
 def parse_json_event(text: str) -> Mapping[str, Any]:
-    """A JSON object."""
+    """The object of a JSON text."""
     _check_size(text)
     try:
         event = json.loads(text.removeprefix("\ufeff"), object_pairs_hook=unique_keys)
     except json.JSONDecodeError as error:
         raise EventError(
-            f"the event is no JSON: {error.msg} (line {error.lineno}, column {error.colno})"
+            f"the event is not valid JSON: {error.msg} (line {error.lineno}, column {error.colno})"
         ) from None
     except RecursionError:
-        raise EventError("the event nests too deeply") from None
+        raise EventError("the event is nested too deeply") from None
     except ValueError:
-        raise EventError("the event holds a number of too many digits") from None
+        raise EventError("the event contains a number with too many digits") from None
     if not isinstance(event, dict):
         raise EventError(f"an event is a JSON object {{...}}, not {type(event).__name__}")
     return event
 
 
 def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object; a name that stands twice is an error, not a riddle."""
+    """The dict of a JSON object; raises an error if a name occurs twice."""
     record = dict(pairs)
     if len(record) < len(pairs):
         seen: set[str] = set()
@@ -158,7 +162,7 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def parse_xml_event(text: str, names: Container[str]) -> Mapping[str, Any]:
-    """The texts of an XML document; `names` are the attributes, to know them from a wrapper."""
+    """The texts of an XML document; one element that is not in `names` may be around them."""
     elements = xml_elements(text)
     if len(elements) == 1 and elements[0].tag not in names and len(elements[0]):
         elements = list(elements[0])
@@ -166,14 +170,14 @@ def parse_xml_event(text: str, names: Container[str]) -> Mapping[str, Any]:
 
 
 def xml_elements(text: str, most: int = MAX_EVENT_TEXT) -> list[Element]:
-    """The outermost elements of an XML text, which needs no single root."""
+    """The outermost elements of an XML text, of which there may be several."""
     from defusedxml import DefusedXmlException
     from defusedxml.ElementTree import fromstring
 
     _check_size(text, most)
     body = _XML_HEAD.sub("", text.removeprefix("\ufeff"), count=1)
     try:
-        # The paper's documents have no root element; one more around a root does no harm.
+        # The paper's documents have no root element; one more around a root element is harmless.
         root = fromstring(f"<event>{body}</event>", forbid_dtd=True)
     except ParseError as error:
         if "<!DOCTYPE" in body:
@@ -181,18 +185,20 @@ def xml_elements(text: str, most: int = MAX_EVENT_TEXT) -> list[Element]:
         line, column = error.position
         column += 1 - (len("<event>") if line == 1 else 0)
         problem = ErrorString(error.code)
-        raise EventError(f"the event is no XML: {problem} (line {line}, column {column})") from None
+        raise EventError(
+            f"the event is not valid XML: {problem} (line {line}, column {column})"
+        ) from None
     except DefusedXmlException:
         raise EventError("the event declares XML entities, which are not allowed") from None
     except UnicodeEncodeError:
-        raise EventError("the event is no valid Unicode text") from None
+        raise EventError("the event is not valid Unicode text") from None
     return list(root)
 
 
 def xml_texts(elements: list[Element], depth: int = MAX_EVENT_DEPTH) -> dict[str, Any]:
-    """The texts of elements by their names, nested as they are."""
+    """The texts of elements by their names, nested like the elements."""
     if depth == 0:
-        raise EventError(f"the event nests more than {MAX_EVENT_DEPTH} records")
+        raise EventError(f"the event is nested more than {MAX_EVENT_DEPTH} records deep")
     record: dict[str, Any] = {}
     for element in elements:
         if element.tag in record:

@@ -1,4 +1,4 @@
-"""Why an event matches a filter, or does not: the filter taken apart, with truths and values."""
+"""Explanations of why an event matches a filter or not: the truth of each part, with values."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _LONGEST_TEXT = 60  # characters of an atom that is shown on one line
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A part of a filter: its text, whether it is true (None: unknown), and what it depends on."""
+    """A part of a filter: its text, whether it is true (None: unknown), and the values it tests."""
 
     text: str
     truth: bool | None
@@ -78,7 +78,7 @@ class Explanation:
 def explain(
     subscription: str | int, expression: Expression, semantics: Semantics, event: Row
 ) -> Explanation:
-    """Why a row, as it was read from an event, matches an expression or not."""
+    """The explanation of why a row, as read from an event, matches an expression or not."""
     row = semantics.prepare(event)
     return Explanation(
         subscription,

@@ -1,7 +1,7 @@
 """Files of events and subscriptions, by extension: .parquet .json .jsonl .csv .xml.
 
-A file gives records one by one; a record that cannot be read is still a record, so that its row
-number and its reason can be reported while the others go on.
+A file is read record by record. A record that cannot be read is still a record, so that its row
+number and the reason can be reported while the others are used.
 """
 
 import csv
@@ -27,19 +27,19 @@ EXTENSIONS = (".parquet", ".json", ".jsonl", ".csv", ".xml")
 
 
 class Record(NamedTuple):
-    """One record of a file: a mapping, the text of a JSON object, or what is wrong with it."""
+    """One record of a file: a mapping, the text of a JSON object, or the error in it."""
 
     content: Mapping[str, Any] | str | EventError
-    is_text: bool = False  # the values are text, and their types are the reader's to find
+    is_text: bool = False  # the values are text, which the reader converts
 
     def mapping(self) -> Mapping[str, Any]:
-        """The record as a mapping, or the error that it is."""
+        """The record as a mapping; raises the error if it is one."""
         if isinstance(self.content, EventError):
             raise self.content
         return parse_json_event(self.content) if isinstance(self.content, str) else self.content
 
     def row(self, reader: EventReader) -> Row:
-        """The record as a row of the reader's schema, or an `EventError`."""
+        """The record as a row of the reader's schema; raises an `EventError` if it does not fit."""
         if self.is_text:
             return reader.row_of_texts(self.mapping())
         return reader.row(self.mapping())
@@ -61,7 +61,9 @@ def read_records(path: str | Path) -> Iterator[Record]:
     except OSError as error:
         raise FileError(f"{path} cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
-        raise FileError(f"{path} is no valid UTF-8: {error.reason} at byte {error.start}") from None
+        raise FileError(
+            f"{path} is not valid UTF-8: {error.reason} at byte {error.start}"
+        ) from None
 
 
 def _read_parquet(path: Path) -> Iterator[Record]:
@@ -74,9 +76,9 @@ def _read_parquet(path: Path) -> Iterator[Record]:
                 for mapping in batch.to_pylist():
                     yield Record(mapping)
     except pa.ArrowException as error:
-        raise FileError(f"{path} is no readable Parquet file: {error}") from None
+        raise FileError(f"{path} is not a readable Parquet file: {error}") from None
     except (OverflowError, ValueError) as error:
-        raise FileError(f"{path} holds a value that Python cannot: {error}") from None
+        raise FileError(f"{path} contains a value that Python cannot represent: {error}") from None
 
 
 def _read_json_lines(path: Path) -> Iterator[Record]:
@@ -86,7 +88,7 @@ def _read_json_lines(path: Path) -> Iterator[Record]:
             try:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
-                yield Record(EventError(f"line {number} is no valid UTF-8: {error.reason}"))
+                yield Record(EventError(f"line {number} is not valid UTF-8: {error.reason}"))
                 continue
             if text.strip():
                 yield Record(text)
@@ -98,16 +100,16 @@ def _read_json(path: Path) -> Iterator[Record]:
         content = json.loads(text, object_pairs_hook=unique_keys)
     except json.JSONDecodeError as error:
         raise FileError(
-            f"{path} is no JSON: {error}; a file of one object a line ends in .jsonl"
+            f"{path} is not valid JSON: {error}; a file with one object per line ends in .jsonl"
         ) from None
     except EventError as error:
         raise FileError(f"{path}: {error}") from None
     except RecursionError:
-        raise FileError(f"{path} nests too deeply") from None
+        raise FileError(f"{path} is nested too deeply") from None
     except UnicodeDecodeError:
         raise
     except ValueError:
-        raise FileError(f"{path} holds a number of too many digits") from None
+        raise FileError(f"{path} contains a number with too many digits") from None
     for item in content if isinstance(content, list) else [content]:
         if isinstance(item, dict):
             yield Record(item)
@@ -116,7 +118,7 @@ def _read_json(path: Path) -> Iterator[Record]:
 
 
 def _read_csv(path: Path) -> Iterator[Record]:
-    """An empty field is a missing value: CSV cannot tell the two."""
+    """The records of a CSV file; an empty field is a missing value."""
     csv.field_size_limit(MAX_EVENT_TEXT)
     with path.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.reader(file, strict=True)
@@ -142,9 +144,10 @@ def _read_csv(path: Path) -> Iterator[Record]:
 
 
 def _read_xml(path: Path) -> Iterator[Record]:
-    """Events side by side or in a root, each an element; or one event, its values side by side.
+    """The events of an XML file: elements with or without a root, or the values of one event.
 
-    A root named ``event`` is an event; a root of any other name holds events or the values of one.
+    A root named ``event`` is an event; a root of any other name contains events, or the values of
+    one event.
     """
     try:
         elements = xml_elements(path.read_text(encoding="utf-8-sig"), MAX_XML_FILE)
@@ -160,7 +163,7 @@ def _read_xml(path: Path) -> Iterator[Record]:
 
 
 def _are_events(elements: list[Element]) -> bool:
-    """Elements of one name, of which some hold others and none is a plain value."""
+    """Whether elements are events: they have one name, some have elements, none is plain text."""
     return (
         len({element.tag for element in elements}) == 1
         and any(len(element) for element in elements)

@@ -1,7 +1,7 @@
 """Names of attributes: paths into an event, and how they are written.
 
-A name is a path of parts. In text the parts are joined by dots (``address.city``); a part that is
-no plain word stands in backticks, with a backtick inside doubled (`` `a.b` ``, `` `a``b` ``).
+A name is a path of parts. In text, the parts are joined by dots (``address.city``); a part that is
+not a plain word is put in backticks, with a backtick inside doubled (`` `a.b` ``, `` `a``b` ``).
 """
 
 import re
@@ -48,7 +48,7 @@ def path_text(path: Path) -> str:
 
 
 def split_path(name: str) -> Path:
-    """The path that a name in a schema means: dots separate, backticks protect.
+    """The path of a name in a schema: dots separate its parts, except inside backticks.
 
     >>> split_path("address.zip code"), split_path("`a.b`")
     (('address', 'zip code'), ('a.b',))

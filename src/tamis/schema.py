@@ -1,4 +1,4 @@
-"""The attributes that events may have and filters may name, with their types and domains."""
+"""Schemas: the attributes that events may have and filters may use, with types and domains."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _INT_DOMAIN = re.compile(r"int\s*\(\s*(-?[0-9]{1,40})\s*,\s*(-?[0-9]{1,40})\s*\)")
 _ENUM_DOMAIN = re.compile(r"enum\s*\(\s*(.*?)\s*\)", re.DOTALL)
 _ENUM_VALUE = re.compile(r"\s*'((?:[^']|'')*)'\s*(,|$)", re.DOTALL)
-_OTHER_NAMES = {  # what people write for our types
+_OTHER_NAMES = {  # other names for these types
     "integer": "int", "int32": "int", "int64": "int", "long": "int", "bigint": "int",
     "smallint": "int", "float": "double", "float64": "double", "real": "double",
     "decimal": "double", "number": "double", "str": "string", "text": "string",
@@ -81,8 +81,8 @@ class Schema(Mapping[str, Attribute]):
 
     Types are ``int`` (64 bits), ``double``, ``string``, ``bool`` and ``timestamp`` (microseconds,
     UTC); ``int(low, high)`` and ``enum('a', 'b')`` are domains, and values outside them are
-    refused. A dot in a name goes into nested records; backticks protect a dot that is part of a
-    name. `from_arrow` and `from_spark` read a schema from a table.
+    refused. A dot in a name goes into a nested record; a name that contains a dot is put in
+    backticks. `from_arrow` and `from_spark` read a schema from a table.
     """
 
     def __init__(self, attributes: Mapping[str, str] | Iterable[tuple[str, str]]) -> None:
@@ -111,7 +111,7 @@ class Schema(Mapping[str, Attribute]):
 
     @classmethod
     def of_attributes(cls, attributes: Iterable[Attribute]) -> "Schema":
-        """A schema of attributes that were made elsewhere."""
+        """The schema with these attributes."""
         schema = cls({})
         schema._set_attributes(attributes)
         return schema
@@ -142,7 +142,7 @@ class Schema(Mapping[str, Attribute]):
     def __getitem__(self, name: str) -> Attribute:
         try:
             attribute = self.find(split_path(name))
-        except SchemaError:  # a name that none can have
+        except SchemaError:  # not a valid name
             attribute = None
         if attribute is None:
             raise KeyError(name)
@@ -168,7 +168,7 @@ class Schema(Mapping[str, Attribute]):
 
 
 def as_schema(schema: Any) -> Schema:
-    """A `Schema` from one, or from anything that describes one."""
+    """A `Schema`, from a schema or anything that describes one."""
     if isinstance(schema, Schema):
         return schema
     if isinstance(schema, Mapping):

@@ -1,4 +1,4 @@
-"""A schema when nobody gave one: from the values of events, or from the text of a filter."""
+"""Schema inference: from the values of events, or from the text of a filter."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,14 +14,14 @@ from tamis.types import BOOL, DOUBLE, INT, INT64_MAX, INT64_MIN, STRING, TIMESTA
 from tamis.values import text_reader
 
 _GUESSES = (DOUBLE, STRING, BOOL, TIMESTAMP)
-_MOST_GUESSES = 256  # of types for the names of one part
+_MOST_GUESSES = 256  # combinations of types for one part
 
 
 def schema_of_records(records: Iterable[tuple[Mapping[str, Any], bool]]) -> Schema:
     """The schema of events; each comes with whether its values are text, as in CSV.
 
-    An attribute with whole and other numbers is a double. One with values that have no type in
-    common is an error that names it.
+    An attribute with whole and other numbers is a double. Values that have no type in common are
+    an error that names their attribute.
     """
     types: dict[Path, Type] = {}
     for record, is_text in records:
@@ -80,20 +80,20 @@ def _joined(path: Path, known: Type, found: Type, *, is_text: bool) -> Type:
         return STRING
     raise SchemaError(
         f"attribute {path_text(path)} has values of type {known} and of type {found}; "
-        "say which it is with a schema (--schema on the command line)"
+        "give a schema (--schema on the command line)"
     )
 
 
 def schema_of_filter(text: str) -> Schema:
-    """The schema that a filter seems to be about.
+    """The schema that fits a filter.
 
-    The filter is cut at AND, OR and NOT; the names of each part take the first types with which it
-    can be read, numbers first. Where none fit, the ordinary error will say why.
+    The filter is split at AND, OR and NOT; the attributes of each part get the first types with
+    which it can be parsed, numbers first. Where none fit, parsing the filter will say why.
     """
     parts = [(_names(part), text[part[0].start : part[-1].end]) for part in _parts(tokenize(text))]
     found = [_guesses(names, source) for names, source in parts]
     types: dict[Path, Type] = {}
-    # The parts that say most about their names come first.
+    # Parts with the fewest possible types come first.
     for k in sorted(range(len(parts)), key=lambda k: len(found[k])):
         for guess in found[k]:
             if all(types.get(name, kind) == kind for name, kind in guess.items()):
@@ -104,7 +104,7 @@ def schema_of_filter(text: str) -> Schema:
 
 
 def _guesses(names: list[Path], source: str) -> list[dict[Path, Type]]:
-    """The types of names with which a part of a filter can be read."""
+    """The types with which a part of a filter can be parsed."""
     kinds = itertools.product(_GUESSES, repeat=len(names))
     guesses = (dict(zip(names, guess, strict=True)) for guess in kinds)
     return [
@@ -123,7 +123,7 @@ def _readable(source: str, attributes: list[Attribute]) -> bool:
 
 
 def _parts(tokens: list[Token]) -> Iterator[list[Token]]:
-    """The tokens between AND, OR and NOT, without parentheses that do not close inside."""
+    """The tokens between AND, OR and NOT, without parentheses that are not matched inside."""
     part: list[Token] = []
     in_between = False
     for token in tokens:
@@ -152,7 +152,7 @@ def _balanced(part: list[Token]) -> list[Token]:
 
 
 def _names(part: list[Token]) -> list[Path]:
-    """The attributes of a part: names that are no functions and no words such as ESCAPE."""
+    """The attributes in a part: names that are not functions and not words such as ESCAPE."""
     found: dict[Path, None] = {}
     position = 0
     while position < len(part):

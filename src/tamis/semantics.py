@@ -1,18 +1,21 @@
-"""Four meanings of a missing attribute (BDD paper, section 4).
+"""Semantics: the four meanings of a missing attribute.
+
+They are from section 4 of Campailla et al., "Efficient filtering in publish-subscribe systems using
+binary decision diagrams" (ICSE 2001), called BDD here.
 
 ========= ================ =========================================================================
 name      in the paper     an event matches a filter iff
 ========= ================ =========================================================================
 sql       NULL (JMS)       the filter is true in Kleene's logic, where missing is NULL
-strict    StSL             the event has every attribute that *occurs* in the filter, which is true
-default   DeSL             the filter is true of the event filled up with a default per attribute
-total     SiSL             the filter is true; an event that misses an attribute is an error
+strict    StSL             the event has every attribute that *occurs* in it, and the filter is true
+default   DeSL             the filter is true after missing attributes got their defaults
+total     SiSL             the filter is true; an event that lacks an attribute is an error
 ========= ================ =========================================================================
 
-Strict adequacy is syntactic: ``price < 1000 OR price > 500`` is true of every price and still does
-not match an event without one (the paper's example 5). A default of None is the paper's ⊥: a value
-of its own that equals no constant and is in order with none; ``IS NULL`` tests for it, and negation
-is plain.
+What strict semantics needs depends on the text of the filter: ``price < 1000 OR price > 500`` is
+true for every price and still does not match an event without a price (the paper's example 5). A
+default of None is the paper's ⊥: a special value that equals no constant and is neither above nor
+below one; ``IS NULL`` tests for it, and NOT is plain negation.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,7 +32,7 @@ NAMES = ("sql", "strict", "default", "total")
 
 
 class Semantics:
-    """One of the four, over one schema."""
+    """One of the four semantics, for one schema."""
 
     def __init__(
         self, name: str, schema: Schema, defaults: Mapping[str, Any] | None = None
@@ -44,7 +47,7 @@ class Semantics:
             raise OptionError(f'defaults belong to semantics="default", not to {name!r}')
 
     def prepare(self, row: Row) -> Row:
-        """The row that filters are asked about; refuses a partial one if it must be total."""
+        """The row that filters are evaluated on: with defaults, or checked to be complete."""
         if self.name == "default":
             return tuple(
                 default if value is None else value
@@ -55,14 +58,14 @@ class Semantics:
                 a.name for a, v in zip(self.schema.attributes, row, strict=True) if v is None
             ]
             raise EventError(
-                f"the event misses {', '.join(missing[:5])}"
+                f"the event lacks {', '.join(missing[:5])}"
                 + (", ..." if len(missing) > 5 else "")
                 + ', and semantics="total" allows no missing attribute'
             )
         return row
 
     def condition(self, expression: Expression) -> Callable[[Row], bool]:
-        """A function that tells whether a prepared row matches."""
+        """A function that says whether a prepared row matches the expression."""
         evaluate = compile_tree(expression.tree, self.schema, self.logic)
         demanded = self.demanded(expression)
         if not demanded:
@@ -82,8 +85,8 @@ class Semantics:
 def _read_defaults(schema: Schema, defaults: Mapping[str, Any] | None) -> Row:
     if defaults is None:
         raise OptionError(
-            'semantics "default" needs defaults, a value for each attribute; '
-            "None stands for the special value that is equal to nothing"
+            'semantics="default" needs defaults, a value for each attribute; '
+            "None stands for the special value that equals nothing"
         )
     for name in defaults:
         if name not in schema:
@@ -91,7 +94,7 @@ def _read_defaults(schema: Schema, defaults: Mapping[str, Any] | None) -> Row:
     values = {schema[name].path: value for name, value in defaults.items()}
     missing = [a.name for a in schema.attributes if a.path not in values]
     if missing:
-        raise OptionError(f"defaults lack {', '.join(missing)}")
+        raise OptionError(f"the defaults lack {', '.join(missing)}")
     try:
         return tuple(value_reader(a)(values[a.path]) for a in schema.attributes)
     except EventError as error:

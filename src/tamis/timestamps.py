@@ -1,6 +1,6 @@
-"""Timestamps: microseconds since 1970-01-01 in UTC, read and written.
+"""Timestamps: microseconds since 1970-01-01 in UTC, from and to text.
 
-A text without a time zone is taken as UTC. Years run from 0001 to 9999.
+Text without a time zone is in UTC. Years go from 0001 to 9999.
 """
 
 import re
@@ -19,7 +19,7 @@ _TEXT = re.compile(
 
 
 def timestamp_from_text(text: str) -> int | None:
-    """Microseconds of a text such as ``2024-01-31 12:30:00.5+01:00``; None if it is none.
+    """The timestamp of a text like ``2024-01-31 12:30:00.5+01:00``; None if it is not a timestamp.
 
     The forms are those that Spark SQL reads: a year, a month, a day, or a day with a time, with an
     optional zone ``Z``, ``UTC`` or ``+hh:mm``. Digits beyond microseconds are cut off.
@@ -36,12 +36,12 @@ def timestamp_from_text(text: str) -> int | None:
         microseconds = timestamp_from_datetime(moment)
     except (ValueError, OverflowError):
         return None
-    # A zone may carry a moment out of the calendar.
+    # The time zone may move the time beyond year 1 or 9999.
     return microseconds if FIRST <= microseconds <= LAST else None
 
 
 def timestamp_from_datetime(moment: datetime | date) -> int:
-    """Microseconds of a `datetime` or `date`; one without a zone is in UTC."""
+    """The timestamp of a `datetime` or `date`; without a time zone it is in UTC."""
     if not isinstance(moment, datetime):
         moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
     elif moment.tzinfo is None:

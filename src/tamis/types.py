@@ -1,8 +1,8 @@
 """The types of values, in events and inside expressions.
 
 An attribute has one of five types; a domain (`int(1, 250)`, `enum('a', 'b')`) narrows one of them.
-Expressions need two more kinds of number, because Spark SQL, whose answers tamis gives, has them:
-small integer constants are 32 bits wide and wrap there, and ``0.5`` is an exact decimal.
+Expressions need two more kinds of numbers, because tamis gives the answers of Spark SQL, which has
+them: small integer constants have 32 bits and wrap around, and ``0.5`` is an exact decimal.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ MAX_DECIMAL_DIGITS = 38
 
 
 class Kind(Enum):
-    """What sort of value an expression has."""
+    """The kinds of values."""
 
     INT32 = "int32"
     INT = "int"
@@ -69,5 +69,5 @@ ATTRIBUTE_TYPES = {
 
 
 def decimal_type(digits: int, scale: int) -> Type:
-    """A decimal that holds `digits` digits, `scale` of them behind the point."""
+    """The type of decimals with `digits` digits, `scale` of them after the point."""
     return Type(Kind.DECIMAL, digits, scale)

@@ -1,4 +1,4 @@
-"""Values of events: checked against the schema and brought into the form that engines use.
+"""Values of events: checked against the schema and converted to the form that engines use.
 
 Inside tamis an int is a Python int within 64 bits, a double a float, a string a str that is valid
 Unicode, a bool a bool, a timestamp an int of microseconds since 1970 in UTC, and a missing value
@@ -28,7 +28,7 @@ def value_reader(attribute: Attribute) -> Reader:
 
 
 def text_reader(attribute: Attribute) -> Reader:
-    """The same for values that arrive as text, from CSV or XML; only a string can be empty."""
+    """`value_reader` for values given as text, in CSV or XML; only a string can be empty."""
     read = _with_domain(attribute, _TEXT_READERS[attribute.type.kind])
     if attribute.type.kind is Kind.STRING:
         return read
@@ -54,7 +54,7 @@ def _with_domain(attribute: Attribute, read: Callable[[Any], Any]) -> Reader:
 
 
 def check_domain(attribute: Attribute, value: Any) -> None:
-    """Refuse a value that lies outside the domain of its attribute."""
+    """Raise an error for a value outside the domain of its attribute."""
     domain = attribute.domain
     if domain is None or value in domain:
         return
@@ -69,7 +69,7 @@ def _shown(value: Any) -> str:
     kind = type(value).__name__
     try:
         text = repr(value)
-    except Exception:  # noqa: BLE001 - a huge number, or an object that cannot show itself
+    except Exception:  # noqa: BLE001 - a huge number, or an object whose repr fails
         return f"a value of type {kind}"
     return f"{text if len(text) <= 60 else text[:57] + '...'} ({kind})"
 
@@ -102,7 +102,7 @@ def _read_string(value: Any) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise ValueError("it is no valid Unicode text") from None
+        raise ValueError("it is not valid Unicode text") from None
     return str(value)
 
 
@@ -138,7 +138,7 @@ def _int_of_text(text: str) -> int:
 
 def _double_of_text(text: str) -> float:
     try:
-        if "_" not in text:  # which Python's own reading would take
+        if "_" not in text:  # which float() would accept
             return float(text)
     except ValueError:
         pass

@@ -90,7 +90,12 @@ def test_the_folder_has_a_report_and_a_summary_and_the_data_is_gone(small):
     text = (small.out / "report.html").read_text(encoding="utf-8")
     page = ET.fromstring(text.partition("\n")[2])  # noqa: S314 - ours
     headings = ["".join(h.itertext()) for h in page.iter() if h.tag in {"h2", "h3"}]
-    for title in ("Matches per event", "Hottest subscriptions", "Plan", "Micro-batches"):
+    for title in (
+        "Matches per event",
+        "Subscriptions with the most matches",
+        "Plan",
+        "Micro-batches",
+    ):
         assert title in headings
     assert "version 3" in text
     assert "symbol = " in text
@@ -180,7 +185,7 @@ def test_a_file_in_the_place_of_the_folder_is_refused(performed, tmp_path, capsy
     assert performed is not None
     (tmp_path / "out").write_text("mine", encoding="utf-8")
     assert main(["demo", "--out", str(tmp_path / "out")]) == 1
-    assert "exists and is no folder" in capsys.readouterr().err
+    assert "exists and is not a folder" in capsys.readouterr().err
     assert main(["demo", "--out", str(tmp_path / "out" / "in")]) == 1
     assert "cannot be written" in capsys.readouterr().err
 

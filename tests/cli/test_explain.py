@@ -30,7 +30,7 @@ SCHEMA = "price:double,company:string,level:int(1, 5),side:enum('a,b', 'c')"
 def test_a_filter_with_a_guessed_schema(capsys):
     assert run(capsys, "price<10 and not company='IBM'").splitlines() == [
         "filter       price < 10 AND NOT company = 'IBM'",
-        "attributes   price double, company string   (guessed; say better with --schema)",
+        "attributes   price double, company string   (inferred; --schema can say better)",
         "semantics    sql",
         "normal form  price < 10.0 AND company <> 'IBM'",
         "predicates   2",
@@ -42,7 +42,7 @@ def test_a_filter_with_a_guessed_schema(capsys):
 def test_a_filter_with_a_schema(capsys):
     text = run(capsys, "level > 1 AND side = 'a,b'", "--schema", SCHEMA)
     assert "attributes   level int(1, 5), side enum('a,b', 'c')\n" in text
-    assert "guessed" not in text
+    assert "inferred" not in text
 
 
 def test_a_filter_with_the_schema_of_a_file(capsys, tmp_path):
@@ -106,7 +106,7 @@ def test_each_semantics_with_a_partial_event(capsys, options, matched, note):
 
 def test_total_semantics_refuses_a_partial_event(capsys):
     arguments = ["price < 10 AND company = 'x'", "--event", '{"price": 5}', "--semantics", "total"]
-    assert "the event misses company" in fail(capsys, *arguments)
+    assert "the event lacks company" in fail(capsys, *arguments)
 
 
 def test_total_semantics_with_a_whole_event(capsys):
@@ -152,15 +152,18 @@ def test_the_answer_for_machines_with_an_event(capsys, semantics):
         (["side = 'a'", "--schema", SCHEMA], "lies outside the domain enum('a,b', 'c')"),
         (["price < 1", "--schema", "price"], "expected NAME:TYPE"),
         (["price < 1", "--schema", "nowhere.json"], "No such file"),
-        (["price < 1", "--event", "{"], "the event is no JSON"),
-        (["price < 1", "--event", ""], "the event is no JSON"),
-        (["price < 1", "--event", "<price>"], "the event is no XML"),
+        (["price < 1", "--event", "{"], "the event is not valid JSON"),
+        (["price < 1", "--event", ""], "the event is not valid JSON"),
+        (["price < 1", "--event", "<price>"], "the event is not valid XML"),
         (["price < 1", "--event", '{"price": "x"}'], "attribute price expects double"),
         (["price < 1", "--semantics", "default"], "defaults"),
         (["price < 1", "--semantics", "default", "--defaults", "{}"], "defaults lack price"),
-        (["price < 1", "--semantics", "default", "--defaults", "{"], "--defaults is no JSON"),
+        (
+            ["price < 1", "--semantics", "default", "--defaults", "{"],
+            "--defaults is not valid JSON",
+        ),
         (["price < 1", "--defaults", '{"price": 1}'], "defaults"),
-        (["s = '\udcff'"], "no valid Unicode"),
+        (["s = '\udcff'"], "not valid Unicode"),
     ],
 )
 def test_failures(capsys, arguments, message):
@@ -248,8 +251,8 @@ def test_graphs_that_cannot_be_written(capsys, tmp_path):
         (str(tmp_path / "folder.svg"), "folder.svg cannot be written: Is a directory"),
         (f"{tmp_path}/{'x' * 300}.svg", "cannot be written: File name too long"),
         (f"{tmp_path}/a\0b.svg", "cannot be written: "),
-        (str(tmp_path / "x.png"), "a graph is SVG; name a file that ends in .svg"),
-        ("", "a graph is SVG; name a file that ends in .svg"),
+        (str(tmp_path / "x.png"), "the graph is SVG; the file name must end in .svg"),
+        ("", "the graph is SVG; the file name must end in .svg"),
     ]:
         assert message in fail(capsys, "price < 10", "--graph", path)
     assert [p.name for p in tmp_path.iterdir()] == ["folder.svg"]

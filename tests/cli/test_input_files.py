@@ -5,7 +5,7 @@ from pyspark.sql.types import ArrayType, IntegerType, StructType
 
 from cases import each
 from tamis import Matcher, Schema
-from tamis.cli.input_files import found_schema, read_typed, subscribe_file
+from tamis.cli.input_files import read_typed, schema_of_file, subscribe_file
 from tamis.errors import FileError, SchemaError
 from tamis.files import read_records
 
@@ -21,11 +21,13 @@ def write(folder, name, content):
 
 def test_the_schema_of_the_events_that_can_be_read(tmp_path):
     path = write(tmp_path, "e.jsonl", '{"a": 1}\nno JSON\n{"a": 2.5, "b": {"c": "x"}}\n')
-    found = found_schema(read_records(path), path)
+    found = schema_of_file(read_records(path), path)
     assert {name: str(of) for name, of in found.items()} == {"a": "double", "b.c": "string"}
     path = write(tmp_path, "e.jsonl", "no JSON\n")
-    with pytest.raises(SchemaError, match="no readable event to find a schema in; give --schema"):
-        found_schema(read_records(path), path)
+    with pytest.raises(
+        SchemaError, match="no readable event to infer a schema from; give --schema"
+    ):
+        schema_of_file(read_records(path), path)
 
 
 def test_rows_that_cannot_be_used_are_counted(tmp_path):
@@ -41,7 +43,7 @@ def test_rows_that_cannot_be_used_are_counted(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "problem"),
-    [("", "no subscriptions that can be read"), ('{"id": "y", "filter": "b"}\n', "no usable")],
+    [("", "no readable subscription"), ('{"id": "y", "filter": "b"}\n', "no usable")],
 )
 def test_files_without_a_subscription(tmp_path, content, problem):
     with pytest.raises(FileError, match=problem):

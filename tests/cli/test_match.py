@@ -284,7 +284,7 @@ def test_options_that_do_not_fit(place):
         (["--schema", "nowhere.json"], "No such file"),
         (["--schema", "price:string"], "column price is of type double, expected string"),
         (["--semantics", "default"], "needs defaults"),
-        (["--semantics", "default", "--defaults", "{"], "--defaults is no JSON"),
+        (["--semantics", "default", "--defaults", "{"], "--defaults is not valid JSON"),
         (["--semantics", "default", "--defaults", '{"price": 1}'], "defaults lack id, company"),
         (["--defaults", "{}"], "defaults belong to"),
         (["--event-id", "no"], "the events have no column 'no'"),

@@ -59,9 +59,9 @@ def test_a_schema_in_a_file(tmp_path, name):
 @pytest.mark.parametrize(
     ("content", "error", "message"),
     [
-        (b"", OptionError, r"schema\.json is no JSON"),
-        (b"{", OptionError, r"schema\.json is no JSON"),
-        (b"\xff", OptionError, r"schema\.json is no JSON"),
+        (b"", OptionError, r"schema\.json is not valid JSON"),
+        (b"{", OptionError, r"schema\.json is not valid JSON"),
+        (b"\xff", OptionError, r"schema\.json is not valid JSON"),
         (b"[]", OptionError, r'schema\.json: expected an object \{"name": "type"\}'),
         (b'{"a": 5}', SchemaError, "a type is written as a string, not 5"),
         (b'{"a": {"b": "int"}}', SchemaError, "a type is written as a string"),
@@ -95,8 +95,8 @@ def test_defaults():
 @each(
     ("text", "message"),
     [
-        ("", "--defaults is no JSON"),
-        ("price=1", "--defaults is no JSON"),
+        ("", "--defaults is not valid JSON"),
+        ("price=1", "--defaults is not valid JSON"),
         ("[1]", '--defaults: expected an object {"name": value}'),
         ("null", "--defaults: expected an object"),
     ],

@@ -72,8 +72,8 @@ def test_what_cannot_be_used(run, events, tmp_path):
         (["nowhere.csv"], "nowhere.csv does not exist"),
         ([tmp_path / "empty"], "empty: it holds no files"),
         ([events, "--schema", "price"], "expected NAME:TYPE, got 'price'"),
-        ([events, "--out", tmp_path / "no/such"], "no is no folder"),
-        ([events, "--out", file / "such"], "file is no folder"),
+        ([events, "--out", tmp_path / "no/such"], "no is not a folder"),
+        ([events, "--out", file / "such"], "file is not a folder"),
         ([events, "--out", tmp_path, "--overwrite"], "cannot be written: Is a directory"),
     ]
     before = sorted(tmp_path.rglob("*"))

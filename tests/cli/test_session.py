@@ -5,7 +5,7 @@ import argparse
 import pytest
 from pyspark.errors import AnalysisException
 
-from tamis.cli.session import add_spark, spark_of
+from tamis.cli.session import add_spark, command_session
 from tamis.errors import FileError
 from tamis.spark.session import session
 
@@ -45,7 +45,7 @@ def started(monkeypatch):
 
 def test_master_and_settings(started):
     options = options_of("--master", "local[2]", "--conf", "a.b = x=y ", "--conf", "c=")
-    with spark_of(options, "match") as spark:
+    with command_session(options, "match") as spark:
         assert spark is started
         assert not started.is_stopped
     assert started.asked == (
@@ -67,21 +67,21 @@ def test_master_and_settings(started):
 )
 def test_a_bar_on_a_terminal_only(started, monkeypatch, is_terminal, is_json, arguments, shown):
     monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal)
-    with spark_of(options_of(*arguments, is_json=is_json), "match"):
+    with command_session(options_of(*arguments, is_json=is_json), "match"):
         pass
     assert started.asked[2] == {"spark.ui.showConsoleProgress": shown}
 
 
 def test_a_session_that_was_there_before_stays(started, monkeypatch):
     monkeypatch.setattr(session, "running_session", lambda: started)
-    with spark_of(options_of(), "match") as spark:
+    with command_session(options_of(), "match") as spark:
         assert spark is started
     assert not started.is_stopped
 
 
 def test_failures_of_spark_are_ours_and_end_the_session(started):
     text = "[PATH_NOT_FOUND] Path does not exist: file:/data/e.csv. SQLSTATE: 42K03"
-    with pytest.raises(FileError) as caught, spark_of(options_of(), "match"):
+    with pytest.raises(FileError) as caught, command_session(options_of(), "match"):
         raise AnalysisException(text)
     assert str(caught.value) == "/data/e.csv does not exist"
     assert started.is_stopped

@@ -85,7 +85,7 @@ def test_a_failure_is_told_saved_and_replayed(run, tmp_path, monkeypatch):
     out, error = run(*arguments, "--save", path, fails=RoutingError)
     assert "violations               1" in out
     assert "VIOLATION, lost: " in out
-    assert out.endswith(f"see it again: tamis simulate --replay {path}\n")
+    assert out.endswith(f"repeat it with: tamis simulate --replay {path}\n")
     seed = load(path).seed
     assert error.startswith(f"seed {seed}: lost at ")
 
@@ -99,7 +99,7 @@ def test_a_failure_is_told_saved_and_replayed(run, tmp_path, monkeypatch):
     assert failure["kind"] == "lost"
     assert failure["scenario"] == json.loads(path.read_text(encoding="utf-8"))
     unsaved, _ = run(*arguments, "--brokers", 6, fails=RoutingError)
-    command = unsaved.splitlines()[-1].removeprefix("see it again: tamis simulate ")
+    command = unsaved.splitlines()[-1].removeprefix("repeat it with: tamis simulate ")
     assert run(*command.split(), fails=RoutingError)[0].split(story)[1] == unsaved.split(story)[1]
 
     monkeypatch.undo()

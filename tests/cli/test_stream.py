@@ -145,7 +145,7 @@ def test_places_that_cannot_be_used(place):
         ({"events": "nowhere"}, "nowhere does not exist"),
         ({"events": "empty"}, "empty: it holds no files"),
         ({"changes": "nowhere"}, "nowhere does not exist; CHANGES is a folder, or table:NAME"),
-        ({"changes": "file"}, "file is no folder; move the file to a folder of changes"),
+        ({"changes": "file"}, "file is not a folder; move the file to a folder of changes"),
     ]
     for paths, message in cases:
         assert message in place.fail("--once", **paths)
@@ -213,7 +213,7 @@ def test_an_interrupted_process_ends_in_few_words_and_goes_on_later(place):
         process.send_signal(signal.SIGINT)
         rest, errors = process.communicate()
     assert LINE.fullmatch(line.rstrip("\n")).groups()[:2] == ("0", "1")
-    assert (rest, errors) == ("", "the same command goes on from here\ninterrupted\n")
+    assert (rest, errors) == ("", "run the same command again to continue from here\ninterrupted\n")
     assert process.returncode == 130
     place.put("events/b.jsonl", {"id": 2, "price": 5})
     place.run()

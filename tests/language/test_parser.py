@@ -289,7 +289,7 @@ def nested(nesting, levels):
 @each("nesting", NESTINGS)
 def test_ten_thousand_levels_are_refused(nesting):
     error = refusal(nested(nesting, 10_000), LimitError)
-    assert error.problem == f"the filter nests more than {MAX_DEPTH} levels deep"
+    assert error.problem == f"the filter is nested more than {MAX_DEPTH} levels deep"
 
 
 @each("nesting", NESTINGS)

@@ -417,7 +417,7 @@ def with_gaps(gaps, size=6):
 )
 def test_an_event_that_misses_something(table, row):
     message, found = check(table, semantics_of("total"))
-    assert "the event misses" in message
+    assert "the event lacks" in message
     assert found == row
 
 

@@ -53,7 +53,7 @@ def test_long_chains_of_rules():
         ('query = "a ;\n', (1, 9), "the text is not closed on its line"),
         ("query =\n  'a ;", (2, 3), "the text is not closed on its line"),
         ('query = "a" ?', (1, 13), "unexpected character '?'"),
-        ('query =\n\n  atom "b" ;', (3, 3), "the rule atom is undefined; there is 'query'"),
+        ('query =\n\n  atom "b" ;', (3, 3), "the rule atom is undefined; available: 'query'"),
         ('query = atm ;\natom = "a" ;', (1, 9), "atm is undefined; did you mean 'atom'?"),
         ('query = "a" ;\nquery = "b" ;', (2, 1), "the rule query is defined twice"),
         ('query = "a" ;\nx = y ;\ny = "b" ;', (2, 1), "the rule x is never reached from the first"),

@@ -1,4 +1,4 @@
-"""The command line: ``tamis demo``, ``tamis match``, ``tamis explain``."""
+"""The command line: one module per command, such as ``tamis match``."""
 
 from tamis.cli.main import main
 

@@ -1,20 +1,22 @@
-"""``tamis compact``: a table of subscriptions without what is not needed."""
+"""``tamis compact``: makes a table of subscriptions smaller without changing its matches."""
 
 import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
 from tamis.cli.interruption import interruptible
-from tamis.cli.match import unwarned
+from tamis.cli.match import without_warnings
 from tamis.cli.options import (
+    add_duplicates,
+    add_format,
     add_json,
-    add_later_rows,
+    add_on_bad,
     add_schema,
     add_semantics,
     read_defaults,
     read_schema,
 )
-from tamis.cli.session import add_spark, spark_of
+from tamis.cli.session import add_spark, command_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,39 +29,32 @@ exactly. Files are those of `tamis match`; the attributes are the columns of --e
 --schema.
 
 The output folder gets subscriptions (id, filter), mapping (subscription, original, exact, filter),
-never with those that can match no event and dead_letters with the rows that could not be used, if
-there are any, and summary.json. An original that is not exact, which is covered or merged, matches
-only if its subscription does, and has its filter in the mapping; every other matches whenever it
-does. The folder appears only when it is complete.
+summary.json and, if there are any, never with the subscriptions that can match no event and
+dead_letters with the rows that could not be used. An original that is exact matches whenever its
+subscription does. One that is not exact was covered or merged: it may match only if its
+subscription does, and its own filter, which the mapping has, decides. The folder appears only when
+it is complete.
 """
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = commands.add_parser(
         "compact",
-        help="remove subscriptions that others make unnecessary",
+        help="remove and merge subscriptions without changing the matches",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("subscriptions", metavar="SUBSCRIPTIONS", help="table of id and filter")
-    parser.add_argument("--events", metavar="EVENTS", help="events with the attributes")
+    parser.add_argument(
+        "--events", metavar="EVENTS", help="events whose columns are the attributes"
+    )
     parser.add_argument("--out", metavar="DIR", required=True, help="folder for the result")
     parser.add_argument(
-        "--no-merge", dest="merge", action="store_false", help="keep to filters that are there"
+        "--no-merge", dest="merge", action="store_false", help="do not make new filters by merging"
     )
-    add_later_rows(parser)
-    parser.add_argument(
-        "--on-bad",
-        choices=("keep", "fail"),
-        default="keep",
-        help="keep rows that cannot be used as dead letters and go on (default), or fail",
-    )
-    parser.add_argument(
-        "--format",
-        choices=("parquet", "json", "csv", "orc"),
-        default="parquet",
-        help="of the tables (default: parquet)",
-    )
+    add_duplicates(parser)
+    add_on_bad(parser)
+    add_format(parser)
     add_schema(parser, "the columns of --events")
     add_semantics(parser)
     add_spark(parser)
@@ -68,10 +63,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def run(options: argparse.Namespace) -> None:
-    """Read, compact, write, and print the report."""
-    # All that can be refused before Spark is started for nothing.
+    """Read, compact, write, and print a summary."""
+    # Everything that can fail without Spark is checked before it is started.
     if (options.events is None) == (options.schema is None):
-        options.misused("the attributes are those of --events or of --schema: give one of them")
+        options.misused("the attributes come from --events or from --schema: give one of the two")
     from tamis.spark.compaction.output_folder import check_folder
 
     settings = {
@@ -81,7 +76,7 @@ def run(options: argparse.Namespace) -> None:
     }  # fmt: skip
     schema = None if options.schema is None else read_schema(options.schema)
     check_folder(options.out)
-    with spark_of(options, "compact") as spark:
+    with command_session(options, "compact") as spark:
         summary = interruptible(spark, lambda: _compact(spark, options, schema, settings))
     print(json.dumps(summary.to_dict()) if options.json else summary)
 
@@ -97,7 +92,7 @@ def _compact(
         schema = read_events(spark, options.events)
     job = compact(read_subscriptions(spark, options.subscriptions), schema, **settings)
     try:
-        with unwarned():
+        with without_warnings():
             return write_compacted(job, options.out, options.format)
     finally:
         job.release()

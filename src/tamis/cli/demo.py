@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tamis.cli.argument_types import positive, seed
 from tamis.cli.interruption import interruptible
 from tamis.cli.options import add_json
-from tamis.cli.session import add_spark, spark_of
+from tamis.cli.session import add_spark, command_session
 from tamis.errors import FileError, TamisError
 
 if TYPE_CHECKING:
@@ -21,16 +22,16 @@ if TYPE_CHECKING:
 EVENTS, SUBSCRIPTIONS = 400_000, 100_000
 OUT = "tamis-demo"
 REPORT, SUMMARY = "report.html", "summary.json"
-COMMAND = "tamis demo"  # in a summary: who has written the folder
+COMMAND = "tamis demo"  # in the summary, to recognise a folder that this command wrote
 
-Tell = Callable[[str], object]
+Progress = Callable[[str], object]  # called with a line for each step
 
 _DESCRIPTION = """\
 Generate stock quotes and subscriptions to them, match them on Spark as a batch and then as a stream
 whose subscriptions change meanwhile, and check that both find the same.
 
-The output folder gets report.html, which any browser opens, and summary.json. If a demo before has
-written it, it is replaced. Everything else is in a temporary folder, which goes at the end.
+The output folder gets report.html, for any browser, and summary.json; a folder that an earlier demo
+wrote is replaced. Everything else is in a temporary folder, which is removed at the end.
 """
 
 
@@ -42,85 +43,74 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--events", type=number, default=EVENTS, metavar="N",
-        help=f"stock quotes (default: {EVENTS:,})",
+        "--events", type=positive, default=EVENTS, metavar="N",
+        help=f"number of stock quotes (default: {EVENTS:,})",
     )  # fmt: skip
     parser.add_argument(
-        "--subscriptions", type=number, default=SUBSCRIPTIONS, metavar="N",
-        help=f"subscriptions at the beginning (default: {SUBSCRIPTIONS:,})",
+        "--subscriptions", type=positive, default=SUBSCRIPTIONS, metavar="N",
+        help=f"number of subscriptions at the beginning (default: {SUBSCRIPTIONS:,})",
     )  # fmt: skip
     parser.add_argument(
         "--out", default=OUT, metavar="DIR", help=f"folder for the report (default: {OUT})"
     )
-    parser.add_argument("--seed", type=seed, default=1, help="of all that is random (default: 1)")
+    parser.add_argument(
+        "--seed", type=seed, default=1, help="seed of everything that is random (default: 1)"
+    )
     add_spark(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 
 
-def number(text: str) -> int:
-    """A whole number above 0."""
-    if not text.isdecimal() or not 0 < int(text[:20]) < 10**9:
-        raise argparse.ArgumentTypeError(f"expected a whole number above 0, got {text!r}")
-    return int(text)
-
-
-def seed(text: str) -> int:
-    """A whole number from 0 on."""
-    if not text.isdecimal() or not int(text[:20]) < 2**62:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 0 on, got {text!r}")
-    return int(text)
-
-
 def run(options: argparse.Namespace) -> None:
-    """Show it, and write the report."""
-    from tamis.cli.demo_page import page_of
+    """Run the demonstration, write the report and print a summary."""
+    from tamis.cli.demo_page import report_page
 
     begin = time.monotonic()
-    with prepared(Path(options.out)) as out:
-        found = perform(options, _tell if sys.stderr.isatty() and not options.json else _hush)
+    with output_folder(Path(options.out)) as out:
+        is_watched = sys.stderr.isatty() and not options.json
+        found = perform(options, _print_progress if is_watched else _no_progress)
         summary = summary_of(found, time.monotonic() - begin, str(out / REPORT))
-        page_of(found).write(out / REPORT)
+        report_page(found).write(out / REPORT)
         write_summary(out / SUMMARY, summary)
     if options.json:
         print(json.dumps(summary))
     else:
-        print("\n".join(lines_of(found, summary)))
+        print("\n".join(summary_lines(found, summary)))
     if found.disagreements:
-        # What was found is shown all the same: it is what one wants to look at now.
+        # The summary is still printed, because it is needed to see what went wrong.
         sys.stdout.flush()
         raise TamisError("batch and stream disagree:\n  " + "\n  ".join(found.disagreements[:5]))
 
 
-def perform(options: argparse.Namespace, tell: Tell) -> "Demonstration":
-    """Start Spark and demonstrate, in a folder that goes at the end."""
-    tell("starting Spark")
+def perform(options: argparse.Namespace, progress: Progress) -> "Demonstration":
+    """Start Spark and run the demonstration, in a temporary folder."""
+    progress("starting Spark")
     # Spark's own bar would write over our lines.
     options.conf = [("spark.ui.showConsoleProgress", "false"), *options.conf]
     with (
         tempfile.TemporaryDirectory(prefix="tamis-demo-", ignore_cleanup_errors=True) as folder,
-        spark_of(options, "demo") as spark,
+        command_session(options, "demo") as spark,
     ):
         from tamis.spark.demo.demonstration import Sizes, demonstrate
 
         sizes = Sizes(options.events, options.subscriptions, options.seed)
-        return interruptible(spark, lambda: demonstrate(spark, sizes, Path(folder), tell))
+        return interruptible(spark, lambda: demonstrate(spark, sizes, Path(folder), progress))
 
 
-def _tell(line: str) -> None:
+def _print_progress(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def _hush(_: str) -> None:
-    """Nobody looks at a pipe while it fills."""
+def _no_progress(_: str) -> None:
+    """Nothing is printed into a pipe, or beside JSON."""
 
 
-# --- the folder
+# --- the output folder
 
 
 @contextlib.contextmanager
-def prepared(out: Path) -> Iterator[Path]:
-    """The output folder, made now, so that one that cannot be written is told of at once."""
+def output_folder(out: Path) -> Iterator[Path]:
+    """The output folder, created at once to find out whether it can be written."""
     check_folder(out)
     try:
         is_new = not out.exists()
@@ -133,25 +123,27 @@ def prepared(out: Path) -> Iterator[Path]:
         yield out
     finally:
         if is_new:
-            with contextlib.suppress(OSError):  # not empty: all went well
+            with contextlib.suppress(OSError):  # not empty: the report was written
                 out.rmdir()
 
 
 def check_folder(out: Path) -> None:
-    """Refuse a folder with anything but what a demo has written."""
+    """Raise an error for a folder with files that no demo wrote."""
     try:
         names = {path.name for path in out.iterdir()} if out.exists() else set()
     except NotADirectoryError:
-        raise FileError(f"{out} exists and is no folder; name another one by --out") from None
-    except OSError as error:  # a name that is too long, a folder of somebody else
+        raise FileError(
+            f"{out} exists and is not a folder; choose another one with --out"
+        ) from None
+    except OSError as error:  # a name that is too long, missing permissions
         raise FileError(f"{out} cannot be written: {error.strerror}") from None
     foreign = sorted(names - {REPORT, SUMMARY})
     if not foreign and names and not _is_ours(out / SUMMARY):
         foreign = sorted(names)
     if foreign:
         raise FileError(
-            f"{out} holds files that tamis demo did not write ({', '.join(foreign[:3])}); "
-            "name another folder by --out"
+            f"{out} contains files that tamis demo did not write ({', '.join(foreign[:3])}); "
+            "choose another folder with --out"
         )
 
 
@@ -170,11 +162,11 @@ def write_summary(path: Path, summary: dict[str, Any]) -> None:
         raise FileError(f"{path} cannot be written: {error.strerror}") from None
 
 
-# --- what is said of it
+# --- the summary
 
 
 def summary_of(found: "Demonstration", seconds: float, report: str) -> dict[str, Any]:
-    """The numbers, for machines."""
+    """The summary as JSON data."""
     batch, stream = found.batch, found.stream
     return {
         "command": COMMAND,
@@ -212,8 +204,8 @@ def _rates(events: int, matches: int, seconds: float) -> dict[str, float]:
     }
 
 
-def lines_of(found: "Demonstration", summary: dict[str, Any]) -> Iterable[str]:
-    """The summary, for people."""
+def summary_lines(found: "Demonstration", summary: dict[str, Any]) -> Iterable[str]:
+    """The summary as lines of text."""
     batch, stream = summary["batch"], summary["stream"]
     rows = [
         ("", "batch", "stream"),
@@ -230,7 +222,7 @@ def lines_of(found: "Demonstration", summary: dict[str, Any]) -> Iterable[str]:
     for title, *values in rows:
         yield (f"{title:<18}" + "".join(f"{value:>14}" for value in values)).rstrip()
     yield ""
-    yield "times: from subscriptions in a file to matches in files, without the start of Spark"
+    yield "times are from reading the subscriptions to writing the matches, without starting Spark"
     if found.disagreements:
         yield "BATCH AND STREAM DISAGREE"
     else:

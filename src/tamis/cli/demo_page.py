@@ -14,20 +14,20 @@ _LEAD = (
     "stream whose subscriptions changed while it ran."
 )
 _MEASURED = (
-    "The batch job was measured from the table of subscriptions to the last match in a file: it "
+    "The batch job was measured from reading the subscriptions to writing the last match: it "
     "compiles the subscriptions, generates the events, matches them and writes the matches. It is "
-    "the first one, so it also starts Python's workers and loads compiled code. The stream was "
-    "measured from its start to its end. The start of Spark and the check are in no number."
+    "the first one, so it also starts the Python workers and loads compiled code. The stream was "
+    "measured from its start to its end. Starting Spark and the check are not included."
 )
 _CHECKED = (
-    "For each micro-batch, the matches that the stream has written were compared with those of a "
-    "batch job with the same events and with the subscriptions of the version that the micro-batch "
-    "was pinned to: their number, and the sum of a hash of every pair of event and subscription."
+    "For each micro-batch, the matches that the stream wrote were compared with those of a batch "
+    "job with the same events, and with the version of the subscriptions that the micro-batch was "
+    "pinned to: their number, and the sum of the hashes of all pairs of event and subscription."
 )
 
 
-def page_of(found: "Demonstration") -> Page:
-    """All of it."""
+def report_page(found: "Demonstration") -> Page:
+    """The whole report."""
     page = Page("tamis demo", _LEAD, footer=f"tamis {__version__}, seed {found.sizes.seed}")
     _totals(page, found)
     _batch(page, found)
@@ -50,7 +50,7 @@ def _totals(page: Page, found: "Demonstration") -> None:
         ]
     )
     page.table(
-        "Both ways",
+        "Batch and stream",
         ("", "events", "matches", "seconds", "events/s", "matches/s"),
         [
             (
@@ -74,13 +74,13 @@ def _batch(page: Page, found: "Demonstration") -> None:
     page.histogram("Matches per event", edges, counts, axes=("matches", "events"))
     hottest = found.batch.hottest
     page.bars(
-        "Hottest subscriptions",
+        "Subscriptions with the most matches",
         [hot.subscription for hot in hottest],
         [hot.matches for hot in hottest],
         remarks=[hot.filter for hot in hottest],
         headings=("subscription", "matches", "filter"),
     )
-    page.text("Plan", found.batch.plan, note="How the subscriptions are held in every worker.")
+    page.text("Plan", found.batch.plan, note="How each worker holds the subscriptions.")
 
 
 def _stream(page: Page, found: "Demonstration") -> None:

@@ -1,4 +1,4 @@
-"""Files as commands read them: small ones without Spark, others with the types of ``--schema``."""
+"""Input files of commands: small ones read without Spark, others with the types of ``--schema``."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -25,22 +25,22 @@ _SPARK_TYPES = {
 
 
 def read_typed(read: "Callable[..., DataFrame]", settings: Mapping[str, Any]) -> "DataFrame":
-    """Events that Spark reads, text with the types of the schema, if there is one.
+    """The events that `read` gives; if they come from text, with the types of the schema.
 
-    `read` takes the schema of Spark, if the one that it finds is not to be used: 01234 is a number
-    to whoever does not know better, and one bad value makes a text of a whole column.
+    Without them Spark would infer the types: it takes 01234 for a number, and one bad value turns a
+    whole column into strings. `read` takes the schema for Spark as an argument.
     """
     from tamis.spark.batch.event_frames import CORRUPT
 
     found = read()
     schema = settings["schema"]
-    if schema is None or CORRUPT not in found.columns:  # only text is read in one way or another
+    if schema is None or CORRUPT not in found.columns:  # the types of other files are certain
         return found
     return read(schema=_typed(found.schema, schema))
 
 
 def _typed(found: "StructType", schema: Schema, path: Path = ()) -> "StructType":
-    """The columns of some events, with the types that a schema gives to them."""
+    """The columns that Spark found, with the types of a schema."""
     from pyspark.sql.types import StructField, StructType
 
     def kind(field: StructField) -> "DataType | str":
@@ -58,8 +58,8 @@ def _typed(found: "StructType", schema: Schema, path: Path = ()) -> "StructType"
     return made
 
 
-def found_schema(records: Iterable[Record], path: str) -> Schema:
-    """The schema of events."""
+def schema_of_file(records: Iterable[Record], path: str) -> Schema:
+    """The schema inferred from the events of a file."""
 
     def readable() -> Iterable[tuple[Any, bool]]:
         for record in records:
@@ -70,12 +70,12 @@ def found_schema(records: Iterable[Record], path: str) -> Schema:
 
     schema = schema_of_records(readable())
     if not len(schema):
-        raise SchemaError(f"{path} has no readable event to find a schema in; give --schema")
+        raise SchemaError(f"{path} has no readable event to infer a schema from; give --schema")
     return schema
 
 
 def subscribe_file(matcher: Matcher, path: str) -> int:
-    """Subscribe what a file holds; the number of rows that cannot be used."""
+    """Subscribe the rows of a file; returns how many of them cannot be used."""
     rows: list[tuple[Any, Any]] = []
     unusable = 0
     for record in read_records(path):
@@ -86,7 +86,7 @@ def subscribe_file(matcher: Matcher, path: str) -> int:
             continue
         rows.append((mapping.get("id"), mapping.get("filter")))
     if not rows:
-        raise FileError(f"{path} has no subscriptions that can be read")
+        raise FileError(f"{path} has no readable subscription")
     while rows:
         try:
             matcher.subscribe_many(rows)

@@ -13,34 +13,34 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-PATIENCE = 10.0  # seconds for work that was stopped to notice it
+PATIENCE = 10.0  # seconds to wait for work that was stopped
 
 
 def interruptible(spark: "SparkSession", work: Callable[[], T]) -> T:
-    """What `work` returns; Ctrl-C stops all that Spark does, and raises KeyboardInterrupt.
+    """Return what `work` returns; Ctrl-C stops all work of Spark and raises KeyboardInterrupt.
 
-    Work is done in another thread: an interrupted call to the JVM takes the connection with it, and
-    then nothing can be stopped any more. What is stopped half-way complains at length, in Java and
-    in Python, so both are silent from then on.
+    The work runs in another thread: interrupting a call to the JVM would break the connection, and
+    then nothing could be stopped any more. Work that is stopped half-way logs long errors, in Java
+    and in Python, so both logs are switched off.
     """
     if threading.current_thread() is not threading.main_thread():
-        return work()  # signals are not ours
+        return work()  # only the main thread gets signals
     answer: Future[T] = Future()
 
-    def answering() -> None:
+    def run() -> None:
         try:
             answer.set_result(work())
-        except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
+        except BaseException as error:  # noqa: BLE001 - raised again by `answer.result`
             answer.set_exception(error)
 
-    # PySpark's own handler cancels jobs while they may still be heard.
+    # PySpark's own handler would cancel jobs while their errors are still logged.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    worker = threading.Thread(target=answering, daemon=True)
+    worker = threading.Thread(target=run, daemon=True)
     try:
         worker.start()
         return answer.result()
     except KeyboardInterrupt:
-        logging.disable(logging.CRITICAL)  # for good: the command ends
+        logging.disable(logging.CRITICAL)  # not switched on again: the command ends
         with contextlib.suppress(Exception):
             _stop(spark)
         if worker.is_alive():
@@ -51,10 +51,10 @@ def interruptible(spark: "SparkSession", work: Callable[[], T]) -> T:
 
 
 def _stop(spark: "SparkSession") -> None:
-    with contextlib.suppress(Exception):  # a Connect server has a log of its own
+    with contextlib.suppress(Exception):  # a Connect server has its own log
         context: Any = spark.sparkContext
         context.setLogLevel("OFF")
-        java = context._jvm.java  # noqa: SLF001 - threads that die speak past the log
+        java = context._jvm.java  # noqa: SLF001 - dying threads do not use the log
         java.lang.System.setErr(java.io.PrintStream(java.io.OutputStream.nullOutputStream()))
     for query in spark.streams.active:
         query.stop()

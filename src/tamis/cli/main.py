@@ -1,4 +1,4 @@
-"""Arguments, exit codes and errors of the command line.
+"""The main function of the command line: arguments, exit codes and errors.
 
 Exit codes: 0 done, 1 failed, 2 misuse.
 """
@@ -13,15 +13,15 @@ from tamis.cli import compact, demo, explain, match, profile, simulate, stream
 from tamis.errors import TamisError
 
 _EPILOG = """\
-a schema is written as NAME:TYPE,NAME:TYPE,... with the types int, double, string, bool, timestamp,
-int(LOW, HIGH) and enum('A', 'B'), or is the name of a JSON file {"NAME": "TYPE", ...}
+a schema is NAME:TYPE,NAME:TYPE,... with the types int, double, string, bool, timestamp,
+int(LOW, HIGH) and enum('A', 'B'), or the name of a JSON file with {"NAME": "TYPE", ...}
 
 exit codes: 0 done, 1 failed, 2 misuse
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code."""
+    """Run one command and return its exit code."""
     parser = build_parser()
     options = parser.parse_args(arguments)
     if options.command is None:
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # The reader of our output went away; Python must not complain while it exits.
+        # The reader of the output is gone; Python must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return 0

@@ -1,4 +1,4 @@
-"""``tamis match``: subscriptions, events, a folder of matches."""
+"""``tamis match``: matches events with subscriptions and writes a folder of matches."""
 
 import argparse
 import json
@@ -8,18 +8,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tamis.cli.argument_types import positive, size
 from tamis.cli.input_files import read_typed
 from tamis.cli.interruption import interruptible
 from tamis.cli.options import (
+    add_duplicates,
+    add_format,
     add_json,
-    add_later_rows,
+    add_on_bad,
     add_schema,
     add_semantics,
     read_defaults,
     read_schema,
 )
-from tamis.cli.session import add_spark, spark_of
-from tamis.errors import OptionError
+from tamis.cli.session import add_spark, command_session
 from tamis.matcher import OUTPUTS
 from tamis.schema import Schema
 
@@ -29,14 +31,14 @@ if TYPE_CHECKING:
     from tamis.spark.batch.output_folder import Summary
 
 _DESCRIPTION = """\
-Match events with subscriptions. Files are read by extension: .parquet .json .jsonl .csv .xml, the
-text formats also compressed (.csv.gz); a path may be a folder of such files, a pattern in quotes,
-or table:NAME. Subscriptions have the columns id and filter; the columns of the events are their
-attributes. An XML file has elements <subscription>, or <event>.
+Match events with subscriptions. Files are read by extension: .parquet .json .jsonl .csv .xml, text
+formats also compressed (.csv.gz); a path may be a folder of such files, a pattern in quotes, or
+table:NAME. Subscriptions have the columns id and filter; the columns of the events are their
+attributes. An XML file has elements <subscription> or <event>.
 
-The output folder gets matches (the id of an event, the id of a subscription), dead_letters with the
-rows that could not be used and the reason for each, if there are any, and summary.json. It appears
-only when it is complete: a command that failed, or was stopped, can simply be given again.
+The output folder gets matches (event id, subscription id), summary.json and, if there are any,
+dead_letters with the rows that could not be used and the reason for each. It appears only when it
+is complete: a command that failed or was stopped can simply be run again.
 """
 
 
@@ -52,7 +54,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument("--out", metavar="DIR", required=True, help="folder for the matches")
     parser.add_argument("--overwrite", action="store_true", help="replace the folder if it exists")
     add_matching(parser, "default: id; if there is none, events are numbered")
-    add_later_rows(parser)
+    add_duplicates(parser)
     parser.add_argument(
         "--budget",
         type=size,
@@ -61,71 +63,45 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="compiled subscriptions beyond this size are divided into shards (default: 512m)",
     )
     parser.add_argument(
-        "--shards", type=positive, metavar="N", help="divide them into about N shards in any case"
+        "--shards",
+        type=positive,
+        metavar="N",
+        help="divide them into about N shards, whatever their size",
     )
-    add_schema(parser, "found in the events")
+    add_schema(parser, "inferred from the events")
     add_semantics(parser)
     add_spark(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 
 
-def positive(text: str) -> int:
-    """A whole number above 0."""
-    if not (text.isascii() and text.isdecimal()) or not 0 < int(text[:20]) < 10**9:
-        raise argparse.ArgumentTypeError(f"expected a whole number above 0, got {text!r}")
-    return int(text)
-
-
-def size(text: str) -> int:
-    """A number of bytes."""
-    from tamis.spark.shards.job import as_bytes
-
-    try:
-        return as_bytes(text)
-    except OptionError:
-        raise argparse.ArgumentTypeError(
-            f"expected bytes, such as 1000000, 64m or 2g, got {text!r}"
-        ) from None
-
-
 def add_matching(parser: argparse.ArgumentParser, event_id: str) -> None:
-    """Options of whatever matches events; `event_id` says what becomes of them without an id."""
+    """Options of the commands that match events; `event_id` says what the default is."""
     parser.add_argument(
         "--output", choices=OUTPUTS, default="pairs", help="form of the matches (default: pairs)"
     )
     parser.add_argument(
         "--event-id",
         metavar="COLUMN",
-        help=f"tells events apart ({event_id})",
+        help=f"column that identifies an event ({event_id})",
     )
     parser.add_argument(
         "--keep",
         metavar="COLUMN",
         action="append",
         default=[],
-        help="a column of the events that the matches shall have, too; several times if need be",
+        help="a column of the events to copy into the matches; may be given several times",
     )
+    add_on_bad(parser)
+    add_format(parser)
     parser.add_argument(
-        "--on-bad",
-        choices=("keep", "fail"),
-        default="keep",
-        help="keep rows that cannot be used as dead letters and go on (default), or fail",
-    )
-    parser.add_argument(
-        "--format",
-        choices=("parquet", "json", "csv", "orc"),
-        default="parquet",
-        help="of the matches (default: parquet)",
-    )
-    parser.add_argument(
-        "--profile", metavar="FILE", help="of events like these, from `tamis profile`"
+        "--profile", metavar="FILE", help="profile of such events, from `tamis profile`"
     )
     parser.set_defaults(misused=parser.error)
 
 
 def matching_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """What the options of whatever matches events say, for the function that does it."""
+    """The arguments of the matching functions, from the options of `add_matching`."""
     if options.format == "csv" and options.output == "lists":
         options.misused("a CSV file has no lists: choose another --format, or --output pairs")
     return {
@@ -140,18 +116,18 @@ def run(options: argparse.Namespace) -> None:
     """Read, match, write, and print a summary."""
     from tamis.spark.batch.output_folder import check_output
 
-    # All that can be refused before Spark is started for nothing.
+    # Everything that can fail without Spark is checked before it is started.
     settings = matching_settings(options) | {
         "duplicates": options.duplicates, "order": options.order, "budget": options.budget,
         "shards": options.shards,
     }  # fmt: skip
     check_output(options.out, overwrite=options.overwrite)
-    with spark_of(options, "match") as spark:
+    with command_session(options, "match") as spark:
         summary = interruptible(spark, lambda: _match(spark, options, settings))
     if options.json:
         print(json.dumps(summary.to_dict()))
     else:
-        print("\n".join(lines_of(summary, options.out)))
+        print("\n".join(summary_lines(summary, options.out)))
 
 
 def _match(
@@ -164,17 +140,17 @@ def _match(
     events = read_typed(lambda **types: read_events(spark, options.events, **types), settings)
     event_id = options.event_id or "id"
     if options.event_id is None and "id" not in events.columns:
-        settings["schema"] = settings["schema"] or attributes_of(events)  # numbers are none
-        events, event_id = numbered(events)
+        settings["schema"] = settings["schema"] or event_schema(events)  # without the row numbers
+        events, event_id = with_row_numbers(events)
     subscriptions = read_subscriptions(spark, options.subscriptions)
     job = MatchJob(events, subscriptions, event_id, **settings)
-    with unwarned():
+    with without_warnings():
         return write_job(job, options.out, options.format, overwrite=options.overwrite)
 
 
 @contextmanager
-def unwarned() -> Iterator[None]:
-    """The summary tells of bad subscriptions; a warning would tell the same before it."""
+def without_warnings() -> Iterator[None]:
+    """No warnings about bad subscriptions, because the summary reports them."""
     logger = logging.getLogger("tamis")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -184,14 +160,14 @@ def unwarned() -> Iterator[None]:
         logger.setLevel(level)
 
 
-def attributes_of(events: "DataFrame") -> Schema:
-    """What filters can ask for."""
+def event_schema(events: "DataFrame") -> Schema:
+    """The schema of the events: the columns that filters can test."""
     from tamis.spark.batch.event_frames import CORRUPT
 
     return Schema.from_spark(events.drop(CORRUPT).schema, unsupported="skip")
 
 
-def numbered(events: "DataFrame") -> "tuple[DataFrame, str]":
+def with_row_numbers(events: "DataFrame") -> "tuple[DataFrame, str]":
     """The events with a column of row numbers, and its name."""
     from pyspark.sql import functions as f
 
@@ -201,8 +177,8 @@ def numbered(events: "DataFrame") -> "tuple[DataFrame, str]":
     return events.select(f.monotonically_increasing_id().alias(name), "*"), name
 
 
-def lines_of(summary: "Summary", out: str) -> list[str]:
-    """The summary for people."""
+def summary_lines(summary: "Summary", out: str) -> list[str]:
+    """The summary as lines of text."""
     lines = []
     for name, value in summary.to_dict().items():
         if name not in {"command", "letters"}:

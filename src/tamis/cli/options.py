@@ -14,7 +14,7 @@ def add_schema(parser: argparse.ArgumentParser, otherwise: str) -> None:
     parser.add_argument(
         "--schema",
         metavar="SCHEMA",
-        help=f"names and types of the attributes, or a JSON file with them (else: {otherwise})",
+        help=f"names and types of the attributes, or a JSON file with them (default: {otherwise})",
     )
 
 
@@ -32,25 +32,43 @@ def add_semantics(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_later_rows(parser: argparse.ArgumentParser) -> None:
-    """What becomes of subscriptions whose id stands in several rows."""
+def add_duplicates(parser: argparse.ArgumentParser) -> None:
+    """What happens to subscriptions with the same id."""
     parser.add_argument(
         "--duplicates",
         choices=("last", "error"),
         default="last",
-        help="of subscriptions with one id the last row counts (default), or fail",
+        help="of several rows with the same id, use the last (default), or fail",
     )
     parser.add_argument(
-        "--order", metavar="COLUMN", help="of the subscriptions: says which row is later"
+        "--order", metavar="COLUMN", help="column of the subscriptions that says which row is later"
+    )
+
+
+def add_on_bad(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--on-bad",
+        choices=("keep", "fail"),
+        default="keep",
+        help="keep rows that cannot be used as dead letters and go on (default), or fail",
+    )
+
+
+def add_format(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--format",
+        choices=("parquet", "json", "csv", "orc"),
+        default="parquet",
+        help="format of the output (default: parquet)",
     )
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON, for machines")
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 
 
 def read_schema(text: str) -> Schema:
-    """The schema of ``--schema``: pairs, or a file."""
+    """The schema of ``--schema``: pairs of name and type, or a file."""
     if not text.lower().endswith(".json"):
         return Schema(_split_pairs(text))
     try:
@@ -58,26 +76,28 @@ def read_schema(text: str) -> Schema:
     except OSError as error:
         raise OptionError(f"--schema {text}: {error.strerror}") from None
     except ValueError as error:
-        raise OptionError(f"--schema {text} is no JSON: {error}") from None
+        raise OptionError(f"--schema {text} is not valid JSON: {error}") from None
     except RecursionError:
-        raise OptionError(f"--schema {text} nests too deeply") from None
+        raise OptionError(f"--schema {text} is nested too deeply") from None
     if not isinstance(content, _Pairs):
         raise OptionError(f'--schema {text}: expected an object {{"name": "type"}}')
     return Schema(content)
 
 
 class _Pairs(list[tuple[str, str]]):
-    """The names and values of a JSON object, so that the schema sees a name that stands twice."""
+    """The names and values of a JSON object, including names that occur twice."""
 
 
 def _split_pairs(text: str) -> list[tuple[str, str]]:
-    """``a:int(1, 2),`b,c`:enum('x','y')`` at the commas outside parentheses and backticks."""
+    """``a:int(1, 2),`b,c`:enum('x','y')`` split at commas outside parentheses and backticks."""
     pairs = []
     start, colon, depth, quoted = 0, -1, 0, ""
     for position, character in enumerate(text + ","):
         if quoted:
             quoted = "" if character == quoted else quoted
-        elif character == "`" or (character == "'" and depth):  # it's is a name like any other
+        elif character == "`" or (
+            character == "'" and depth
+        ):  # outside parentheses, as in it's, it is a plain character
             quoted = character
         elif character in "()":
             depth += 1 if character == "(" else -1
@@ -99,7 +119,7 @@ def read_defaults(text: str | None) -> dict[str, Any] | None:
     try:
         content = json.loads(text)
     except ValueError as error:
-        raise OptionError(f"--defaults is no JSON: {error}") from None
+        raise OptionError(f"--defaults is not valid JSON: {error}") from None
     if not isinstance(content, dict):
         raise OptionError('--defaults: expected an object {"name": value}')
     return content

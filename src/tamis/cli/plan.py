@@ -4,7 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
-from tamis.cli.input_files import found_schema, subscribe_file
+from tamis.cli.input_files import schema_of_file, subscribe_file
 from tamis.cli.options import read_defaults, read_schema
 from tamis.errors import EventError, counted
 from tamis.events import Row
@@ -13,27 +13,29 @@ from tamis.matcher import Matcher
 
 
 def explain_plan(options: argparse.Namespace) -> None:
-    """Print the plan; with events, after they were matched."""
+    """Print the plan of a matcher; with events, after they were matched once."""
     for name in ("filter", "event", "graph"):
         if getattr(options, name) is not None:
-            options.misused("--plan speaks of a file of subscriptions, not of one filter")
+            options.misused(
+                "--plan explains a file of subscriptions; leave out FILTER, --event and --graph"
+            )
     records = [] if options.events is None else list(read_records(options.events))
     unusable = 0
     if Path(options.plan).suffix.lower() == ".tamis":
         matcher = Matcher.load(options.plan)
     else:
         if options.schema is None and not records:
-            options.misused("--plan needs --schema, or --events to find one in")
+            options.misused("--plan needs --schema, or --events to infer the schema from")
         schema = (
             read_schema(options.schema)
             if options.schema is not None
-            else found_schema(records, options.events)
+            else schema_of_file(records, options.events)
         )
         defaults = read_defaults(options.defaults)
         matcher = Matcher(schema, semantics=options.semantics, defaults=defaults)
         unusable = subscribe_file(matcher, options.plan)
     rows = _rows(matcher, records)
-    for _ in range(2 if rows else 0):  # the first time loads the kernels
+    for _ in range(2 if rows else 0):  # the first run loads the kernels
         matcher.match_rows(rows, "counts")
     plan = matcher.explain()
     if options.json:
@@ -41,7 +43,7 @@ def explain_plan(options: argparse.Namespace) -> None:
         return
     print(plan)
     if unusable:
-        print(f"{counted(unusable, 'subscription')} cannot be used: see tamis match")
+        print(f"{counted(unusable, 'subscription')} cannot be used; tamis match says why")
 
 
 def _rows(matcher: Matcher, records: list[Record]) -> list[Row]:
@@ -50,5 +52,5 @@ def _rows(matcher: Matcher, records: list[Record]) -> list[Row]:
         try:
             rows.append(matcher.meaning.prepare(record.row(matcher.reader)))
         except EventError:
-            continue  # dead letters are the business of `tamis match`
+            continue  # `tamis match` reports it as a dead letter
     return rows

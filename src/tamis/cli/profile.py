@@ -1,4 +1,4 @@
-"""``tamis profile``: what events of the past look like."""
+"""``tamis profile``: describes past events, so that future ones are matched faster."""
 
 import argparse
 import json
@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tamis.cli.argument_types import positive
 from tamis.cli.input_files import read_typed
 from tamis.cli.interruption import interruptible
-from tamis.cli.match import positive
 from tamis.cli.options import add_json, add_schema, read_schema
-from tamis.cli.session import add_spark, spark_of
+from tamis.cli.session import add_spark, command_session
 from tamis.errors import FileError
 
 if TYPE_CHECKING:
@@ -19,48 +19,48 @@ if TYPE_CHECKING:
     from tamis.profiles import Profile
 
 _DESCRIPTION = """\
-Look at events of the past once: which attributes they have, which values are frequent, how values
-are distributed, which attributes come together. The file of --out tells tamis which predicates are
-rare: `tamis match --profile FILE`, or Matcher(options={"profile": FILE}).
+Read past events once, and report which attributes they have, which values are frequent, how values
+are distributed and which attributes occur together. The file of --out tells tamis which predicates
+are rarely true: use it with `tamis match --profile FILE` or Matcher(options={"profile": FILE}).
 """
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = commands.add_parser(
         "profile",
-        help="look at events of the past, to match those of the future faster",
+        help="describe past events, to match future ones faster",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("events", metavar="EVENTS", help="file or folder of events")
-    parser.add_argument("--out", metavar="FILE", help="where to keep the profile")
+    parser.add_argument("--out", metavar="FILE", help="file for the profile")
     parser.add_argument("--overwrite", action="store_true", help="replace the file if it exists")
     parser.add_argument(
         "--top", type=positive, default=100, metavar="N",
-        help="values more frequent than 1 in N are listed for sure (default: 100)",
+        help="values more frequent than 1 in N are always listed (default: 100)",
     )  # fmt: skip
     parser.add_argument(
         "--sample", type=positive, default=16384, metavar="N",
-        help="events that are kept as examples (default: 16384)",
+        help="number of events to keep as examples (default: 16384)",
     )  # fmt: skip
-    add_schema(parser, "found in the events")
+    add_schema(parser, "inferred from the events")
     add_spark(parser)
     add_json(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """One pass over the events; the report."""
+    """Read the events once, save the profile and print the report."""
     out = None if options.out is None else Path(options.out)
     if out is not None and out.exists() and not options.overwrite:
         raise FileError(f"{out} exists; pass --overwrite to replace it")
     if out is not None and not out.parent.is_dir():
-        raise FileError(f"{out} cannot be written: {out.parent} is no folder")
+        raise FileError(f"{out} cannot be written: {out.parent} is not a folder")
     settings = {
         "schema": None if options.schema is None else read_schema(options.schema),
         "top": options.top, "sample": options.sample,
     }  # fmt: skip
-    with spark_of(options, "profile") as spark:
+    with command_session(options, "profile") as spark:
         found = interruptible(spark, lambda: _profile(spark, options.events, settings))
     if out is not None:
         found.save(out)
@@ -79,7 +79,7 @@ def _profile(spark: "SparkSession", path: str, settings: dict[str, Any]) -> "Pro
 
 
 def _profile_of_text(events: "DataFrame", settings: dict[str, Any]) -> "Profile":
-    """Rows that cannot be read are refused; their text is no attribute."""
+    """The profile of events read from text; rows that cannot be read count as refused."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
 

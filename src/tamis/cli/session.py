@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from tamis.cli.argument_types import setting
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -27,25 +29,17 @@ def add_spark(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def setting(text: str) -> tuple[str, str]:
-    """``KEY=VALUE``."""
-    key, sign, value = text.partition("=")
-    if not sign or not key.strip():
-        raise argparse.ArgumentTypeError(f"expected KEY=VALUE, got {text!r}")
-    return key.strip(), value
-
-
 @contextmanager
-def spark_of(options: argparse.Namespace, name: str) -> "Iterator[SparkSession]":
-    """A session for one command; Spark's failures become tamis' errors.
+def command_session(options: argparse.Namespace, name: str) -> "Iterator[SparkSession]":
+    """The Spark session of one command; Spark's failures become errors of tamis.
 
-    A session that was there before stays there, as in the tests and in a notebook.
+    A session that was already running is not stopped, as in tests and notebooks.
     """
     from tamis.spark.session.failures import spark_errors
     from tamis.spark.session.session import running_session, spark_session
 
     conf = dict(options.conf)
-    # Spark's own bar, on a terminal only.
+    # Spark's progress bar, only on a terminal.
     conf.setdefault(
         "spark.ui.showConsoleProgress", str(sys.stderr.isatty() and not options.json).lower()
     )

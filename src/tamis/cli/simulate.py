@@ -1,4 +1,4 @@
-"""``tamis simulate``: brokers in virtual time, with faults, against an oracle."""
+"""``tamis simulate``: networks of brokers in virtual time, with faults, checked by an oracle."""
 
 import argparse
 import json
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tamis.cli.demo import number, seed
+from tamis.cli.argument_types import positive, seed
 from tamis.cli.options import add_json
 from tamis.errors import FileError, RoutingError, counted
 from tamis.semantics import NAMES
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from tamis.routing.simulation.strategy_costs import StrategyCosts
 
 _DESCRIPTION = """\
-Play what can happen in a network of brokers: clients that come, subscribe, publish and go; messages
-that are lost, doubled, late; brokers that pause, crash and return. An oracle watches that every
-client gets exactly what it must get. A seed decides everything, so a simulation can be repeated.
-One that fails is made as small as it can be and told line by line; the exit code is 1 then.
+Simulate what can happen in a network of brokers: clients come, subscribe, publish and go; messages
+are lost, doubled or late; brokers pause, crash and return. An oracle checks that every client gets
+exactly what it must get. A seed determines everything, so a simulation can be repeated. If one
+fails, it is made as small as possible and printed step by step, and the exit code is 1.
 """
 
 SEEDS = 200
@@ -38,24 +38,26 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
     parser = commands.add_parser(
         "simulate",
-        help="try a network of brokers in virtual time, with faults",
+        help="simulate a network of brokers, with faults",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
-        "--seeds", type=number, default=SEEDS, metavar="N",
-        help=f"how many simulations (default: {SEEDS})",
+        "--seeds", type=positive, default=SEEDS, metavar="N",
+        help=f"number of simulations (default: {SEEDS})",
     )  # fmt: skip
-    what.add_argument("--seed", type=seed, metavar="K", help="the simulation of one seed")
-    what.add_argument("--replay", metavar="FILE", help="the simulation that --save has written")
+    what.add_argument("--seed", type=seed, metavar="K", help="run only the simulation of this seed")
+    what.add_argument("--replay", metavar="FILE", help="run the simulation that --save wrote")
     parser.add_argument(
         "--from", type=seed, default=0, dest="first", metavar="K", help="first seed (default: 0)"
     )
-    parser.add_argument("--brokers", type=number, metavar="N", help="(default: 3 to 7)")
+    parser.add_argument(
+        "--brokers", type=positive, metavar="N", help="number of brokers (default: 3 to 7)"
+    )
     parser.add_argument(
         "--topology", choices=SHAPES, default="random",
-        help="how brokers are joined (default: random, one of the others)",
+        help="how brokers are connected (default: random, one of the others)",
     )  # fmt: skip
     parser.add_argument(
         "--strategy", choices=(*STRATEGIES, ALL), default=ALL,
@@ -63,37 +65,37 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )  # fmt: skip
     parser.add_argument(
         "--faults", choices=(*FAULTS, ALL), default=ALL,
-        help="none, lossy (no neighbour ever seems dead), crashing, or all in turn (default)",
+        help="none, lossy (brokers never lose contact), crashing, or all in turn (default)",
     )  # fmt: skip
     parser.add_argument(
         "--semantics", choices=(*NAMES, ALL), default=ALL,
         help="what a missing attribute means (default: all, in turn)",
     )  # fmt: skip
     parser.add_argument(
-        "--save", metavar="FILE", help="where to write a simulation that fails, for --replay"
+        "--save", metavar="FILE", help="file for a simulation that fails, for --replay"
     )
     parser.add_argument(
         "--measures", action="store_true",
-        help="compare what the strategies cost, in one larger network without faults",
+        help="compare the costs of the strategies, in one larger network without faults",
     )  # fmt: skip
     add_json(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    """Play, and tell."""
+    """Run the simulations and print a summary."""
     if options.save is not None and not Path(options.save).parent.is_dir():
         raise FileError(f"{options.save} cannot be written: its folder does not exist")
     if options.measures:
         _measure(options)
         return
     from tamis.routing.simulation.campaign import Summary
-    from tamis.routing.simulation.campaign import run as play_all
+    from tamis.routing.simulation.campaign import run as run_all
 
     summary = Summary()
     begin = time.monotonic()
     try:
-        play_all(_watched(options), summary=summary)
+        run_all(_with_progress(options), summary=summary)
     except KeyboardInterrupt:
         print("\n".join(_lines(summary, time.monotonic() - begin)))
         raise
@@ -104,7 +106,7 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps(summary.to_dict() | {"seconds": round(seconds, 3)}))
     else:
-        print("\n".join([*_lines(summary, seconds), *_story(failure, options)]))
+        print("\n".join([*_lines(summary, seconds), *_failure_lines(failure, options)]))
     if failure is not None:
         sys.stdout.flush()
         raise RoutingError(f"seed {failure.scenario.seed}: {failure.violation}")
@@ -113,8 +115,8 @@ def run(options: argparse.Namespace) -> None:
 # --- simulations
 
 
-def _watched(options: argparse.Namespace) -> "Iterator[Scenario]":
-    """The scenarios that are asked for, with a bar if somebody looks."""
+def _with_progress(options: argparse.Namespace) -> "Iterator[Scenario]":
+    """The chosen scenarios, with a progress bar on a terminal."""
     from tqdm import tqdm
 
     found, total = _scenarios(options)
@@ -147,12 +149,12 @@ def _scenario_options(options: argparse.Namespace) -> "ScenarioOptions":
 
 
 def _lines(summary: "Summary", seconds: float) -> list[str]:
-    """The summary, for people."""
+    """The summary as lines of text."""
     counts = summary.to_dict()
     faults = ", ".join(
         f"{count:,} {name}" for name, count in sorted(summary.faults.items()) if count
     )
-    rate = f"{summary.seeds / seconds:,.0f} a second" if seconds else "at once"
+    rate = f"{summary.seeds / seconds:,.0f} per second" if seconds else "at once"
     return [
         f"{counted(summary.seeds, 'seed')} in {seconds:,.1f} s, {rate}",
         f"messages between brokers {counts['messages']:,}",
@@ -166,21 +168,21 @@ def _lines(summary: "Summary", seconds: float) -> list[str]:
     ]
 
 
-def _story(failure: "Failure | None", options: argparse.Namespace) -> list[str]:
-    """How it failed, and how to see it again."""
+def _failure_lines(failure: "Failure | None", options: argparse.Namespace) -> list[str]:
+    """The steps of a failing simulation, and the command that repeats it."""
     if failure is None:
         return []
-    again = shlex.join(["tamis", "simulate", *_again(failure.scenario, options)])
+    command = shlex.join(["tamis", "simulate", *_replay_arguments(failure.scenario, options)])
     return [
         "",
         "the smallest simulation that fails in this way:",
         *failure.trace,
         "",
-        f"see it again: {again}",
+        f"repeat it with: {command}",
     ]
 
 
-def _again(scenario: "Scenario", options: argparse.Namespace) -> Iterator[str]:
+def _replay_arguments(scenario: "Scenario", options: argparse.Namespace) -> Iterator[str]:
     file = options.save or options.replay
     if file is not None:
         yield from ("--replay", file)
@@ -236,9 +238,9 @@ def _table(found: "list[StrategyCosts]") -> Iterator[str]:
     for one in found:
         yield f"{one.strategy:<26}" + "".join(f"{value(one):>11,}" for _, value in columns)
     yield ""
-    yield "table: subscriptions held by all brokers, and by the one that holds most"
+    yield "table: subscriptions held by all brokers; largest: by the broker that holds most"
     yield "control: messages about subscriptions and advertisements between brokers"
-    yield "carried: publications over links; needless: those that a broker got for nobody"
+    yield "carried: publications sent over links; needless: those that no client wanted"
 
 
 def _control(one: "StrategyCosts") -> Iterator[int]:

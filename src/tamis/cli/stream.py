@@ -1,4 +1,4 @@
-"""``tamis stream``: a changelog of subscriptions, a stream of events, matches as they come."""
+"""``tamis stream``: matches a stream of events with subscriptions that change meanwhile."""
 
 import argparse
 import json
@@ -6,32 +6,33 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tamis.cli.argument_types import positive, size
 from tamis.cli.input_files import read_typed
 from tamis.cli.interruption import interruptible
-from tamis.cli.match import add_matching, matching_settings, positive, size
+from tamis.cli.match import add_matching, matching_settings
 from tamis.cli.options import add_json, add_schema, add_semantics
-from tamis.cli.session import add_spark, spark_of
+from tamis.cli.session import add_spark, command_session
 from tamis.errors import FileError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _DESCRIPTION = """\
-Match events as they come with subscriptions that change meanwhile. EVENTS is a folder to which
+Match events as they arrive, with subscriptions that change meanwhile. EVENTS is a folder to which
 files are moved; CHANGES is a folder to which files of changes are moved, or table:NAME. A change
-is a row of id, filter and perhaps op (upsert, delete); without an op, a row without a filter
-removes. It is effective from the next micro-batch on.
+is a row of id, filter and, optionally, op (upsert or delete); without an op, a row without a filter
+is a deletion. A change takes effect with the next micro-batch.
 
-The output folder gets matches/batch=N and dead_letters/batch=N. The checkpoint says how far the
-command has come: given again, with the same folders, it goes on where it was, however it ended, and
-every match is there once.
+The output folder gets matches/batch=N and dead_letters/batch=N. The checkpoint records
+the progress: run again with the same folders, the command continues where it was, however it ended,
+and every match is written once.
 """
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = commands.add_parser(
         "stream",
-        help="match events as they come, with subscriptions that change",
+        help="match events as they arrive, with subscriptions that change",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -39,31 +40,40 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument("events", metavar="EVENTS", help="folder of events")
     parser.add_argument("--out", metavar="DIR", required=True, help="folder for the matches")
     parser.add_argument(
-        "--checkpoint", metavar="DIR", help="where to note the progress (default: OUT-checkpoint)"
+        "--checkpoint", metavar="DIR", help="folder for the progress (default: OUT-checkpoint)"
     )
     pace = parser.add_mutually_exclusive_group()
-    pace.add_argument("--once", action="store_true", help="stop when all that is there was matched")
     pace.add_argument(
-        "--every", metavar="INTERVAL", help="a micro-batch each '10 seconds' (default: at once)"
+        "--once", action="store_true", help="stop when all events that are there are matched"
+    )
+    pace.add_argument(
+        "--every",
+        metavar="INTERVAL",
+        help="start a micro-batch every '10 seconds' (default: at once)",
     )
     bound = parser.add_mutually_exclusive_group()
     bound.add_argument(
-        "--max-files", type=positive, metavar="N", help="files of events in a micro-batch, at most"
+        "--max-files", type=positive, metavar="N", help="most files of events per micro-batch"
     )
     bound.add_argument(
-        "--max-bytes", type=size, metavar="SIZE", help="their size (64m) in a micro-batch, about"
+        "--max-bytes",
+        type=size,
+        metavar="SIZE",
+        help="approximate size of the events per micro-batch, such as 64m",
     )
     parser.add_argument(
-        "--event-time", metavar="COLUMN", help="time of an event, to say how old events are"
+        "--event-time",
+        metavar="COLUMN",
+        help="column with the time of an event, to report how old events are",
     )
     parser.add_argument(
         "--version-column",
         metavar="COLUMN",
         default="version",
-        help="numbers the changes of a table (default: version)",
+        help="column that numbers the changes of a table (default: version)",
     )
     add_matching(parser, "default: id")
-    add_schema(parser, "found in the events that are there")
+    add_schema(parser, "inferred from the events that are there")
     add_semantics(parser)
     add_spark(parser)
     add_json(parser)
@@ -71,10 +81,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def run(options: argparse.Namespace) -> None:
-    """Match until the end of the events, or until it is interrupted."""
+    """Match until there are no more events, or until interrupted."""
     from tamis.spark.batch.output_folder import check_place
 
-    # All that can be refused before Spark is started for nothing.
+    # Everything that can fail without Spark is checked before it is started.
     settings = matching_settings(options) | {
         "format": options.format, "event_time": options.event_time,
         "version": options.version_column,
@@ -82,7 +92,7 @@ def run(options: argparse.Namespace) -> None:
     options.checkpoint = options.checkpoint or f"{options.out.rstrip('/')}-checkpoint"
     check_changes(options.changes)
     check_place(options.out)
-    with spark_of(options, "stream") as spark:
+    with command_session(options, "stream") as spark:
 
         def follow() -> None:
             _follow(spark, options, settings)
@@ -90,18 +100,20 @@ def run(options: argparse.Namespace) -> None:
         try:
             interruptible(spark, follow)
         except KeyboardInterrupt:
-            print("the same command goes on from here", file=sys.stderr)
+            print("run the same command again to continue from here", file=sys.stderr)
             raise
 
 
 def check_changes(changes: str) -> None:
-    """Refuse a changelog that is not there, or is one file; addresses are for Spark to look at."""
+    """Raise an error for changes that are not a folder; addresses are left to Spark."""
     if ":" in changes:
         return
     if not Path(changes).exists():
         raise FileError(f"{changes} does not exist; CHANGES is a folder, or table:NAME")
     if not Path(changes).is_dir():
-        raise FileError(f"{changes} is no folder; move the file to a folder of changes, name that")
+        raise FileError(
+            f"{changes} is not a folder; move the file to a folder of changes and name the folder"
+        )
 
 
 def _follow(spark: "SparkSession", options: argparse.Namespace, settings: dict[str, Any]) -> None:
@@ -113,7 +125,9 @@ def _follow(spark: "SparkSession", options: argparse.Namespace, settings: dict[s
     events = read_typed(
         lambda **types: read_event_stream(spark, options.events, **bounds, **types), settings
     )
-    metrics = StreamMetrics(options.checkpoint, lambda found: tell(found, is_json=options.json))
+    metrics = StreamMetrics(
+        options.checkpoint, lambda found: print_batch(found, is_json=options.json)
+    )
     spark.streams.addListener(metrics)
     try:
         query = match_stream(
@@ -129,8 +143,8 @@ def _follow(spark: "SparkSession", options: argparse.Namespace, settings: dict[s
         print("nothing new to match")
 
 
-def tell(found: Any, *, is_json: bool) -> None:
-    """A line for each micro-batch: for machines, or for people who watch."""
+def print_batch(found: Any, *, is_json: bool) -> None:
+    """Print a line for a micro-batch, as JSON or as text."""
     if is_json:
         print(json.dumps(found._asdict()), flush=True)
     else:

@@ -147,7 +147,7 @@ class Parser(TokenReader):
 
     def too_deep(self, start: int, end: int) -> LimitError:
         return LimitError(
-            f"the filter nests more than {MAX_DEPTH} levels deep", self.text, start, end,
+            f"the filter is nested more than {MAX_DEPTH} levels deep", self.text, start, end,
             "a chain of ANDs or of ORs needs no parentheses",
         )  # fmt: skip
 

@@ -60,7 +60,7 @@ def test_without_a_broker_the_others_stay_together():
         ("ABCD", ["AB", "BC", "CD", "DB"], "cycle: B - C - D - B;"),
         ("AB", ["AB", "BA"], "cycle: A - B - A;"),
         ("AB", ["AB", "AA"], "cycle: A - A;"),
-        ("AB", ["AC"], "edge A - C: unknown broker 'C'; there is 'A', 'B'"),
+        ("AB", ["AC"], "edge A - C: unknown broker 'C'; available: 'A', 'B'"),
         ("ABCD", ["AB", "CD"], "no path between A and C"),
         ("ABA", ["AB"], "the broker 'A' twice"),
         ("", [], "needs a broker"),

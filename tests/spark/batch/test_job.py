@@ -186,7 +186,7 @@ def test_every_semantics_and_output(spark, table, monkeypatch, semantics, output
     if semantics == "total":
         letters = job.dead_letters.collect()
         assert {letter.id for letter in letters} == {name for name, *_ in data} - set(expected)
-        assert all("the event misses" in letter.reason for letter in letters)
+        assert all("the event lacks" in letter.reason for letter in letters)
 
 
 # --- what is kept of events

@@ -197,7 +197,7 @@ def test_partial_events_and_total_semantics():
                       for name in NAMES})  # fmt: skip
     task = Matching(rules(semantics="total"), Layout(NAMES, (), False), "counts", "keep")
     assert answer(task, batches_of(table)) == []
-    with pytest.raises(EventError, match="event 'e0': the event misses i, x, s, b, side"):
+    with pytest.raises(EventError, match="event 'e0': the event lacks i, x, s, b, side"):
         answer(Matching(task.rules, task.layout, "counts", "fail"), batches_of(table))
 
 

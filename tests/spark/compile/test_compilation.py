@@ -148,7 +148,7 @@ def test_texts_that_are_no_utf8():
     counts, letters = read_report(pa.Table.from_batches(Compiling(Meaning(SMALL), "last")([batch])))
     assert counts == Counts(3, 1, 2, 0)
     assert [letter.id for letter in letters] == ["b?", "c"]
-    assert all("no valid Unicode text" in letter.reason for letter in letters)
+    assert all("not valid Unicode text" in letter.reason for letter in letters)
 
 
 @each(

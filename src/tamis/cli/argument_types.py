@@ -1,0 +1,39 @@
+"""Types of command-line arguments: numbers, sizes, settings."""
+
+import argparse
+
+from tamis.errors import OptionError
+
+
+def positive(text: str) -> int:
+    """A whole number above 0."""
+    if not (text.isascii() and text.isdecimal()) or not 0 < int(text[:20]) < 10**9:
+        raise argparse.ArgumentTypeError(f"expected a whole number above 0, got {text!r}")
+    return int(text)
+
+
+def seed(text: str) -> int:
+    """A whole number, 0 or above."""
+    if not (text.isascii() and text.isdecimal()) or not int(text[:20]) < 2**62:
+        raise argparse.ArgumentTypeError(f"expected 0 or a positive whole number, got {text!r}")
+    return int(text)
+
+
+def size(text: str) -> int:
+    """A number of bytes."""
+    from tamis.spark.shards.job import as_bytes
+
+    try:
+        return as_bytes(text)
+    except OptionError:
+        raise argparse.ArgumentTypeError(
+            f"expected a number of bytes, such as 1000000, 64m or 2g, got {text!r}"
+        ) from None
+
+
+def setting(text: str) -> tuple[str, str]:
+    """``KEY=VALUE``."""
+    key, sign, value = text.partition("=")
+    if not sign or not key.strip():
+        raise argparse.ArgumentTypeError(f"expected KEY=VALUE, got {text!r}")
+    return key.strip(), value
