@@ -129,4 +129,4 @@ def test_attributes_have_one_source(options, tmp_path, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(["compact", "rules.csv", "--out", str(tmp_path / "out"), *options])
     assert stopped.value.code == 2
-    assert "give one of them" in capsys.readouterr().err
+    assert "give one of the two" in capsys.readouterr().err

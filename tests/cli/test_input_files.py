@@ -24,9 +24,7 @@ def test_the_schema_of_the_events_that_can_be_read(tmp_path):
     found = schema_of_file(read_records(path), path)
     assert {name: str(of) for name, of in found.items()} == {"a": "double", "b.c": "string"}
     path = write(tmp_path, "e.jsonl", "no JSON\n")
-    with pytest.raises(
-        SchemaError, match="no readable event to infer a schema from; give --schema"
-    ):
+    with pytest.raises(SchemaError, match="no readable event to infer a schema from"):
         schema_of_file(read_records(path), path)
 
 

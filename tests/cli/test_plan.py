@@ -52,9 +52,9 @@ def test_the_plan_of_a_saved_file(tmp_path, capsys):
     ("arguments", "problem"),
     [
         ([], "needs --schema"),
-        (["TRUE"], "not of one filter"),
-        (["--event", "{}"], "not of one filter"),
-        (["--graph", "x.svg"], "not of one filter"),
+        (["TRUE"], "leave out FILTER, --event and --graph"),
+        (["--event", "{}"], "leave out FILTER, --event and --graph"),
+        (["--graph", "x.svg"], "leave out FILTER, --event and --graph"),
     ],
 )
 def test_misuse(files, arguments, problem, capsys):
