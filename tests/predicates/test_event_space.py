@@ -48,7 +48,7 @@ def test_what_may_be_missing(name, count):
     assert sum(map(space.may_miss, range(len(SCHEMA)))) == count
 
 
-def test_nothing_is_missing_of_a_total_event():
+def test_a_total_event_misses_nothing():
     assert EventSpace.of(MEANINGS["total"]).optional == frozenset()
 
 
@@ -58,12 +58,12 @@ def test_an_attribute_with_a_default_is_never_missing():
     assert space.may_miss(SCHEMA.positions["j",])
 
 
-def test_a_strict_form_asks_for_every_attribute_of_the_text():
+def test_a_strict_form_tests_that_every_attribute_of_the_text_is_present():
     form = form_of(parse("i > 1 OR s = 'a' OR TRUE", SCHEMA), MEANINGS["strict"])
     assert print_tree(form) == "i IS NOT NULL AND s IS NOT NULL"
 
 
-def test_worlds_are_equal_by_what_they_say():
+def test_event_spaces_are_equal_by_their_contents():
     space = EventSpace.of(MEANINGS["sql"])
     assert space == EventSpace.of(Semantics("strict", SCHEMA))
     assert hash(space) == hash(EventSpace.of(Semantics("strict", SCHEMA)))

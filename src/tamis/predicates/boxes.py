@@ -2,9 +2,9 @@
 
 Most filters are boxes, and everything about boxes is decided attribute by attribute, because the
 values of attributes are independent of each other: one box covers another iff each of its
-conditions is implied by the other's condition on the same attribute. The predicates of the MBD
-paper are conditions; ``price >= 5 AND price <= 10`` is one condition, too, and so is ``price < 5 OR
-price > 10``.
+conditions is implied by the other's condition on the same attribute. The predicates of the
+MBD paper are conditions; ``price >= 5 AND price <= 10`` is one condition, too, and so is ``price <
+5 OR price > 10``.
 """
 
 import functools
@@ -13,8 +13,8 @@ from typing import NamedTuple
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.names import Path
-from tamis.predicates.classification import plain_attribute
 from tamis.predicates.event_space import EventSpace
+from tamis.predicates.implication import attribute_of
 from tamis.predicates.value_orders import order_of
 from tamis.predicates.value_sets import (
     NOTHING,
@@ -115,8 +115,7 @@ def _canonical(node: Node, attribute: Attribute, *, may_miss: bool) -> tuple[Nod
 def single_attribute(condition: Node) -> Path | None:
     """The attribute of a condition whose predicates all test it as it is; None for any other."""
     if not isinstance(condition, ast.And | ast.Or):
-        tested = plain_attribute(condition)
-        return None if tested is None else tested.path
+        return attribute_of(condition)
     paths = {single_attribute(item) for item in condition.items}
     return paths.pop() if len(paths) == 1 else None
 

@@ -8,12 +8,10 @@ attributes that an event may lack.
 import functools
 from dataclasses import dataclass
 
-from tamis.language import ast
 from tamis.language.ast import Node
-from tamis.language.evaluation import Logic
 from tamis.language.expression import Expression
-from tamis.language.normal_form import flatten, normalize
-from tamis.names import Path
+from tamis.language.normal_form import normalize
+from tamis.predicates.presence import matching_form
 from tamis.schema import Schema
 from tamis.semantics import Semantics
 
@@ -46,21 +44,12 @@ def _space_of(semantics: Semantics) -> EventSpace:
 def form_of(expression: Expression, semantics: Semantics) -> Node:
     """The normal form of a filter: it is true of an event of the space iff the event matches.
 
-    A strict filter also tests that every attribute of its text is present, even where its value
-    does not matter.
+    A strict filter also tests that every attribute of its text is present (`presence`).
     """
-    return _form(expression.tree, semantics.logic, semantics.name == "strict")
+    if semantics.name == "strict":
+        return _strict_form(expression, semantics)
+    return _form(expression.tree, semantics.logic)
 
 
-@functools.lru_cache(maxsize=10_000)
-def _form(tree: Node, logic: Logic, strict: bool) -> Node:
-    form = normalize(tree, logic)
-    if not strict:
-        return form
-    named = {part for part in ast.walk(tree) if isinstance(part, ast.Attribute)}
-    present = [ast.Not(ast.IsNull(attribute)) for attribute in sorted(named, key=_path)]
-    return flatten(ast.And((*present, form)), logic)
-
-
-def _path(attribute: ast.Attribute) -> Path:
-    return attribute.path
+_strict_form = functools.lru_cache(maxsize=10_000)(matching_form)
+_form = functools.lru_cache(maxsize=10_000)(normalize)

@@ -1,15 +1,18 @@
-"""What the truth of one predicate says about another of the same attribute.
+"""What the truth of one predicate says about another predicate on the same attribute.
 
-Three facts about canonical predicates u and v (BDD paper, section 6), each for every event that has
-the attribute:
+Three facts about canonical predicates u and v (BDD, section 6), each for every event that has the
+attribute:
 
 * u implies v: ``n = 10`` and ``n > 8``
 * u excludes v: ``n < 5`` and ``n > 8``; at most one is true
 * u and v exhaust the values: ``n < 10`` and ``n > 8``; at least one is true
 
 An event without the attribute makes both false, except for ``IS NULL``: there the first two facts
-still hold, the third does not. A fact that is not found may hold nevertheless (regular expressions
-are not compared with each other); one that is found always holds.
+still hold, the third does not. A fact that is not found may still hold (regular expressions are not
+compared with each other); one that is found always holds.
+
+BDD is Campailla et al., "Efficient filtering in publish-subscribe systems using binary decision
+diagrams" (ICSE 2001).
 """
 
 import functools
@@ -70,7 +73,7 @@ def attribute_of(predicate: Node) -> Path | None:
 
 @functools.lru_cache(maxsize=200_000)
 def facts(u: Node, v: Node, domain: Domain | None = None) -> Facts:
-    """All that is known between two canonical predicates; `domain` is that of their attribute."""
+    """All facts known between two canonical predicates; `domain` is that of their attribute."""
     if u == v:
         return Facts(implies=True, implied=True)
     tested, other = plain_attribute(u), plain_attribute(v)

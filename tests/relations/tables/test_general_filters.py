@@ -8,11 +8,16 @@ from cases import each
 from coverings import SCHEMA, SEMANTICS, Oracle, generals, read, semantics_of
 from tamis.predicates.event_space import EventSpace, form_of
 from tamis.relations.tables import CoverTable, Insertion, witnesses
-from tamis.relations.tables.witnesses import Witnesses, required
+from tamis.relations.tables.witnesses import Witnesses
 
 
 def form(text, semantics="sql"):
     return form_of(read(text), semantics_of(semantics))
+
+
+def witnessed(text, semantics):
+    space = EventSpace.of(semantics_of(semantics))
+    return Witnesses(space).witnessed(form(text, semantics))
 
 
 @each(
@@ -29,10 +34,9 @@ def form(text, semantics="sql"):
     ],
 )
 def test_what_a_form_is_not_true_without(text, names):
-    space = EventSpace.of(semantics_of("sql"))
-    found = required(form(text), space)
+    found = witnessed(text, "sql").required
     assert {a.name for p, a in enumerate(SCHEMA.attributes) if found >> p & 1} == set(names.split())
-    assert required(form(text, "total"), EventSpace.of(semantics_of("total"))) == 0
+    assert witnessed(text, "total").required == 0
 
 
 @pytest.mark.parametrize("semantics", SEMANTICS)

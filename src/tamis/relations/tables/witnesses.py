@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tamis.events import Row
-from tamis.language import ast
 from tamis.language.ast import FALSE, Node
 from tamis.language.evaluation import compile_tree
 from tamis.predicates.event_space import EventSpace
+from tamis.predicates.presence import required_attributes
 from tamis.predicates.value_orders import order_of
 from tamis.predicates.value_sets import all_values
 from tamis.relations.entailment.decision import Answer, entails, witness
@@ -27,10 +27,10 @@ class WitnessedForm:
 
     __slots__ = ("bits", "form", "holds", "known", "present", "required", "rows")
 
-    def __init__(self, form: Node, space: EventSpace) -> None:
+    def __init__(self, form: Node, space: EventSpace, required: int) -> None:
         evaluate = compile_tree(form, space.schema)
         self.form = form
-        self.required = required(form, space)
+        self.required = required  # the attributes that may be missing, and that it requires
         self.holds: Callable[[Row], bool] = lambda row: evaluate(row) is True
         self.rows: list[Row] = []  # that make it true
         self.present = -1  # one bit for each attribute of the first row, all if there is no row
@@ -43,11 +43,13 @@ class Witnesses:
 
     def __init__(self, space: EventSpace) -> None:
         self._space = space
+        self._optional = sum(1 << position for position in space.optional)
         self._rows: list[Row] = []  # that all forms are tried with
 
     def witnessed(self, form: Node) -> WitnessedForm:
         """A form with its first witness, where one can be found."""
-        made = WitnessedForm(form, self._space)
+        required = required_attributes(form, self._space.schema) & self._optional
+        made = WitnessedForm(form, self._space, required)
         row = self._full(witness(form, FALSE, self._space), made)
         if row is not None:
             made.rows.append(row)
@@ -101,35 +103,3 @@ def _some(attribute: Attribute) -> Any:
     """A value of an attribute, for events that must have one."""
     order = order_of(attribute)
     return order.value(all_values(order).intervals[0][0])
-
-
-def required(form: Node, space: EventSpace) -> int:
-    """The attributes that may be missing, and without which a form is not true, as a mask."""
-    match form:
-        case ast.And(items):
-            found = 0
-            for item in items:
-                found |= required(item, space)
-            return found
-        case ast.Or(items):
-            found = -1
-            for item in items:
-                found &= required(item, space)
-            return found
-        case ast.Literal():
-            return -1 if form == ast.FALSE else 0
-        case _:
-            bare = form.operand if isinstance(form, ast.Not) else form
-            if isinstance(bare, ast.IsNull):
-                return _mask(bare.operand, space) if isinstance(form, ast.Not) else 0
-            return _mask(form, space)
-
-
-def _mask(node: Node, space: EventSpace) -> int:
-    """The attributes of a value that is null if any of them is missing; 0 for other values."""
-    lenient = ast.IsNull | ast.IsTruth | ast.And | ast.Or
-    for part in ast.walk(node):
-        if isinstance(part, lenient) or (isinstance(part, ast.Compare) and part.op == "<=>"):
-            return 0
-    positions = (space.schema.positions[path] for path in ast.attributes(node))
-    return sum(1 << position for position in positions if space.may_miss(position))
