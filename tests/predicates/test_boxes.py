@@ -5,7 +5,7 @@ from hypothesis import given, settings
 
 from cases import each
 from coverings import SCHEMA, SEMANTICS, Oracle, boxes, read, semantics_of
-from tamis.predicates.boxes import EMPTY, Box, box_of
+from tamis.predicates.boxes import EMPTY, Box, box_of, pinned_values
 from tamis.predicates.event_space import EventSpace, form_of
 from tamis.relations.entailment.decision import Answer, entails
 
@@ -67,3 +67,9 @@ def test_a_box_says_what_its_filter_says(semantics, text):
     else:
         assert entails(found.form, form, space) is Answer.YES
         assert entails(form, found.form, space) is Answer.YES
+
+
+def test_pinned_values():
+    form = form_of(read("i = 1 AND s = 'a' AND x > 2 AND (b OR n = 1)"), semantics_of("sql"))
+    assert pinned_values(form, SCHEMA) == {0: 1, 3: "a"}
+    assert pinned_values(form_of(read("i = 1 OR n = 1"), semantics_of("sql")), SCHEMA) == {}

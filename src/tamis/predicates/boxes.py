@@ -8,11 +8,12 @@ MBD paper are conditions; ``price >= 5 AND price <= 10`` is one condition, too, 
 """
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.names import Path
+from tamis.predicates.classification import Comparison, classify
 from tamis.predicates.event_space import EventSpace
 from tamis.predicates.implication import attribute_of
 from tamis.predicates.value_orders import order_of
@@ -24,7 +25,7 @@ from tamis.predicates.value_sets import (
     value_set,
     with_missing,
 )
-from tamis.schema import Attribute
+from tamis.schema import Attribute, Schema
 
 
 class Condition(NamedTuple):
@@ -125,3 +126,13 @@ def _only_attribute(condition: Node) -> Path | None:
     """The only attribute in a condition, computed with or not; None if there are others."""
     paths = ast.attributes(condition)
     return next(iter(paths)) if len(paths) == 1 else None
+
+
+def pinned_values(form: Node, schema: Schema) -> dict[int, Any]:
+    """The values that attributes must equal for a normal form to be true, by position."""
+    found = {}
+    for item in form.items if isinstance(form, ast.And) else (form,):
+        match classify(item):
+            case Comparison(ast.Attribute(path, _), "=", value):
+                found[schema.positions[path]] = value
+    return found

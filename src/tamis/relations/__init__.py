@@ -1,1 +1,1 @@
-"""Relations between filters: which covers which, and what several say together."""
+"""Relations between filters: which covers which, and which filter merges several."""

@@ -237,7 +237,7 @@ def test_domains_around_constants():
     [
         ({"bounds": {"nn": (1, 2)}}, "unknown attribute 'nn'"),
         ({"presence": {"nn": 1}}, "unknown attribute 'nn'"),
-        ({"presence": 1.5}, "share from 0 to 1"),
+        ({"presence": 1.5}, "must be from 0 to 1"),
         ({"bounds": {"x": (2, 1)}}, "pair"),
         ({"bounds": {"x": (1, 2, 3)}}, "pair"),
         ({"bounds": {"s": []}}, "list of strings"),

@@ -188,7 +188,7 @@ def test_formulas_that_are_no_boxes_are_left_alone():
         ({"imperfect": 0.1}, "need a measure"),
     ],
 )
-def test_bad_plans(options, complaint):
+def test_bad_options(options, complaint):
     with pytest.raises(OptionError, match=complaint):
         MergeOptions(**options)
 

@@ -1,1 +1,1 @@
-"""Whether one filter follows from another: what predicates ask, and what events can answer."""
+"""Whether one normal form follows from another, decided by the values that predicates allow."""

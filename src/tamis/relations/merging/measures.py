@@ -122,7 +122,7 @@ def _filled(
 
 def _share(attribute: Attribute, share: float) -> Fraction:
     if not 0 <= share <= 1:
-        raise OptionError(f"presence of {attribute.name} is a share from 0 to 1, not {share!r}")
+        raise OptionError(f"presence of {attribute.name} must be from 0 to 1, not {share!r}")
     return Fraction(share).limit_denominator(_ROUNDING)
 
 
@@ -143,7 +143,7 @@ def _read_bounds(attribute: Attribute, given: Any) -> tuple[Any, Any] | list[Any
     if len(listed) == 2 and listed[0] < listed[1]:
         return listed[0], listed[1]
     wanted = "a list of strings" if attribute.type == STRING else "a pair (low, high), low < high"
-    raise OptionError(f"bounds of {attribute.name} are {wanted}, not {given!r}")
+    raise OptionError(f"bounds of {attribute.name} must be {wanted}, not {given!r}")
 
 
 def _gather(part: Node, constants: dict[Any, set[Any]]) -> None:

@@ -120,15 +120,15 @@ def _strict(
     names = " and ".join(f"({each})" for each in found[:2])
     if options.imperfect is None or options.measure is None:
         raise OptionError(
-            f"under strict semantics no one filter matches what {names} match, because they ask "
-            "for different attributes; keep them apart, or allow more with imperfect=..."
+            f"under strict semantics no single filter matches what {names} match, because they "
+            "need different attributes; keep them apart, or allow more with imperfect=..."
         )
     common = frozenset.intersection(*(each.attributes for each in found))
     space = EventSpace.of(semantics)
     kept: list[Node] = []
     for each in found:
         box = box_of(form_of(each, semantics), space)
-        if box is None or box.is_empty:  # a formula stays what it is, or nothing stays of it
+        if box is None or box.is_empty:  # a general filter is kept or dropped as a whole
             kept.append(each.tree if each.attributes == common else ast.TRUE)
         else:
             conditions = [c for c in box.conditions if space.schema.attributes[c[0]].path in common]

@@ -71,7 +71,7 @@ class MergeOptions:
             return
         if not 0 <= self.imperfect <= 1:
             raise OptionError(
-                f"imperfect is the largest IMT, a share from 0 to 1, not {self.imperfect!r}"
+                f"imperfect is the largest IMT and must be from 0 to 1, not {self.imperfect!r}"
             )
         if self.measure is None:
             raise OptionError(

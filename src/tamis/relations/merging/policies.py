@@ -59,7 +59,7 @@ class Periodic:
 
     def __post_init__(self) -> None:
         if not self.interval > 0:
-            raise OptionError(f"the interval of merging is above 0 seconds, not {self.interval!r}")
+            raise OptionError(f"the merge interval must be above 0 seconds, not {self.interval!r}")
 
     def due(self, now: float, statistics: Statistics) -> bool:
         return now >= statistics.merged_at + self.interval
@@ -82,7 +82,7 @@ class TableSize:
 
     def __post_init__(self) -> None:
         if self.threshold < 1:
-            raise OptionError(f"the size to merge at is 1 or more, not {self.threshold!r}")
+            raise OptionError(f"the size to merge at must be 1 or more, not {self.threshold!r}")
 
     def due(self, now: float, statistics: Statistics) -> bool:  # noqa: ARG002 - as in all policies
         return statistics.size - statistics.merged_size >= self.threshold
@@ -102,7 +102,7 @@ class MeanOutputs:
 
     def __post_init__(self) -> None:
         if not self.outputs >= 1:
-            raise OptionError(f"the mean of output nodes is 1 or more, not {self.outputs!r}")
+            raise OptionError(f"the mean of output nodes must be 1 or more, not {self.outputs!r}")
 
     def due(self, now: float, statistics: Statistics) -> bool:  # noqa: ARG002 - as in all policies
         has_grown = statistics.size > statistics.merged_size
@@ -155,6 +155,6 @@ def _read(part: str, text: str) -> Policy:
     if found := _FORMS["outputs"].fullmatch(part):
         return MeanOutputs(float(found[1]))
     raise OptionError(
-        f"cannot read {part!r} of {text!r} as a policy of merging; "
+        f"cannot read {part!r} of {text!r} as a merge policy; "
         "write 'every 10s', 'size 1000', 'outputs 3', several with commas, or 'never'"
     )

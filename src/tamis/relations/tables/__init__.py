@@ -1,4 +1,4 @@
-"""Tables of filters that know who covers whom."""
+"""Tables of filters that know which of them cover others."""
 
 from tamis.relations.tables.cover_tables import SEARCHES, CoverTable, Insertion
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from tamis.bulk import collector_paused
 from tamis.errors import ExpressionError
-from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.expression import Expression
 from tamis.language.shape_cache import ShapeCache
+from tamis.predicates.boxes import pinned_values
 from tamis.predicates.event_space import EventSpace
 from tamis.relations.merging.mergers import Merger
 from tamis.relations.reduction import Reduction, canonical, reduce_filters, why_never
@@ -79,13 +79,8 @@ class Forms:
 
 
 def pins_of(form: Node, schema: Schema) -> dict[int, str]:
-    """The attributes of which a form asks for one value, and the value, by position."""
-    found = {}
-    for item in form.items if isinstance(form, ast.And) else (form,):
-        match item:
-            case ast.Compare("=", ast.Attribute(path, _), ast.Literal(value, _)):
-                found[schema.positions[path]] = repr(value)
-    return found
+    """The attributes that must have one certain value for a form to be true, and the value."""
+    return {position: repr(value) for position, value in pinned_values(form, schema).items()}
 
 
 def _number(value: str) -> int:
