@@ -77,7 +77,7 @@ def counted(merger, parts, announced, meaning):
     merger=texts(),
     parts=st.lists(texts(), max_size=4),
     announced=st.lists(texts(), max_size=2),
-    few=st.sampled_from([0, measures.FEW]),  # all numbers one by one, or as a stretch
+    few=st.sampled_from([0, measures.FEW]),  # all numbers listed, or as a range
 )
 @settings(max_examples=30)
 def test_exact_degrees_are_those_of_counting(name, defaults, merger, parts, announced, few):
@@ -171,9 +171,9 @@ def test_estimates_are_as_far_away_as_they_say():
 
 def test_an_estimate_is_the_same_every_time():
     meaning = Semantics("sql", SCHEMA)
-    asked = exp("n > m"), [exp("n > 5")], meaning, Uniform(SCHEMA)
-    assert degree(*asked, draws=500) == degree(*asked, draws=500)
-    assert degree(*asked, draws=500) != degree(*asked, draws=500, seed=2)
+    arguments = exp("n > m"), [exp("n > 5")], meaning, Uniform(SCHEMA)
+    assert degree(*arguments, draws=500) == degree(*arguments, draws=500)
+    assert degree(*arguments, draws=500) != degree(*arguments, draws=500, seed=2)
 
 
 def test_what_never_comes_is_not_certain():

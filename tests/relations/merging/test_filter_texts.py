@@ -38,7 +38,7 @@ def box_text(text, name="sql"):
         ("sql", "NOT s LIKE 'a%b'", "s NOT LIKE 'a%b'"),
         ("sql", "i = -9223372036854775808", "i = -9223372036854775808"),
         ("sql", "TRUE", "TRUE"),
-        # a moment behind the last that can be written
+        # a moment after the last one that can be written
         ("sql", "at > TIMESTAMP '9999-12-31 23:59:59.999999'",
          "at > TIMESTAMP '9999-12-31 23:59:59.999999Z'"),
         ("sql", "at < TIMESTAMP '0001-01-01'", "at < TIMESTAMP '0001-01-01 00:00:00Z'"),

@@ -61,16 +61,16 @@ def conditions_of(name):
 
 
 @st.composite
-def asked(draw):
+def conditions_on_one(draw):
     name = draw(st.sampled_from(["n", "n", "x", "s", "s", "b"]))
     return name, draw(st.lists(conditions_of(name), min_size=2, max_size=6))
 
 
 @pytest.mark.parametrize("rules", RULES)
-@given(asked=asked())
+@given(drawn=conditions_on_one())
 @settings(max_examples=120)
-def test_a_joined_condition_is_true_when_one_of_its_members_is(rules, asked):
-    name, nodes = asked
+def test_a_joined_condition_is_true_when_one_of_its_members_is(rules, drawn):
+    name, nodes = drawn
     found = join(nodes, merged_attribute(name), RULES[rules])
     taken = [member for joined in found for member in joined.members]
     assert len(taken) == len(set(taken))
@@ -81,10 +81,10 @@ def test_a_joined_condition_is_true_when_one_of_its_members_is(rules, asked):
 
 
 @pytest.mark.parametrize("rules", RULES)
-@given(asked=asked())
+@given(drawn=conditions_on_one())
 @settings(max_examples=120)
-def test_a_wider_condition_is_true_when_one_of_two_is(rules, asked):
-    name, (a, b, *_) = asked
+def test_a_wider_condition_is_true_when_one_of_two_is(rules, drawn):
+    name, (a, b, *_) = drawn
     found = widen(a, b, merged_attribute(name), RULES[rules])
     assert ast.TRUE in found
     for node in found:
@@ -99,7 +99,7 @@ def test_the_paper_s_mergers_are_single_predicates(nodes):
             case ast.Compare() | ast.Not(ast.IsNull()) | ast.Literal(True):
                 pass
             case other:
-                pytest.fail(f"{other} is no predicate of the paper")
+                pytest.fail(f"{other} is not a predicate of the paper")
 
 
 def test_many_conditions_join_at_once():

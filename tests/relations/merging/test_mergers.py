@@ -176,7 +176,7 @@ def test_mergers_of_mergers_have_the_parts_of_both():
     assert len(second.boxes) == 3
 
 
-def test_formulas_that_are_no_boxes_are_left_alone():
+def test_filters_that_are_not_boxes_are_left_alone():
     assert merge_all(["n > m", "n > m", "n = 1 OR b", "n = 1 OR NOT b"]) == []
 
 

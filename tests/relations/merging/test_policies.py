@@ -32,7 +32,7 @@ def test_reading(text, policy):
 
 
 @each("text", ["", "every", "every 10", "size -1", "size x", "outputs", "x 1"])
-def test_what_is_no_policy(text):
+def test_texts_that_are_not_policies(text):
     with pytest.raises(OptionError, match="write 'every 10s'"):
         read_policy(text)
 

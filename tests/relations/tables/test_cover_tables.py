@@ -157,11 +157,11 @@ def test_a_key_that_is_there_is_refused_and_nothing_changes():
     assert table.expression(1) == read("i > 0")
 
 
-@each("ask", ["remove", "cover_of", "covered_by", "expression", "is_root"])
-def test_an_unknown_key_is_refused(ask):
+@each("method", ["remove", "cover_of", "covered_by", "expression", "is_root"])
+def test_an_unknown_key_is_refused(method):
     table = table_of({1: "i > 0"})
     with pytest.raises(SubscriptionError, match="'no' is not in the table"):
-        getattr(table, ask)("no")
+        getattr(table, method)("no")
     assert table.roots == [1]
 
 

@@ -56,11 +56,11 @@ def test_what_refuted_one_pair_refutes_others_without_a_search(monkeypatch):
     common = Witnesses(EventSpace.of(semantics_of("sql")))
     wide = [common.witnessed(form(f"i > {k} OR n > 4")) for k in range(20)]
     narrow = common.witnessed(form("i > -5 OR n = 6"))
-    asked = []
+    decided = []
     entails = witnesses.entails
-    monkeypatch.setattr(witnesses, "entails", lambda *a: asked.append(a) or entails(*a))
+    monkeypatch.setattr(witnesses, "entails", lambda *a: decided.append(a) or entails(*a))
     assert not any(common.covers(one, narrow) for one in reversed(wide))
-    assert len(asked) <= 2
+    assert len(decided) <= 2
 
 
 def test_room_for_witnesses_is_bounded(monkeypatch):

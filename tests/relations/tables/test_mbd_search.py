@@ -45,7 +45,7 @@ class Stored:
 
 @both_passes
 @both_caches
-def test_who_covers_the_new_one_and_whom_it_covers(passes, cache):
+def test_which_box_covers_the_new_one_and_which_it_covers(passes, cache):
     stored = Stored(["i > 1 AND n = 2", "i = 7", "x > 1"], passes=passes, cache=cache)
     assert stored.find("i > 3 AND n = 2 AND b") == SearchResult(0, [])
     assert stored.find("i > 2 AND n = 2") == SearchResult(0, [])
@@ -57,7 +57,7 @@ def test_who_covers_the_new_one_and_whom_it_covers(passes, cache):
 
 @both_passes
 def test_one_that_lacks_an_attribute_of_the_new_one_is_not_covered(passes):
-    # Every bit on the left is 1 here; only the attributes tell that the new one asks more.
+    # Every bit on the left is 1 here; only the attributes show that the new one tests more.
     stored = Stored(["i = 1"], passes=passes)
     assert stored.find("i > 0 AND n = 2") == SearchResult(None, [])
     stored.add(1, "i = 1 AND n = 2")
@@ -134,7 +134,7 @@ def test_all_that_cover_a_row():
 
 
 @both_caches
-def test_keeping_house_changes_no_answer(monkeypatch, cache):
+def test_housekeeping_does_not_change_answers(monkeypatch, cache):
     monkeypatch.setattr(mbd_search, "FIRST_REORDER", 16)
     monkeypatch.setattr(mbd_search, "UNUSED", 8)
     stored = Stored(cache=cache)
@@ -155,7 +155,7 @@ def test_keeping_house_changes_no_answer(monkeypatch, cache):
     assert len(stored.search.mbds) == 0
 
 
-def test_terms_that_nobody_asks_are_forgotten(monkeypatch):
+def test_terms_that_no_box_has_are_forgotten(monkeypatch):
     monkeypatch.setattr(mbd_search, "UNUSED", 8)
     stored = Stored(["i > 1"])
     for k in range(200):

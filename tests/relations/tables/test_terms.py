@@ -45,7 +45,7 @@ def test_a_term_of_all_values_is_left_out():
     assert len(terms("i = 1 AND s >= ''")) == 2
 
 
-def test_terms_that_nobody_holds_are_forgotten():
+def test_terms_that_are_not_in_use_are_forgotten():
     preparation = Preparation(semantics_of("sql"))
     held = terms("i = 1 AND n = 2", preparation)
     assert terms("i = 1", preparation)[0] is held[0]
