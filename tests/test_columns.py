@@ -290,7 +290,7 @@ def test_pandas():
         },
         index=[7, 7],
     )
-    # The index is no attribute, not even an unknown one.
+    # The index is not an attribute, not even an unknown one.
     assert read_table(frame, FRAME, refuse_unknown=True) == [
         (1, None, "é", NEW_YEAR, True),
         (None, 0.5, None, None, None),
@@ -426,14 +426,14 @@ def test_an_unknown_list_in_a_known_record_is_refused_on_demand():
         table_rows(table, Schema({"r.k": "int"}), refuse_unknown=True)
 
 
-def test_invalid_utf_8_is_told():
+def test_invalid_utf_8_is_an_error():
     text = pa.array([b"\xff"], pa.binary()).view(pa.string())
     with pytest.raises(EventError, match="column a holds invalid UTF-8"):
         rows_of(pa.table({"a": text}), {"a": "string"})
 
 
 @pytest.mark.parametrize("junk", [pd.DataFrame({"a": [1, "x"]}), pa.chunked_array([[1]])])
-def test_what_makes_no_table_is_told(junk):
+def test_what_is_not_a_table_is_an_error(junk):
     with pytest.raises(EventError, match="cannot be read as a table of events"):
         rows_of(junk, {"a": "int"})
 

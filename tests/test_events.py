@@ -20,7 +20,7 @@ STERN = EventReader(SCHEMA, "refuse")
 
 
 def row(**values):
-    """A row of SCHEMA, missing but for what is given by the last part of its name."""
+    """A row of SCHEMA with the values given by the last part of their names, others missing."""
     names = [attribute.path[-1] for attribute in SCHEMA.attributes]
     return tuple(values.get(name) for name in names)
 
@@ -69,7 +69,7 @@ def test_values_that_do_not_fit_the_schema(event, message):
 
 
 @each("event", [None, 5, 1.5, [("price", 5)], {"price"}, object()])
-def test_what_is_no_event(event):
+def test_what_is_not_an_event(event):
     with pytest.raises(EventError, match=f"JSON or XML as text, not {type(event).__name__}"):
         READER.row(event)
 
@@ -168,7 +168,7 @@ def test_nan_in_json_is_kept():
     assert math.isnan(READER.row('{"price": NaN}')[1])
 
 
-def test_bytes_that_are_no_utf8():
+def test_bytes_that_are_not_utf8():
     with pytest.raises(EventError, match=r"not valid UTF-8: .* at byte 13"):
         READER.row(b'{"company": "\xff"}')
 

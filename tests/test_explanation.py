@@ -31,7 +31,7 @@ def test_a_match_is_taken_apart():
     ]
 
 
-def test_a_missing_attribute_is_told():
+def test_a_missing_attribute_is_explained():
     assert str(why("price < 10 AND company = 'x'", {"company": "x"})).splitlines() == [
         "'alice' does not match: price < 10 AND company = 'x'",
         "  null   AND",

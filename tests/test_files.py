@@ -90,7 +90,7 @@ def test_a_file_of_one_event(write, name, content):
         ("e.xml", "<e><company>IBM</company><price>5</price></e>"),
     ],
 )
-def test_a_byte_order_mark_is_no_part_of_the_file(write, name, content):
+def test_a_byte_order_mark_is_not_part_of_the_content(write, name, content):
     assert read(write(name, b"\xef\xbb\xbf" + content.encode())) == [IBM]
 
 
@@ -216,7 +216,7 @@ def test_a_file_that_is_not_there(tmp_path, name):
         read(tmp_path / name)
 
 
-def test_a_folder_is_no_file(tmp_path):
+def test_a_folder_is_not_a_file(tmp_path):
     folder = tmp_path / "e.csv"
     folder.mkdir()
     with pytest.raises(FileError, match="is a folder, expected a file"):

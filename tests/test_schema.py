@@ -269,7 +269,7 @@ def test_an_arrow_schema_is_a_schema():
 
 
 @each("thing", [None, 5, "a:int", ["a"], object()])
-def test_anything_else_is_no_schema(thing):
+def test_anything_else_is_not_a_schema(thing):
     with pytest.raises(SchemaError, match=f"not {type(thing).__name__}"):
         as_schema(thing)
 

@@ -80,13 +80,13 @@ def test_whole_and_other_numbers_are_doubles(values):
 
 
 @each("values", [(1, "a"), ("a", 0.5), (True, 1), (True, 0.5)])
-def test_values_of_no_common_type_are_refused(values):
+def test_values_without_a_common_type_are_refused(values):
     with pytest.raises(SchemaError, match=r"attribute a has values of type .* and of type"):
         of_values(*({"a": value} for value in values))
 
 
 @each("texts", [("1", "a"), ("true", "5"), ("2024-01-01", "soon"), ("a", "1")])
-def test_texts_of_no_common_type_are_strings(texts):
+def test_texts_without_a_common_type_are_strings(texts):
     assert of_texts(*({"a": text} for text in texts)) == Schema({"a": "string"})
 
 
@@ -160,7 +160,7 @@ def test_the_schema_that_a_filter_is_about(text, schema):
     parse(text, guessed)
 
 
-def test_a_filter_that_is_no_text_of_the_language():
+def test_text_that_is_not_a_filter():
     with pytest.raises(ParseError):
         schema_of_filter("price < 'unfinished")
 
@@ -181,5 +181,5 @@ def test_a_filter_that_is_no_text_of_the_language():
         ("'PC' SUBSTRING OF product AND bid > ask", "string double double"),
     ],
 )
-def test_each_part_of_a_filter_is_guessed_by_itself(text, types):
+def test_each_part_of_a_filter_is_inferred_by_itself(text, types):
     assert " ".join(map(str, schema_of_filter(text).values())) == types

@@ -67,7 +67,7 @@ def test_example_4_cheap_fast_computers(semantics):
 
 
 def test_example_5_alice_and_bob_join_efforts():
-    """A tautology still asks for its attribute: adequacy is a matter of the text."""
+    """Even a tautology needs its attribute: what strict semantics needs is in the text."""
     strict = matcher(
         "strict", alice="price < 1000", bob="price > 500", both="price < 1000 OR price > 500"
     )

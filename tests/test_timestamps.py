@@ -60,7 +60,7 @@ def test_digits_beyond_microseconds_are_cut_off():
         "2024-01-01 00:00:00 CET", "2024-01-01; DROP", "-2024-01-01", "1704067200",
     ],
 )  # fmt: skip
-def test_texts_that_are_no_timestamps(text):
+def test_texts_that_are_not_timestamps(text):
     assert timestamp_from_text(text) is None
 
 

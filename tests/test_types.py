@@ -20,7 +20,7 @@ def test_numbers(kind):
 
 
 @each("kind", [STRING, BOOL, NULL])
-def test_what_is_no_number(kind):
+def test_what_is_not_a_number(kind):
     assert not kind.is_number
     assert not kind.is_integer
 

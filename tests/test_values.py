@@ -42,7 +42,7 @@ def test_integers(value):
 
 
 @each("value", [True, 1.0, math.nan, "1", b"1", Decimal(1), [1], np.float64(1), np.bool_(True), 1j])
-def test_what_is_no_integer(value):
+def test_what_is_not_an_integer(value):
     with pytest.raises(EventError, match="attribute a expects int, got "):
         read("int", value)
 
@@ -84,7 +84,7 @@ def test_the_sign_of_zero_is_kept():
 
 
 @each("value", [True, "1.5", b"1", [], 1j, np.bool_(False), Decimal("sNaN")])
-def test_what_is_no_double(value):
+def test_what_is_not_a_double(value):
     with pytest.raises(EventError, match="attribute a expects double, got "):
         read("double", value)
 
@@ -102,7 +102,7 @@ def test_strings(value):
 
 
 @each("value", [5, True, b"a", ["a"], object()])
-def test_what_is_no_string(value):
+def test_what_is_not_a_string(value):
     with pytest.raises(EventError, match="attribute a expects string, got "):
         read("string", value)
 
@@ -120,7 +120,7 @@ def test_bools(value):
 
 
 @each("value", [0, 1, 1.0, "true", "", [], np.int8(1)])
-def test_what_is_no_bool(value):
+def test_what_is_not_a_bool(value):
     with pytest.raises(EventError, match="attribute a expects bool, got "):
         read("bool", value)
 
@@ -150,13 +150,13 @@ def test_nat_of_pandas_is_missing():
 
 
 @each("value", [0, 1.5, True, b"2024", [2024]])
-def test_what_is_no_timestamp(value):
+def test_what_is_not_a_timestamp(value):
     with pytest.raises(EventError, match=r"expects timestamp, got .*: write a datetime or a text"):
         read("timestamp", value)
 
 
 @each("value", ["", "soon", "2024-02-30", "2024-01-01 00:00 CET"])
-def test_a_text_that_is_no_timestamp(value):
+def test_a_text_that_is_not_a_timestamp(value):
     with pytest.raises(EventError, match=r"with a zone Z or \+01:00 if it is not UTC"):
         read("timestamp", value)
 

@@ -173,7 +173,7 @@ def test_a_demo_replaces_one_before_and_nothing_else(performed, tmp_path, capsys
 
 
 @pytest.mark.parametrize("content", ["{}", "[]", "no JSON", '{"command": "tamis match"}'])
-def test_a_summary_of_somebody_else_is_refused(performed, tmp_path, capsys, content):
+def test_a_summary_that_no_demo_wrote_is_refused(performed, tmp_path, capsys, content):
     assert performed is not None
     (tmp_path / "summary.json").write_text(content, encoding="utf-8")
     assert main(["demo", "--out", str(tmp_path)]) == 1
@@ -246,7 +246,7 @@ def test_a_change_is_moved_to_the_changelog(tmp_path):
     )
 
 
-def test_differences_are_told_by_micro_batch():
+def test_differences_are_reported_per_micro_batch():
     batches = [MicroBatch(0, 1, 0, 5), MicroBatch(1, 2, 5, 9)]
     same = {0: Sums(3, 255), 1: Sums(4, 7)}
     assert differences(batches, same, dict(same)) == []

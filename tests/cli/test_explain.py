@@ -27,7 +27,7 @@ def fail(capsys, *arguments):
 SCHEMA = "price:double,company:string,level:int(1, 5),side:enum('a,b', 'c')"
 
 
-def test_a_filter_with_a_guessed_schema(capsys):
+def test_a_filter_with_an_inferred_schema(capsys):
     assert run(capsys, "price<10 and not company='IBM'").splitlines() == [
         "filter       price < 10 AND NOT company = 'IBM'",
         "attributes   price double, company string   (inferred; --schema can say better)",
@@ -272,7 +272,7 @@ def test_a_filter_that_is_wrong_leaves_the_old_graph(capsys, tmp_path):
     assert path.read_text(encoding="utf-8") == "old"
 
 
-def test_a_graph_that_nobody_could_read(capsys, tmp_path):
+def test_a_graph_that_is_too_large_to_read(capsys, tmp_path):
     path = tmp_path / "diagram.svg"
     many = " AND ".join(f"a{n} = {n}" for n in range(200))
     message = fail(capsys, many, "--graph", str(path))

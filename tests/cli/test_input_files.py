@@ -61,7 +61,7 @@ def struct(*fields):
 
 
 def typed(found, schema):
-    """How columns are read, and how often somebody looked at the files."""
+    """How columns are read, and how often the files were read."""
     calls = []
 
     def read(schema=found):

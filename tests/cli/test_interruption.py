@@ -16,7 +16,7 @@ class Query:
 
 
 class Session:
-    """A session of Spark that notes what it is told; the work ends when all is interrupted."""
+    """A session of Spark that records the calls; the work ends when all is interrupted."""
 
     def __init__(self):
         self.told = []

@@ -86,7 +86,7 @@ def test_a_failure_ends_with_1_and_one_message(capsys):
     assert "Traceback" not in output.err
 
 
-def test_an_interruption_is_no_traceback(monkeypatch, capsys, tmp_path):
+def test_an_interruption_prints_no_traceback(monkeypatch, capsys, tmp_path):
     def interrupt(*_arguments, **_options):
         raise KeyboardInterrupt
 
@@ -95,7 +95,7 @@ def test_an_interruption_is_no_traceback(monkeypatch, capsys, tmp_path):
     assert capsys.readouterr().err == "interrupted\n"
 
 
-def test_a_reader_who_goes_away_is_no_traceback():
+def test_a_reader_that_goes_away_causes_no_traceback():
     with subprocess.Popen(
         [sys.executable, "-m", "tamis", "explain", "price < 10", "--schema", "price:double"],
         stdout=subprocess.PIPE,

@@ -82,7 +82,7 @@ class Place:
         return output.out
 
     def fail(self, *options):
-        """The message of a run that fails, which leaves nothing behind."""
+        """The message of a run that fails and leaves no files."""
         before = sorted(self.folder.rglob("*"))
         code, output = self.call(*options)
         assert code == 1
@@ -131,7 +131,7 @@ def test_a_run_without_troubles(place):
         "mode               whole",
         f"out                {place.out}",
     ]
-    # What is there stays there, unless told otherwise, and whatever fails.
+    # An existing folder is kept, unless it is to be overwritten, whatever fails.
     assert "exists and is not empty; pass --overwrite to replace it" in place.fail()
     place.events = place.write("e.parquet", "PAR1 nothing of use PAR1")
     assert "e.parquet cannot be read" in place.fail("--overwrite")
@@ -207,7 +207,7 @@ def test_a_schema_decides_how_text_is_read(place):
     assert third == ("events", "3", "attribute level: 9 (int) lies outside the domain int(1, 5)")
 
 
-def test_no_events_are_no_failure_if_the_schema_is_known(place):
+def test_no_events_are_not_a_failure_if_the_schema_is_known(place):
     place.events = place.write("e.csv", "id,company,price\n")
     place.run("--schema", "company:string,price:double", "--semantics", "total")
     assert place.matches() == []
@@ -298,7 +298,7 @@ def test_options_that_do_not_fit(place):
 
 
 def most_of(path):
-    """A file that somebody stopped copying too early."""
+    """A file that was not copied completely."""
     return path.read_bytes()[:-1]
 
 
@@ -329,7 +329,7 @@ def test_events_that_cannot_be_used(place):
         assert "\n" not in found
 
 
-def test_columns_that_come_later_are_no_drift(place):
+def test_columns_that_come_later_are_not_drift(place):
     place.write("e/a.parquet", {"id": [1, None], "price": [5.0, 5.0]})
     place.write("e/b.parquet", {"id": [2], "price": [50.0], "company": ["IBM"]})
     place.events = place.folder / "e"

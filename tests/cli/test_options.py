@@ -43,7 +43,7 @@ def test_a_schema_of_pairs(text, schema):
         ("a:enum('x", "unknown type"),
     ],
 )
-def test_pairs_that_make_no_schema(text, message):
+def test_pairs_that_are_not_a_schema(text, message):
     with pytest.raises(SchemaError, match=message):
         read_schema(text)
 
@@ -68,7 +68,7 @@ def test_a_schema_in_a_file(tmp_path, name):
         (b'{"a": "list"}', SchemaError, "unknown type 'list'"),
     ],
 )
-def test_a_file_that_holds_no_schema(tmp_path, content, error, message):
+def test_a_file_without_a_schema(tmp_path, content, error, message):
     path = tmp_path / "schema.json"
     path.write_bytes(content)
     with pytest.raises(error, match=message):
@@ -80,7 +80,7 @@ def test_a_schema_file_that_is_not_there(tmp_path):
         read_schema(str(tmp_path / "schema.json"))
 
 
-def test_a_folder_is_no_schema_file(tmp_path):
+def test_a_folder_is_not_a_schema_file(tmp_path):
     folder = tmp_path / "schema.json"
     folder.mkdir()
     with pytest.raises(OptionError, match=r"--schema .*schema\.json"):

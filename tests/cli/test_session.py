@@ -19,7 +19,7 @@ def options_of(*arguments, is_json=False):
 
 
 class Session:
-    """A session that notes how it was asked for, and that it was stopped."""
+    """A session that records how it was requested, and that it was stopped."""
 
     def __init__(self):
         self.asked = None

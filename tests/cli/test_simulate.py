@@ -79,7 +79,7 @@ def test_wishes(run):
 
 
 @pytest.mark.usefixtures("leaky")
-def test_a_failure_is_told_saved_and_replayed(run, tmp_path, monkeypatch):
+def test_a_failure_is_printed_saved_and_replayed(run, tmp_path, monkeypatch):
     path = tmp_path / "failure.json"
     arguments = ["--seeds", 50, "--strategy", "simple", "--faults", "lossy", "--semantics", "sql"]
     out, error = run(*arguments, "--save", path, fails=RoutingError)

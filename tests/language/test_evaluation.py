@@ -182,7 +182,7 @@ def test_zero_has_no_sign(text, x, y):
         ("x BETWEEN 0 AND 1e308", {"x": INF}, F),
         ("x = i", {"x": NAN, "i": MAX}, F),
         ("x > i", {"x": NAN, "i": MAX}, T),
-        # A whole number beside a double becomes one, and may lose its last digits.
+        # A whole number compared with a double becomes a double, and may lose its last digits.
         ("i = x", {"i": 2**53 + 1, "x": 2.0**53}, T),
         ("i = 9007199254740992D", {"i": 2**53 + 1}, T),
         ("i = x", {"i": MAX, "x": 2.0**63}, T),
@@ -197,7 +197,7 @@ def test_zero_has_no_sign(text, x, y):
         ("i >= -9223372036854775808", {"i": MIN}, T),
         ("i = 0.5", {"i": 0}, F),
         ("i = 3.0", {"i": 3}, T),
-        # A decimal beside a double becomes one.
+        # A decimal compared with a double becomes a double.
         ("x = 0.1", {"x": 0.1}, T),
         ("x = 0.1", {"x": 0.1 + 2**-56}, F),
         ("x * 3 = 0.3", {"x": 0.1}, F),

@@ -25,7 +25,7 @@ def test_a_schema_may_be_a_mapping():
 
 
 @each("schema", [None, "price double", ["price"], 5])
-def test_anything_else_is_no_schema(schema):
+def test_anything_else_is_not_a_schema(schema):
     with pytest.raises(SchemaError, match="a schema is a"):
         parse("TRUE", schema)
 

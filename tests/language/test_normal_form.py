@@ -58,7 +58,7 @@ def test_whole_numbers_are_cut_at_the_right_place(op, constant):
 
 
 @given(filters())
-def test_no_negation_stands_above_a_connective(text):
+def test_no_negation_is_above_a_connective(text):
     try:
         form = normalize(parse(text, SCHEMA).tree)
     except TypeMismatch:

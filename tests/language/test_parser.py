@@ -255,7 +255,7 @@ def test_an_error_points_at_its_place(text, part, problem, hint):
 # --- limits
 
 NESTINGS = [
-    # what opens a level, what stands innermost, what closes a level, what follows it all
+    # what opens a level, the innermost part, what closes a level, what follows
     ("(", "b", ")", ""),
     ("NOT ", "b", "", ""),
     ("!", "b", "", ""),

@@ -82,7 +82,7 @@ def test_the_printed_filter_is_the_same_filter(text):
         "NULL IN (1, NULL)",
     ],
 )
-def test_text_with_no_parenthesis_too_many_prints_as_it_is(text):
+def test_text_without_needless_parentheses_prints_as_it_is(text):
     assert str(parse(text, SCHEMA)) == text
 
 
@@ -166,7 +166,7 @@ def test_numbers_keep_their_type(number, printed):
 
 
 @each("name", ["a b", "1a", "and", "Not", "é", "a-b", "", "'", "a\nb"])
-def test_names_that_are_no_plain_words_stand_in_backticks(name):
+def test_names_that_are_not_plain_words_are_in_backticks(name):
     schema = Schema([(f"`{name}`", "bool"), ("other", "bool")])
     expression = parse(f"`{name}` AND other", schema)
     assert str(expression) == f"`{name}` AND other"

@@ -140,7 +140,7 @@ def test_the_spaces_of_java(space):
 
 
 @each("character", ["a", "\x85", "\u00a0", "\u2028", "\u3000"])
-def test_other_characters_are_no_spaces(character):
+def test_other_characters_are_not_spaces(character):
     assert not found(r"\s", character)
     assert not found(r"[\s]", character)
     assert found(r"\S", character)
@@ -277,6 +277,6 @@ def test_every_pattern_answers_or_is_refused(pattern, value):
 
 
 @given(st.text(), st.text(max_size=3), st.text(max_size=3))
-def test_a_quoted_pattern_is_found_where_it_stands(value, before, after):
+def test_a_quoted_pattern_is_found_where_it_is(value, before, after):
     quoted = r"\E\\E\Q".join(value.split(r"\E"))
     assert found(rf"^(?s:.*)\Q{quoted}\E", before + value + after)

@@ -106,7 +106,7 @@ def test_constants_outside_a_domain_are_refused_by_a_shape_too(known, number, wo
         assert_same(text, STOCK, cache)
 
 
-def test_no_tree_is_built_before_it_is_asked_for():
+def test_no_tree_is_built_before_it_is_needed():
     expression = ShapeCache(STOCK).parse("price < 10 AND volume > 5")
     assert isinstance(expression, ShapedExpression)
     assert not hasattr(expression, "_tree")

@@ -161,7 +161,7 @@ def test_a_filter_is_a_string(value):
 
 
 @each("text", ["\ud800", "s = '\udc00'", "a\udfff"])
-def test_half_a_surrogate_pair_is_no_text(text):
+def test_half_a_surrogate_pair_is_not_text(text):
     error = refusal(text)
     assert error.problem == "the filter is not valid Unicode text"
     assert text[error.start : error.end].isprintable() is False

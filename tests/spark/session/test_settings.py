@@ -1,6 +1,7 @@
 """The user's settings, and tamis' own where the user said nothing."""
 
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -102,7 +103,9 @@ def test_there_is_a_progress_bar_on_a_terminal_only(monkeypatch, on_terminal):
 
 def test_logging_is_quiet_unless_somebody_configured_it(conf_folder):
     quiet = settings.launch_defaults({}, "local[1]")
-    assert quiet["spark.driver.defaultJavaOptions"].endswith("/spark/log4j2.properties")
+    path = quiet["spark.driver.defaultJavaOptions"].rpartition("file://")[2]
+    assert path.endswith("/spark/session/log4j2.properties")
+    assert Path(path).is_file()
     assert "spark.executor.defaultJavaOptions" not in settings.launch_defaults({}, "yarn")
     for known in (
         {"spark.log.level": "INFO"},
