@@ -28,7 +28,7 @@ class Side:
         )
         self.way = deque()  # updates that the neighbour has not taken
         self.held = {}  # what the neighbour holds, by id
-        self.beyond = {}  # that of it which is in force also beyond it
+        self.beyond = {}  # the part of it that is established beyond the neighbour, too
         self.answers = []  # acks that it has not sent
 
     def tell(self):

@@ -99,7 +99,7 @@ def test_a_wider_subscription_takes_the_place_of_narrower_ones():
     assert net.held("c", "b") == ["price >= 5"]
 
 
-def test_a_replacement_is_in_force_before_the_old_one_goes():
+def test_a_replacement_is_established_before_the_old_one_goes():
     net = DirectNetwork(LINE, "simple+covering")
     net.connect("a.bob", "a.eve")
     net.say("a.bob", Subscribe, "wide", "price > 5")

@@ -7,7 +7,7 @@ Rules:
 2. Every root is announced. An announcement is *coming* until the neighbour's Ack says that it is
    established there and beyond; then it is *live*.
 3. An announcement that is not a root any more is *stale*. It is withdrawn only after everything
-   that was coming when it became stale is live: its replacement is in force before it goes. So at
+   that was coming when it became stale is live: its replacement is live before it goes. So at
    every moment a filter that was established is covered by a live announcement.
 4. A withdrawn announcement is *going* until its Ack. If it is wanted again before that, it is
    announced again with a new id; the stream is in order, so the neighbour sees it go and come.

@@ -17,13 +17,13 @@ A *hop* is a client of the broker or a neighbour: another broker. A message goes
 * A filter that comes or goes: `forwarding.py` keeps it in the table of its hop (`hop_filters.py`)
   and decides which neighbours it concerns. `reductions.py` says how few filters stand for those
   that concern a neighbour, by covering and merging. `announcements.py` tells the neighbour of the
-  difference, and never withdraws a filter before its replacement is in force.
+  difference, and never withdraws a filter before its replacement is established.
 * A publication: `Router._route` matches it with the table of subscriptions and sends it on.
 
-A request gets its Ack (`requests.py`) when everything that was announced because of it is in force.
-The algorithms are those of Li, Hou and Jacobsen, "A Unified Approach to Routing, Covering and
-Merging in Publish/Subscribe Systems based on Modified Binary Decision Diagrams" (ICDCS 2005),
-called MBD in this package.
+A request gets its Ack (`requests.py`) when everything that was announced because of it is
+established. The algorithms are those of Li, Hou and Jacobsen, "A Unified Approach to Routing,
+Covering and Merging in Publish/Subscribe Systems based on Modified Binary Decision Diagrams"
+(ICDCS 2005), called MBD in this package.
 """
 
 from collections.abc import Iterable, Mapping
