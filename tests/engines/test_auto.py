@@ -4,11 +4,11 @@ import subprocess
 import sys
 from itertools import pairwise
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
 from cases import each
+from oracles import Both
 from stocks import SMALL, stock_filters, stock_rows
 from tamis import LimitError, Matcher, OptionError, parse
 from tamis.engines import auto, make_engine
@@ -42,94 +42,8 @@ def limits(request, monkeypatch):
     return request.param
 
 
-def semantics_of(name, schema=SMALL):
-    return Semantics(name, schema, DEFAULTS if name == "default" else None)
-
-
-def whole(row, schema=SMALL):
-    """A row without missing values."""
-    values = {"int": 1, "double": 2.5, "string": "T1", "bool": True, "timestamp": 0}
-    some = [
-        "buy" if attribute.domain else values[str(attribute.type)]
-        for attribute in schema.attributes
-    ]
-    return tuple(s if v is None else v for v, s in zip(row, some, strict=True))
-
-
-class Both:
-    """The engine beside naive."""
-
-    def __init__(self, name="sql", schema=SMALL):
-        self.meaning, self.schema = semantics_of(name, schema), schema
-        self.tested = make_engine("auto", self.meaning)
-        self.oracle = make_engine("naive", self.meaning)
-        self.held = set()
-
-    def expression(self, text):
-        return parse(text, self.schema)
-
-    def put(self, texts, first=0):
-        for handle, text in enumerate(texts, first):
-            self.drop([handle])
-            expression = self.expression(text)
-            self.tested.add(handle, self.tested.prepare(expression))
-            self.oracle.add(handle, expression)
-            self.held.add(handle)
-        return self
-
-    def drop(self, handles):
-        for handle in self.held & set(handles):
-            self.tested.remove(handle)
-            self.oracle.remove(handle)
-            self.held.remove(handle)
-        return self
-
-    def bulk(self, texts):
-        """Many at once: texts by handle."""
-        bulk = self.tested.bulk(len(texts))
-        ready = {handle: self.expression(text) for handle, text in texts.items()}
-        for handle, expression in ready.items():
-            bulk.put(handle, self.tested.prepare(expression))
-        bulk.finish()
-        replaced = sorted(self.held & texts.keys())
-        bulk.commit(replaced)
-        for handle in replaced:
-            self.oracle.remove(handle)
-        for handle, expression in ready.items():
-            self.oracle.add(handle, expression)
-        self.held |= texts.keys()
-        return self
-
-    def prepared(self, some):
-        total = self.meaning.name == "total"
-        return [self.meaning.prepare(whole(row, self.schema) if total else row) for row in some]
-
-    def check(self, some):
-        asked = self.prepared(some)
-        expected = [self.oracle.match(row).tolist() for row in asked]
-        for row, found in zip(asked[:3], expected, strict=False):
-            answer = self.tested.match(row)
-            assert answer.dtype in (np.int32, np.int64)
-            assert answer.tolist() == found
-        check_batches(self.tested, asked, self.schema, expected)
-        assert self.tested.statistics()["subscriptions"] == len(self.held)
-        return self
-
-
-def check_batches(tested, asked, schema, expected):
-    """All ways to ask about many events."""
-    assert [found.tolist() for found in tested.match_many(asked)] == expected
-    batch = batch_of_rows(asked, schema)
-    for rows_too in (None, asked):
-        counts, handles = [], []
-        for count, found in tested.match_batch(batch, rows_too):
-            counts += count.tolist()
-            handles += found.tolist()
-        assert counts == [len(found) for found in expected]
-        assert handles == [handle for found in expected for handle in found]
-        counted = tested.count_batch(batch, rows_too)
-        assert counted.dtype == np.int64
-        assert counted.tolist() == counts
+def both_of(name):
+    return Both("auto", SMALL, name, DEFAULTS if name == "default" else None)
 
 
 # --- the choice
@@ -137,16 +51,16 @@ def check_batches(tested, asked, schema, expected):
 
 def test_few_filters_are_asked_and_many_compiled(monkeypatch):
     limit(monkeypatch, MOST_UNCOMPILED=4)
-    both = Both().put(stock_filters(1, 4))
+    both = Both("auto").put(stock_filters(1, 4))
     assert both.tested.name == "naive"
     both.put(stock_filters(2, 1), 4)
     assert both.tested.name == "sliced"
-    both.check(stock_rows(1, 20))
+    both.check_all(stock_rows(1, 20))
 
 
 def test_compiled_once_asking_has_cost_as_much(monkeypatch):
     limit(monkeypatch, MOST_ASKED=50)
-    tested = Both().put(stock_filters(1, 5)).tested
+    tested = Both("auto").put(stock_filters(1, 5)).tested
     row = stock_rows(1, 1)[0]
     for _ in range(10):
         tested.match(row)
@@ -158,7 +72,7 @@ def test_compiled_once_asking_has_cost_as_much(monkeypatch):
 @pytest.mark.parametrize("ask", ["match_batch", "count_batch"])
 def test_events_of_batches_count_too(monkeypatch, ask):
     limit(monkeypatch, MOST_ASKED=50)
-    tested = Both().put(stock_filters(1, 5)).tested
+    tested = Both("auto").put(stock_filters(1, 5)).tested
     for size, name in ((10, "naive"), (0, "naive"), (1, "sliced")):
         getattr(tested, ask)(batch_of_rows(stock_rows(1, size), SMALL))
         assert tested.name == name
@@ -166,7 +80,7 @@ def test_events_of_batches_count_too(monkeypatch, ask):
 
 def test_an_engine_that_holds_nothing_compiles_nothing(monkeypatch):
     limit(monkeypatch, MOST_UNCOMPILED=0, MOST_ASKED=0)
-    tested = Both().check(stock_rows(1, 600)).tested
+    tested = Both("auto").check_all(stock_rows(1, 600)).tested
     assert tested.name == "naive"
     assert tested.compiled is None
 
@@ -177,16 +91,16 @@ def live(tested):
 
 def test_only_the_last_filters_are_asked(monkeypatch):
     limit(monkeypatch, MOST_UNCOMPILED=2, MOST_LIVE=5)
-    both = Both().put(stock_filters(1, 3))
+    both = Both("auto").put(stock_filters(1, 3))
     assert live(both.tested) == 0
     for number in range(3, 20):
-        both.put(stock_filters(number, 1), number).check(stock_rows(number, 8))
+        both.put(stock_filters(number, 1), number).check_all(stock_rows(number, 8))
         assert live(both.tested) == (number - 3) % 5 + 1
 
 
 def test_large_batches_compile_all(monkeypatch):
     limit(monkeypatch, MOST_UNCOMPILED=2, MOST_LIVE=50, MOST_ASKED_LIVE=100)
-    both = Both().put(stock_filters(1, 13))
+    both = Both("auto").put(stock_filters(1, 13))
     assert live(both.tested) == 10
     batch = batch_of_rows(stock_rows(1, 10), SMALL)
     both.tested.count_batch(batch)
@@ -195,30 +109,30 @@ def test_large_batches_compile_all(monkeypatch):
     assert live(both.tested) == 10
     both.tested.count_batch(batch_of_rows(stock_rows(1, 11), SMALL))
     assert live(both.tested) == 0
-    both.check(stock_rows(3, 30))
+    both.check_all(stock_rows(3, 30))
 
 
 def test_a_new_filter_is_not_compiled_by_the_next_event(monkeypatch):
     limit(monkeypatch, MOST_UNCOMPILED=0)
-    both = Both().put(stock_filters(1, 3))
+    both = Both("auto").put(stock_filters(1, 3))
     compiled = both.tested.compile()
-    before = both.check(stock_rows(1, 3)).tested.compiled.segments
-    both.put(["i > 0", "i < 5", "TRUE"], 10).check(stock_rows(1, 3)).drop([11])
-    both.check(stock_rows(1, 3))
+    before = both.check_all(stock_rows(1, 3)).tested.compiled.segments
+    both.put(["i > 0", "i < 5", "TRUE"], 10).check_all(stock_rows(1, 3)).drop([11])
+    both.check_all(stock_rows(1, 3))
     assert both.tested.compiled is compiled
     assert all(a is b for a, b in zip(compiled.segments, before, strict=True))
 
 
 def test_compiling_by_hand():
-    both = Both()
+    both = Both("auto")
     assert both.tested.name == "naive"
     both.tested.compile()
     assert both.tested.name == "sliced"
-    both.check(stock_rows(1, 10)).put(stock_filters(1, 10)).check(stock_rows(1, 10))
+    both.check_all(stock_rows(1, 10)).put(stock_filters(1, 10)).check_all(stock_rows(1, 10))
     compiled = both.tested.compile()
     assert live(both.tested) == 0
     assert both.tested.compile() is compiled
-    both.check(stock_rows(1, 10))
+    both.check_all(stock_rows(1, 10))
 
 
 def test_few_subscriptions_do_not_load_the_compiler():
@@ -249,50 +163,50 @@ print("numba" in sys.modules, m.engine)
 @pytest.mark.usefixtures("limits")
 @pytest.mark.parametrize("name", NAMES)
 def test_answers_while_switching(name):
-    both = Both(name)
+    both = both_of(name)
     texts = [*stock_filters(7, 24), "TRUE", "FALSE", "i = i", "NOT (s = s)", "b AND NOT b"]
     some = stock_rows(7, 12)
     for first in range(0, len(texts), 4):
-        both.put(texts[first : first + 4], first).check(some[first % 7 :][:5])
-    both.check(some)
+        both.put(texts[first : first + 4], first).check_all(some[first % 7 :][:5])
+    both.check_all(some)
     for number in range(0, len(texts) - 1, 7):
-        both.put([texts[-number], texts[number]], number).check(some[:4])
+        both.put([texts[-number], texts[number]], number).check_all(some[:4])
     for number in range(0, len(texts), 6):
-        both.drop([number, number + 2]).check(some[:2])
-    both.check(some).drop(range(len(texts)))
+        both.drop([number, number + 2]).check_all(some[:2])
+    both.check_all(some).drop(range(len(texts)))
     assert set(both.tested.statistics().values()) == {0}
-    both.check(some[:2]).put(texts).check(some)
+    both.check_all(some[:2]).put(texts).check_all(some)
 
 
 @pytest.mark.parametrize("size", [0, 1, 511, 512, 513, 1024, 1300])
 def test_batches_of_every_size(monkeypatch, size):
     limit(monkeypatch, MOST_UNCOMPILED=0, MOST_ASKED_LIVE=EVER)
-    both = Both().put(stock_filters(3, 40))
+    both = Both("auto").put(stock_filters(3, 40))
     both.tested.compile()
     both.put([*stock_filters(4, 3), "TRUE"], 40)
     assert live(both.tested) == 4
-    both.check(stock_rows(size, size))
+    both.check_all(stock_rows(size, size))
     assert live(both.tested) == 4
 
 
 def test_live_filters_that_match_nothing_or_everything(monkeypatch):
     limit(monkeypatch, MOST_UNCOMPILED=0, MOST_ASKED_LIVE=EVER)
     for text in ("FALSE", "TRUE"):
-        both = Both().put(["i > 0", "i <= 0", "TRUE", "FALSE"])
+        both = Both("auto").put(["i > 0", "i <= 0", "TRUE", "FALSE"])
         both.tested.compile()
-        both.put([text] * 3, 10).check(stock_rows(1, 700))
-        both.drop([0, 1, 2, 3]).check(stock_rows(1, 700))
+        both.put([text] * 3, 10).check_all(stock_rows(1, 700))
+        both.drop([0, 1, 2, 3]).check_all(stock_rows(1, 700))
 
 
 @pytest.mark.parametrize("first", [0, 30])
 def test_handles_stay_in_order(monkeypatch, first):
     """Whether live ones come before or behind those that are compiled, or between them."""
     limit(monkeypatch, MOST_UNCOMPILED=0)
-    both = Both()
+    both = Both("auto")
     for handle in (10, 20, 40):
         both.put(["i IS NOT NULL OR i IS NULL"], handle)
     both.tested.compile()
-    both.put(["i > -100 OR TRUE"] * 2, first).check(stock_rows(1, 4))
+    both.put(["i > -100 OR TRUE"] * 2, first).check_all(stock_rows(1, 4))
 
 
 @pytest.mark.parametrize("most", [64 * 7, 64 * 13, 10_000])
@@ -300,24 +214,24 @@ def test_pieces_that_are_no_whole_blocks(monkeypatch, most):
     """Where many match, a piece of compiled filters is no multiple of 512 events."""
     limit(monkeypatch, MOST_UNCOMPILED=0, MOST_ASKED_LIVE=EVER)
     monkeypatch.setattr(blocks, "MOST_MATCHES", most)
-    both = Both().put(["i > -100"] * 30)
+    both = Both("auto").put(["i > -100"] * 30)
     both.tested.compile()
     both.put(["i > 0"], 30)
     for _ in range(3):  # the first pieces tell how large the next ones may be
-        both.check(stock_rows(5, 1500))
+        both.check_all(stock_rows(5, 1500))
 
 
 @pytest.mark.usefixtures("limits")
 def test_what_came_later_is_not_seen():
-    both = Both().put(stock_filters(8, 12))
+    both = Both("auto").put(stock_filters(8, 12))
     some = stock_rows(8, 600)
     batch = batch_of_rows(some, SMALL)
     expected = [handle for row in some for handle in both.oracle.match(row).tolist()]
     pieces = both.tested.match_batch(batch)
     both.put(["TRUE"] * 20).drop(range(15, 20))
-    both.bulk(dict.fromkeys(range(100, 110), "TRUE"))
+    both.put_many(dict.fromkeys(range(100, 110), "TRUE"))
     assert [handle for _, found in pieces for handle in found.tolist()] == expected
-    both.check(some[:5])
+    both.check_all(some[:5])
 
 
 # --- coming and going
@@ -325,32 +239,32 @@ def test_what_came_later_is_not_seen():
 
 def test_removing_from_both_parts(monkeypatch):
     limit(monkeypatch, MOST_UNCOMPILED=0, MOST_LIVE=50)
-    both = Both().put(stock_filters(1, 20))
+    both = Both("auto").put(stock_filters(1, 20))
     both.tested.compile()
-    both.put(stock_filters(2, 20), 20).check(stock_rows(1, 20))
-    both.drop([3, 25]).check(stock_rows(1, 20))
-    both.put(["i > 0", "TRUE"], 24).put(["i > 0", "TRUE", "b"], 2).check(stock_rows(1, 20))
+    both.put(stock_filters(2, 20), 20).check_all(stock_rows(1, 20))
+    both.drop([3, 25]).check_all(stock_rows(1, 20))
+    both.put(["i > 0", "TRUE"], 24).put(["i > 0", "TRUE", "b"], 2).check_all(stock_rows(1, 20))
     assert live(both.tested) == 23
     for handle in (60, 19, 39):
         both.drop([handle])
         with pytest.raises(KeyError):
             both.tested.remove(handle)
-    both.check(stock_rows(1, 20))
+    both.check_all(stock_rows(1, 20))
 
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_what_is_not_held_cannot_go(compiled):
-    both = Both().put(["i > 0"])
+    both = Both("auto").put(["i > 0"])
     if compiled:
         both.tested.compile()
     for handle in (1, -1, 2**40):
         with pytest.raises(KeyError):
             both.tested.remove(handle)
-    both.check(stock_rows(1, 10))
+    both.check_all(stock_rows(1, 10))
 
 
 def test_a_filter_that_was_prepared_before_all_were_compiled(monkeypatch):
-    both = Both()
+    both = Both("auto")
     early = [(n, both.expression(text)) for n, text in enumerate(stock_filters(5, 10))]
     ready = [(handle, one, both.tested.prepare(one)) for handle, one in early]
     limit(monkeypatch, MOST_UNCOMPILED=3, MOST_LIVE=2)
@@ -359,9 +273,9 @@ def test_a_filter_that_was_prepared_before_all_were_compiled(monkeypatch):
         both.oracle.add(handle, one)
         both.held.add(handle)
     assert both.tested.name == "sliced"
-    both.check(stock_rows(5, 20))
+    both.check_all(stock_rows(5, 20))
     both.tested.compile()
-    both.check(stock_rows(5, 20))
+    both.check_all(stock_rows(5, 20))
 
 
 # --- many at once
@@ -371,49 +285,49 @@ def test_a_filter_that_was_prepared_before_all_were_compiled(monkeypatch):
 @pytest.mark.parametrize("size", [0, 1, 4, 5, 30])
 def test_bulks(monkeypatch, before, size):
     limit(monkeypatch, MOST_UNCOMPILED=4, MOST_LIVE=3)
-    both = Both().put([*stock_filters(1, before - 1), "TRUE"][-before:] if before else [])
+    both = Both("auto").put([*stock_filters(1, before - 1), "TRUE"][-before:] if before else [])
     texts = [*stock_filters(2, size), "TRUE", "FALSE"][-size:] if size else []
-    both.bulk(dict(enumerate(texts, 20))).check(stock_rows(1, 30))
+    both.put_many(dict(enumerate(texts, 20))).check_all(stock_rows(1, 30))
     assert both.tested.name == ("sliced" if max(before, size, before + size) > 4 else "naive")
 
 
 @pytest.mark.parametrize("size", [2, 40])
 def test_bulks_replace_what_is_asked_and_what_is_compiled(monkeypatch, size):
     limit(monkeypatch, MOST_UNCOMPILED=4, MOST_LIVE=6)
-    both = Both().put([*stock_filters(1, 8), "TRUE", "FALSE"])
+    both = Both("auto").put([*stock_filters(1, 8), "TRUE", "FALSE"])
     both.tested.compile()
     both.put([*stock_filters(2, 4), "TRUE"], 10)
     assert live(both.tested) == 5
     texts = stock_filters(3, size)
     places = [0, 8, 9, 10, 14, *range(20, 20 + size)][-size if size > 9 else 0 :]
     for turn in (places, places[::-1], [0, 14]):
-        both.bulk(dict(zip(turn, texts, strict=False))).check(stock_rows(turn[0], 30))
+        both.put_many(dict(zip(turn, texts, strict=False))).check_all(stock_rows(turn[0], 30))
 
 
 @pytest.mark.parametrize("size", [3, 30])
 def test_a_bulk_that_is_not_committed_is_never_seen(monkeypatch, size):
     limit(monkeypatch, MOST_UNCOMPILED=4)
-    both = Both().put(["i > 0", "i < 0"])
+    both = Both("auto").put(["i > 0", "i < 0"])
     bulk = both.tested.bulk(20)
     for handle in range(10, 10 + size):
         bulk.put(handle, both.tested.prepare(both.expression("TRUE")))
-        both.check(stock_rows(1, 3))
+        both.check_all(stock_rows(1, 3))
     bulk.finish()
-    both.check(stock_rows(1, 10))
+    both.check_all(stock_rows(1, 10))
     del bulk
-    both.check(stock_rows(1, 10)).bulk({10: "b", 1: "TRUE"}).check(stock_rows(1, 10))
+    both.check_all(stock_rows(1, 10)).put_many({10: "b", 1: "TRUE"}).check_all(stock_rows(1, 10))
 
 
 def test_changes_while_a_bulk_is_prepared(monkeypatch):
     """Filters that come one by one before the bulk is there are replaced by it."""
     limit(monkeypatch, MOST_UNCOMPILED=4, MOST_LIVE=3)
-    both = Both().put(["i > 0"] * 3)
+    both = Both("auto").put(["i > 0"] * 3)
     bulk = both.tested.bulk(20)
     texts = dict(enumerate(stock_filters(4, 20), 2))
     for handle, text in texts.items():
         bulk.put(handle, both.tested.prepare(both.expression(text)))
     both.put(["TRUE"] * 4)
-    both.check(stock_rows(1, 10))
+    both.check_all(stock_rows(1, 10))
     bulk.finish()
     bulk.commit([2, 3])
     for handle, text in texts.items():
@@ -421,7 +335,7 @@ def test_changes_while_a_bulk_is_prepared(monkeypatch):
             both.oracle.remove(handle)
         both.oracle.add(handle, both.expression(text))
     both.held |= texts.keys()
-    both.check(stock_rows(1, 30))
+    both.check_all(stock_rows(1, 30))
 
 
 # --- what is refused
@@ -468,9 +382,9 @@ def test_options_that_are_none(options):
 @pytest.mark.parametrize("options", [{"threads": 1}, {"threads": 3, "background": True}, {}])
 def test_options_are_those_of_the_compiled_part(monkeypatch, options):
     limit(monkeypatch, MOST_UNCOMPILED=0)
-    both = Both()
+    both = Both("auto")
     both.tested = make_engine("auto", both.meaning, options)
-    both.put(stock_filters(9, 30)).check(stock_rows(9, 40))
+    both.put(stock_filters(9, 30)).check_all(stock_rows(9, 40))
     alike = make_engine("sliced", both.meaning, options)
     assert both.tested.compiled._options == alike._options
 
@@ -505,11 +419,11 @@ def test_limits_as_they_are():
     """So that the tests above test what users have."""
     assert auto.MOST_UNCOMPILED == 1000
     assert auto.MOST_LIVE == 64
-    both = Both().put(["i > 0", "b"])
+    both = Both("auto").put(["i > 0", "b"])
     assert both.tested.name == "naive"
     several = [f"i > {n} AND x < {n}" for n in range(1001)]
     for (low, high), name in zip(pairwise([2, 1000, 1001]), ("naive", "sliced"), strict=True):
         both.put(several[low:high], low)
         assert both.tested.name == name
-    both.put(stock_filters(1, 70), 2000).check(stock_rows(1, 20))
+    both.put(stock_filters(1, 70), 2000).check_all(stock_rows(1, 20))
     assert live(both.tested) == 6

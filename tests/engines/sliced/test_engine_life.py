@@ -17,81 +17,16 @@ from hypothesis.stateful import (
 )
 
 from cases import each
+from oracles import Both, listed, some_of
 from stocks import SMALL, stock_filters, stock_rows
-from tamis import CapacityError, Schema, parse
+from tamis import Schema, parse
 from tamis.engines import make_engine
-from tamis.engines.sliced import engine, segment_merges, segment_predicates
-from tamis.engines.sliced.segment import Segment
+from tamis.engines.sliced import engine, segment_merges
 from tamis.predicates.event_batches import batch_of_rows
 from tamis.semantics import Semantics
 
 POOL = stock_rows(11, 60)
-BATCH = [POOL[k] for k in np.random.default_rng(1).integers(0, 60, 1100)]  # three blocks
-KNOWN = {}  # filters that are read already
-
-
-def expression(text):
-    if text not in KNOWN:
-        KNOWN[text] = parse(text, SMALL)
-    return KNOWN[text]
-
-
-def listed(pieces):
-    """The handles of each event."""
-    found = []
-    for counts, handles in pieces:
-        ends = np.cumsum(counts).tolist()
-        parts = zip(counts.tolist(), ends, strict=True)
-        found += [handles[end - count : end].tolist() for count, end in parts]
-    return found
-
-
-class Both:
-    """The engine under test and the oracle."""
-
-    def __init__(self, **options):
-        meaning = Semantics("sql", SMALL)
-        self.tested = make_engine("sliced", meaning, {"threads": 1} | options)
-        self.oracle = make_engine("naive", meaning)
-        self.held = set()
-
-    def put(self, handle, text):
-        ready = expression(text)
-        self.tested.add(handle, self.tested.prepare(ready))
-        self.oracle.add(handle, ready)
-        self.held.add(handle)
-
-    def drop(self, handle):
-        self.tested.remove(handle)
-        self.oracle.remove(handle)
-        self.held.remove(handle)
-
-    def put_many(self, texts, replaced):
-        """All at once."""
-        bulk = self.tested.bulk(len(texts))
-        for handle, text in texts.items():
-            bulk.put(handle, self.tested.prepare(expression(text)))
-        bulk.commit(replaced)
-        for handle in replaced:
-            self.oracle.remove(handle)
-        for handle, text in texts.items():
-            self.oracle.add(handle, expression(text))
-        self.held |= set(texts)
-
-    def expected(self, some):
-        known = {row: self.oracle.match(row).tolist() for row in set(some)}
-        return [known[row] for row in some]
-
-    def check(self, some=POOL):
-        expected = self.expected(some)
-        batch = batch_of_rows(some, SMALL)
-        assert listed(self.tested.match_batch(batch)) == expected
-        assert self.tested.count_batch(batch).tolist() == [len(found) for found in expected]
-        for row, found in list(zip(some, expected, strict=True))[:5]:
-            assert self.tested.match(row).tolist() == found
-        assert self.tested.statistics()["subscriptions"] == len(self.held)
-
-
+BATCH = some_of(POOL, 1100, seed=1)  # three blocks
 # --- any life
 
 TEXTS = st.sampled_from(stock_filters(11, 80)) | st.sampled_from(["TRUE", "FALSE", "1 = 1"])
@@ -105,7 +40,7 @@ def life_of(settings_, options):  # noqa: C901 - a rule is a function
             self.patch = pytest.MonkeyPatch()
             for (module, name), value in settings_.items():
                 self.patch.setattr(module, name, value)
-            self.both = Both(**options)
+            self.both = Both("sliced", **{"threads": 1} | options)
             self.begun = []  # half consumed, with what they must still find
 
         def teardown(self):
@@ -117,12 +52,12 @@ def life_of(settings_, options):  # noqa: C901 - a rule is a function
         @rule(handle=HANDLES, text=TEXTS)
         def put(self, handle, text):
             self.drop(handle)
-            self.both.put(handle, text)
+            self.both.put_one(handle, text)
 
         @rule(handle=HANDLES)
         def drop(self, handle):
             if handle in self.both.held:
-                self.both.drop(handle)
+                self.both.drop_one(handle)
 
         @rule(first=HANDLES, size=st.integers(0, 20))
         def drop_many(self, first, size):
@@ -131,7 +66,7 @@ def life_of(settings_, options):  # noqa: C901 - a rule is a function
 
         @rule(texts=st.dictionaries(HANDLES, TEXTS, max_size=12))
         def put_many(self, texts):
-            self.both.put_many(texts, sorted(self.both.held & set(texts)))
+            self.both.put_many(texts)
 
         @rule(row=st.sampled_from(POOL))
         def match(self, row):
@@ -202,27 +137,27 @@ def test_a_long_life(settings_, options):
 def changes(both):
     """Everything that may happen to an engine, one after the other."""
     for handle in range(0, 120, 2):
-        both.drop(handle)
+        both.drop_one(handle)
     yield
     for handle in range(0, 120, 4):
-        both.put(handle, "i IS NOT NULL")
+        both.put_one(handle, "i IS NOT NULL")
     yield
     both.tested.match(POOL[0])
-    both.put_many(dict.fromkeys(range(1, 120, 4), "TRUE"), range(1, 120, 4))
+    both.put_many(dict.fromkeys(range(1, 120, 4), "TRUE"))
     yield
     both.tested.compact()
     for handle in sorted(both.held):
-        both.drop(handle)
+        both.drop_one(handle)
     yield
-    both.put(5, "x > 0")
+    both.put_one(5, "x > 0")
     both.tested.match(POOL[0])
 
 
 @pytest.mark.parametrize("background", [False, True])
 def test_who_began_before_sees_what_was_there(background):
-    both = Both(background=background)
+    both = Both("sliced", threads=1, background=background)
     for handle, text in enumerate([*stock_filters(31, 115), *["TRUE"] * 5]):
-        both.put(handle, text)
+        both.put_one(handle, text)
     begun = []
     for _ in changes(both):
         batch = batch_of_rows(BATCH, SMALL)
@@ -237,9 +172,9 @@ def test_who_began_before_sees_what_was_there(background):
 
 
 def test_a_picture_stays_as_it_is():
-    both = Both()
+    both = Both("sliced", threads=1)
     for handle, text in enumerate(stock_filters(32, 120)):
-        both.put(handle, text)
+        both.put_one(handle, text)
     picture, before = both.tested.picture(len(BATCH)), both.expected(BATCH)
     for _ in changes(both):
         pieces = both.tested.match_batch(batch_of_rows(BATCH, SMALL), BATCH, picture)
@@ -248,9 +183,9 @@ def test_a_picture_stays_as_it_is():
 
 
 def test_an_iterator_that_nobody_finishes():
-    both = Both(threads=2)
+    both = Both("sliced", threads=2)
     for handle, text in enumerate(stock_filters(33, 60)):
-        both.put(handle, text)
+        both.put_one(handle, text)
     for _ in range(5):
         pieces = both.tested.match_batch(batch_of_rows(BATCH * 3, SMALL))
         next(pieces)
@@ -261,9 +196,9 @@ def test_an_iterator_that_nobody_finishes():
 
 def test_matches_are_not_changed_by_later_ones():
     """Scratch is used again; answers are not scratch."""
-    both = Both()
+    both = Both("sliced", threads=1)
     for handle, text in enumerate([*stock_filters(24, 50), "TRUE"]):
-        both.put(handle, text)
+        both.put_one(handle, text)
     tested = both.tested
     pieces = list(tested.match_batch(batch_of_rows(BATCH, SMALL)))
     several, one = list(tested.match_many(BATCH)), tested.match(BATCH[0])
@@ -303,7 +238,7 @@ def tested():
 
 
 def prepared(tested, texts):
-    return [tested.prepare(expression(text)) for text in texts]
+    return [tested.prepare(parse(text, SMALL)) for text in texts]
 
 
 def test_five_thousand_one_by_one(tested):
@@ -453,148 +388,3 @@ def test_everything_goes(tested):
         assert set(tested.statistics().values()) == {0}
         assert [found.tolist() for found in tested.match_many(POOL)] == [[]] * 60
         assert tested.match(POOL[0]).tolist() == []
-
-
-# --- failures
-
-
-class Failures:
-    """Memory that runs out at some compilations."""
-
-    def __init__(self, monkeypatch):
-        self.left = []  # whether the next ones fail; later ones do not
-        compiled = Segment.compile
-
-        def compile_or_not(material, profile=None):
-            if self.left and self.left.pop(0):
-                raise MemoryError("no room for a segment")
-            return compiled(material, profile)
-
-        monkeypatch.setattr(Segment, "compile", compile_or_not)
-
-
-@pytest.fixture
-def failures(monkeypatch):
-    return Failures(monkeypatch)
-
-
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda tested: tested.match(POOL[0]),
-        lambda tested: list(tested.match_many(POOL)),
-        lambda tested: list(tested.match_batch(batch_of_rows(POOL, SMALL))),
-        lambda tested: tested.count_batch(batch_of_rows(POOL, SMALL)),
-        lambda tested: tested.snapshot(),
-        lambda tested: tested.compact(),
-    ],
-)
-@pytest.mark.parametrize("background", [False, True])
-def test_what_waits_still_waits_when_compiling_fails(failures, ask, background):
-    both = Both(background=background)
-    for handle, text in enumerate(stock_filters(2, 30)):
-        both.put(handle, text)
-        if handle == 20:
-            both.check()
-    failures.left = [True] * 2
-    before = both.tested.statistics()
-    for _ in range(2):
-        with pytest.raises(MemoryError):
-            ask(both.tested)
-        assert both.tested.statistics() == before
-    both.check()
-    both.drop(25)
-    both.drop(3)
-    both.check()
-
-
-def test_an_add_that_fails_changes_nothing(failures, monkeypatch):
-    monkeypatch.setattr(engine, "MOST_YOUNG", 3)
-    both = Both()
-    both.put(0, "i > 0")
-    both.put(1, "i > 1")
-    failures.left = [True]
-    with pytest.raises(MemoryError):
-        both.tested.add(2, both.tested.prepare(expression("i > 2")))
-    both.check()
-    both.put(2, "i > 3")
-    both.check()
-
-
-@pytest.mark.parametrize("name", ["compiled", "evaluating"])
-def test_a_bulk_that_fails_changes_nothing(monkeypatch, name):
-    both = Both()
-    for handle, text in enumerate(stock_filters(4, 20)):
-        both.put(handle, text)
-    both.check()
-
-    def fail(*_):
-        raise MemoryError
-
-    texts = dict.fromkeys(range(10, 30), "i > 1") | {15: "TRUE", 16: "FALSE"}
-    with monkeypatch.context() as patch:
-        patch.setattr(*((engine, name) if name == "compiled" else (both.tested, name)), fail)
-        with pytest.raises(MemoryError):
-            both.put_many(texts, range(10, 20))
-    both.check()
-    both.put_many(texts, range(10, 20))
-    both.check()
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_whatever_fails_nothing_is_half_done(failures, monkeypatch, seed):
-    """Who raises has changed nothing, who does not has done all."""
-    monkeypatch.setattr(engine, "MOST_YOUNG", 4)
-    monkeypatch.setattr(engine, "MOST_AT_ONCE", [0, 6, 1 << 12][seed % 3])
-    chance = np.random.default_rng(seed)
-    texts = stock_filters(seed, 100)
-    both = Both()
-    failed = 0
-    for step in range(150):
-        failures.left = (chance.random(4) < 0.4).tolist()
-        handle, text = int(chance.integers(30)), texts[step % 100]
-        try:
-            if chance.random() < 0.2:
-                both.tested.match(POOL[step % 60])
-            elif chance.random() < 0.1:
-                both.tested.compact()
-            elif chance.random() < 0.1:
-                mine = {int(h): text for h in chance.integers(0, 30, 6)}
-                both.put_many(mine, sorted(both.held & set(mine)))
-            elif handle in both.held:
-                both.drop(handle)
-            else:
-                both.put(handle, text)
-        except MemoryError:
-            failed += 1
-        failures.left = []
-        both.check(POOL[:8])
-    assert failed
-
-
-def test_what_is_not_held_cannot_go():
-    both = Both()
-    both.put(0, "i > 0")
-    both.put(1, "TRUE")
-    both.drop(1)
-    for handle in (7, -1, 2**40, 1):
-        with pytest.raises(KeyError):
-            both.tested.remove(handle)
-        both.check()
-
-
-def test_more_constants_than_a_piece_holds(monkeypatch):
-    """The engine may be full; what was there is there, and what goes makes room."""
-    monkeypatch.setattr(segment_predicates, "MOST_CUTS", 120)
-    both = Both()
-    for handle in range(60):
-        both.put(handle, f"i > {handle}")
-    both.check()
-    many = {handle: f"x > {handle} AND x < {handle + 1000}" for handle in range(100, 200)}
-    with pytest.raises(CapacityError):
-        both.put_many(many, [])
-    both.check()
-    for handle in range(30):
-        both.drop(handle)
-    both.put_many({handle: many[handle] for handle in range(100, 130)}, [])
-    both.check()
