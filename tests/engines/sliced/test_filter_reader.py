@@ -1,118 +1,24 @@
 """The fast way to leaves means what the slow way means, and what `naive` answers."""
 
 import gc
-import operator
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import each
+from filter_readings import STOCK, STOCK_ROW, as_set, assert_same_meaning, prepared, semantics_of
 from strategies import SCHEMA, STRINGS, delicate_rows, filters, rows, values
-from tamis import ExpressionError, Schema, parse
-from tamis.engines import make_engine
+from tamis import ExpressionError, parse
 from tamis.engines.sliced import filter_reader, fragments
-from tamis.engines.sliced.filter_reader import FilterReader, template_of
-from tamis.engines.sliced.formulas import ALWAYS, NEVER, of_structure
+from tamis.engines.sliced.filter_reader import FilterReader
 from tamis.engines.sliced.leaves import (
-    ABSENT,
-    LEAF_KINDS,
-    NONE_OF,
-    ONE_OF,
-    PRESENT,
-    TEST,
     leaves_of,
 )
 from tamis.language import ast, shape_cache
-from tamis.language.arithmetic import order_key
-from tamis.language.evaluation import compile_tree
 from tamis.language.literals import string_text
-from tamis.language.shape_cache import ShapeCache, ShapedExpression, structure_tree
-from tamis.semantics import NAMES, Semantics
-
-STOCK = Schema(
-    {"n": "int", "m": "int", "level": "int(1, 250)", "x": "double", "s": "string",
-     "side": "enum('sell', 'buy', 'hold')", "b": "bool", "at": "timestamp",
-     "big": "int(-5, 9999999999)"}
-)  # fmt: skip
-STOCK_ROW = (5, 6, 7, 1.5, "a", "buy", True, 0, 8)
-TYPED_DEFAULTS = dict(zip(SCHEMA, delicate_rows()[7], strict=True)) | {
-    "x": None, "s": "", "b": None, "at": "2024-01-01", "until": None,
-}  # fmt: skip
-STOCK_DEFAULTS = dict(zip(STOCK, STOCK_ROW, strict=True)) | {
-    "m": None, "x": None, "at": "2024-01-01", "side": None,
-}  # fmt: skip
-
-
-def semantics_of(name, schema=STOCK):
-    defaults = STOCK_DEFAULTS if schema is STOCK else TYPED_DEFAULTS
-    return Semantics(name, schema, defaults if name == "default" else None)
-
-
-# --- leaves by the book
-
-COMPARISONS = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
-
-
-def ordered(value):
-    return order_key(value) if isinstance(value, float) else value
-
-
-def leaf_holds(code, constant, row, schema):
-    position, kind = divmod(code, LEAF_KINDS)
-    value = row[position] if position < len(schema) else "of no attribute"
-    if value is None or kind in {PRESENT, ABSENT}:
-        return (value is None) is (kind == ABSENT)
-    if kind == TEST:
-        return compile_tree(constant, schema)(row) is True
-    if kind in {ONE_OF, NONE_OF}:
-        return (ordered(value) in map(ordered, constant)) is (kind == ONE_OF)
-    return COMPARISONS[kind](ordered(value), ordered(constant))
-
-
-def evaluated(leaves, row, schema):
-    """Leaves by the book: a stack of truth values."""
-    if leaves.shape in {ALWAYS, NEVER}:
-        assert leaves.codes == leaves.constants == ()
-        return leaves.shape == ALWAYS
-    pairs = zip(leaves.codes, leaves.constants, strict=True)
-    return truth_of_shape(leaves.shape, [leaf_holds(*pair, row, schema) for pair in pairs])
-
-
-def truth_of_shape(shape, truths):
-    rest, stack = iter(truths), []
-    for sign in shape:
-        if sign == "a":
-            stack.append(next(rest))
-        else:
-            right, left = stack.pop(), stack.pop()
-            stack.append(left and right if sign == "&" else left or right)
-    assert next(rest, None) is None
-    (answer,) = stack
-    return answer
-
-
-def assert_same_meaning(expression, reader, meaning, some_rows):
-    """The leaves of both ways and `naive` agree; fast leaves are slow ones, perhaps twice."""
-    schema = meaning.schema
-    fast, slow = reader.leaves(expression), leaves_of(expression, meaning)
-    assert type(fast) is type(slow)
-    naive = make_engine("naive", meaning)
-    naive.add(0, expression)
-    for row in some_rows:
-        expected = bool(len(naive.match(row)))
-        assert evaluated(slow, row, schema) is expected
-        assert evaluated(fast, row, schema) is expected
-    fast_leaves, slow_leaves = as_set(fast), as_set(slow)
-    assert fast_leaves == slow_leaves
-    if "|" not in fast.shape and fast.shape not in {ALWAYS, NEVER}:
-        assert fast.shape == "a" + "a&" * (len(fast.codes) - 1)
-
-
-def as_set(leaves):
-    # repr tells 1 from 1.0 and 0.0 from -0.0.
-    return {(c, repr(k)) for c, k in zip(leaves.codes, leaves.constants, strict=True)}
-
+from tamis.language.shape_cache import ShapeCache
+from tamis.semantics import NAMES
 
 # --- filters and events
 
@@ -178,13 +84,6 @@ STOCK_ROWS = st.tuples(
     values("bool"), values("timestamp"),
     st.sampled_from([None, -5, -4, 0, 2147483648, 9999999998, 9999999999]),
 )  # fmt: skip
-
-
-def prepared(meaning, some, whole):
-    """Rows that filters may be asked about."""
-    if meaning.name == "total":
-        some = [tuple(w if v is None else v for v, w in zip(r, whole, strict=True)) for r in some]
-    return [meaning.prepare(row) for row in some]
 
 
 def read(cache, text):
@@ -384,199 +283,3 @@ def test_memory_stays_bounded(monkeypatch):
         assert len(cache.atoms) <= 5
         assert len(cache.atoms.shapes) <= 5
         assert len(cache.atoms.words) <= 5
-
-
-# --- structures
-
-
-@each(
-    ("text", "shape"),
-    [
-        ("n = 1", "a"),
-        ("n = 1 AND x = 1 AND s = 'a'", "aa&a&"),
-        ("(n = 1 AND x = 1) AND (s = 'a' AND m = 1)", "aa&a&a&"),
-        ("n BETWEEN 1 AND 2 AND m = 1", "aa&a&"),
-        ("n = 1 AND (x = 1 OR s = 'a')", "aaa|&"),
-        ("(x = 1 OR s = 'a') AND n = 1", "aaa|&"),
-        ("n BETWEEN 1 AND 2 OR m = 1", "aaa&|"),
-        ("NOT (n BETWEEN 1 AND 2) AND m = 1", "aaa|&"),
-        ("NOT (n = 1 AND (x = 1 OR NOT s = 'a'))", "aaa&|"),
-        ("(n = 1 OR m = 1) AND (n = 2 OR m = 2 OR x = 2)", "aa|aa|a|&"),
-        ("(n = 1 AND m = 1) OR (x = 1 AND (n < 0 OR m < 0)) OR b = TRUE", "aaa&|aaa|&|"),
-    ],
-)
-def test_shapes(text, shape):
-    expression = ShapeCache(STOCK).parse(text)
-    assert isinstance(expression, ShapedExpression)
-    assert FilterReader(semantics_of("sql")).leaves(expression).shape == shape
-    slow = leaves_of(expression, semantics_of("sql")).shape
-    assert sorted(slow) == sorted(shape)
-
-
-@st.composite
-def structures(draw, depth=4):
-    if depth == 0 or draw(st.integers(0, 2)) == 0:
-        return draw(st.sampled_from(["a", "a", "!a", "!!a", "(a)"]))
-    parts = draw(st.lists(structures(depth - 1), min_size=2, max_size=3))
-    text = parts[0]
-    for part in parts[1:]:
-        text += draw(st.sampled_from("&|")) + part
-    return draw(st.sampled_from(["{}", "({})", "!({})", "(!(({})))"])).format(text)
-
-
-@given(structures(), st.randoms())
-@settings(max_examples=200)
-def test_structures_mean_what_the_parser_says(structure, chance):
-    formula, signs = of_structure(structure)
-    tree = structure_tree(structure, STOCK)
-    template = template_of(structure, ("a",) * len(signs), 0)
-    for _ in range(10):
-        truths = [chance.random() < 0.5 for _ in signs]
-        expected = truth_of(tree, truths)
-        signed = [truth is sign for truth, sign in zip(truths, signs, strict=True)]
-        assert truth_of_formula(formula, signed) is expected
-        ordered_leaves = tuple(signed) if template.pick is None else template.pick(tuple(signed))
-        assert truth_of_shape(template.shape, ordered_leaves) is expected
-
-
-def truth_of(tree, truths):
-    match tree:
-        case ast.Slot(index):
-            return truths[index]
-        case ast.Not(operand):
-            return not truth_of(operand, truths)
-        case ast.And(items):
-            return all(truth_of(item, truths) for item in items)
-        case ast.Or(items):
-            return any(truth_of(item, truths) for item in items)
-
-
-def truth_of_formula(formula, truths):
-    if isinstance(formula, int):
-        return truths[formula]
-    assert not any(getattr(item, "sign", "") == formula.sign for item in formula.items)
-    together = all if formula.sign == "&" else any
-    return together(truth_of_formula(item, truths) for item in formula.items)
-
-
-@each("name", NAMES)
-def test_deep_and_long_filters(name):
-    meaning, cache = semantics_of(name), ShapeCache(STOCK)
-    reader = FilterReader(meaning)
-    deep = "n = 1"
-    for k in range(29):
-        deep = f"({deep}) {['AND', 'OR NOT'][k % 2]} m <> {k}"
-    wide = " OR ".join(f"(n = {k} AND NOT m > {k})" for k in range(500))
-    texts = [deep, "NOT " * 25 + "(n = 1 OR x < 2)", "(" * 29 + "n = 1" + ")" * 29, wide[:6000]]
-    texts[-1] = texts[-1].rpartition(" OR ")[0]
-    for text in texts:
-        expression = cache.parse(text)
-        asked = prepared(meaning, [STOCK_ROW, (None,) * len(STOCK)], STOCK_ROW)
-        assert_same_meaning(expression, reader, meaning, asked)
-
-
-@each("name", NAMES)
-@each(
-    "text",
-    [
-        "n > 9223372036854775807", "n > 9223372036854775807 AND m = 1",
-        "n <= 9223372036854775807 OR m = 1", "NOT (n = 1.5)", "n = 1.5 OR m = 1",
-        "s LIKE '%' AND n = 1", "TRUE", "NOT b", "n + 1 = 2 AND m = 1", "n = m AND n < 5",
-    ],
-)  # fmt: skip
-def test_constants_and_other_filters(name, text):
-    meaning = semantics_of(name)
-    expression = ShapeCache(STOCK).parse(text)
-    asked = prepared(meaning, [STOCK_ROW, (None,) * len(STOCK)], STOCK_ROW)
-    assert_same_meaning(expression, FilterReader(meaning), meaning, asked)
-
-
-@each(
-    ("text", "asked"),
-    [
-        ("n = 1 AND x BETWEEN 1 AND 2", []),
-        ("n = 1 AND (n = 2 OR m = 1)", ["m"]),
-        ("n = 1 OR x = 1", ["n", "x"]),
-        ("n IS NULL AND m = 1", ["n"]),
-        ("n < m AND (n = 1 OR x = 1)", ["x"]),
-        ("NOT (n = 1 OR m = 1)", []),
-        ("NOT (n = 1 AND m = 1)", ["n", "m"]),
-        ("NOT n BETWEEN 1 AND 2", ["n"]),
-        ("n = 1 OR n > 5 AND m = 1", ["n", "m"]),
-        ("n IS NULL OR n = 1", ["n"]),
-        ("n NOT IN (1, 2)", []),
-    ],
-)
-def test_strict_asks_for_what_is_not_asked_for_anyway(text, asked):
-    meaning = semantics_of("strict")
-    expression = ShapeCache(STOCK).parse(text)
-    assert isinstance(expression, ShapedExpression)
-    found = FilterReader(meaning).leaves(expression)
-    presence = [code // LEAF_KINDS for code in found.codes if code % LEAF_KINDS == PRESENT]
-    assert presence == [list(STOCK).index(name) for name in asked]
-    assert_same_meaning(
-        expression, FilterReader(meaning), meaning, [STOCK_ROW, (None,) * len(STOCK)]
-    )
-
-
-# --- how the shape cache cuts: at AND and OR, but never inside a string
-
-
-PIECES = [
-    "s = 'x", "y'", "s = 'x'", " AND ", " OR ", " AND ", " OR ", "`", "n` = 5", "(", ")", "NOT ",
-    "not ", "n = 5", "n = -5", "x < 1.5", "x BETWEEN 1", "x BETWEEN 1 AND 2", "2", "'", '"', " ",
-    "s LIKE 'a%'", "s IN ('a', 'b')", "n IN (1, 2)", "b", "level = 300", "side = 'bye'", "\\",
-    "n = 5000000000", "m = '5'", "n = \u0663", "s = 'a'", "n = 5 ", "! ", "'a' SUBSTRING OF s",
-    "at > '2024-01-01'", "r'", "''",
-]  # fmt: skip
-
-
-def outcome(read_it, *arguments):
-    try:
-        return read_it(*arguments)
-    except ExpressionError as error:
-        return type(error), str(error)
-
-
-def warm_cache():
-    cache = ShapeCache(STOCK)
-    cache.parse("n = 5 AND x < 1.5 AND s = 'a' AND x BETWEEN 1 AND 2 AND x BETWEEN 1 AND 2.5")
-    cache.parse("level = 3 OR side = 'buy' OR NOT n = 5 OR n IN (1, 2) OR n = 5000000000")
-    return cache
-
-
-WARM = warm_cache()
-
-
-@given(st.lists(st.sampled_from(PIECES), max_size=9).map("".join))
-@settings(max_examples=400)
-def test_any_text_is_cut_as_the_parser_reads_it(text):
-    assert outcome(WARM.parse, text) == outcome(parse, text, STOCK)
-
-
-@each(
-    "text",
-    [
-        "s = 'x AND y'", "s = 'x OR n = 5' AND n = 5", "s = 'x' AND s = 'y OR n = 5 OR z'",
-        "s = 'x AND s = 'y'", "s = 'a' AND s = 'a", "n = 5 AND n = 5 AND", " AND n = 5",
-        "s = ' BETWEEN ' AND n = 5", "x BETWEEN 1 AND 2 AND n = 5", "x BETWEEN 1 AND n = 5",
-        "x NOT BETWEEN 1 AND 2 OR x BETWEEN 3 AND 4", "x BETWEEN n AND m AND n = 5",
-        "NOT n = 5 AND NOT NOT n = 5", "(NOT n = 5) OR (NOT (n = 6))", "NOT(n = 5)", "NOTn = 5",
-        "n = \u0663 AND n = 5", "n = 5 and x < 1.5", "n = 5\nAND x < 1.5", "n = 5  AND  x < 1.5",
-        "n = -2147483649 OR n = -2147483648", "level = 251 AND n = 5", "level = -1", "big = -6",
-        "'a' SUBSTRING OF s AND n = 5", "n = 5 AND 'a' SUBSTRING OF s", "b AND n = 5",
-        "s = \"a' AND s = 'b\"", "s = 'a' AND s = \"it's\" AND s = 'b'", "n = 5AND n = 5",
-        "s = 'a'AND n = 5", "s = 'a\\' AND n = 5 AND s = \\'b'", "n = 12345678901234567890",
-        "NOT level = 251", "s IN ('a', 'b AND c') AND n = 5", "n = 0000000000005",
-    ],
-)  # fmt: skip
-def test_texts_that_are_hard_to_cut(text):
-    assert outcome(WARM.parse, text) == outcome(parse, text, STOCK)
-    assert outcome(warm_cache().parse, text) == outcome(parse, text, STOCK)
-
-
-def test_wide_numbers_share_a_shape():
-    cache = ShapeCache(STOCK)
-    for n in range(3_000_000_000, 3_000_001_000):
-        cache.parse(f"n = {n} AND x < {n} AND m > -{n}")
-    assert len(cache.atoms.shapes) == 3
