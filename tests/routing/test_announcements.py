@@ -125,7 +125,7 @@ def test_what_comes_back_while_it_goes_is_announced_again():
     assert side.announcer.is_settled
 
 
-def test_acks_for_nothing_are_told_from_others():
+def test_acks_that_nothing_waits_for_are_recognised():
     side = Side(NoReduction())
     side.add("price > 1")
     side.take()
@@ -179,7 +179,7 @@ def test_a_root_that_never_was_announced_does_not_let_others_go_too_soon():
 @pytest.mark.parametrize("covering", [True, False])
 @given(data=st.data())
 def test_what_is_established_stays_covered(covering, data):
-    """Whatever comes and goes, and whenever it is taken and acknowledged."""
+    """In whatever order filters come and go, are received and acknowledged."""
     side = Side(CoveringReduction(CACHE) if covering else NoReduction())
     held_by_us = {}  # text -> its request
     for _ in range(data.draw(st.integers(1, 40))):

@@ -15,7 +15,7 @@ def link(name="a", neighbour="b", first=0, **limits):
 
 
 def carry(message, to, now=0.0):
-    """Give a message to a link; what it answers and what it hands on."""
+    """Give a message to a link; return its answers and the messages that it hands on."""
     if isinstance(message, Hello):
         return to.take_hello(message, now)[0], []
     if not to.is_current(message):
@@ -82,7 +82,7 @@ def test_packets_are_handed_on_in_order_and_once():
     assert a.waiting == 0
 
 
-def test_a_packet_that_fills_the_gap_is_taken_though_there_is_no_more_room():
+def test_a_packet_that_fills_the_gap_is_taken_though_the_room_is_used_up():
     a, b = both_up()
     b.most_early = 2
     packets = [a.send(Ack("a", str(number)), 0.0) for number in range(5)]
@@ -163,7 +163,7 @@ def test_what_waits_for_a_receipt():
 @pytest.mark.parametrize("restarts", [0, 2])
 @given(seed=st.integers(0, 10**6))
 def test_a_stream_survives_what_networks_do(restarts, seed):
-    """Loss, doubles, delays, new sessions: what arrives is in order and once."""
+    """Despite loss, duplicates, delays and new sessions, messages arrive in order and once."""
     chance = random.Random(seed)  # noqa: S311 - faults, not secrets
     a, b = link("a", "b"), link("b", "a", first=10**5)
     air = [(b, m) for m in a.reopen(0)] + [(a, m) for m in b.reopen(0)]

@@ -69,7 +69,7 @@ class Eager(Announcer):
 
 
 class Absent(Announcer):
-    """Tells a neighbour that has returned nothing of what it knew."""
+    """Does not announce again to a neighbour that has returned."""
 
     def forget(self):
         super().forget()

@@ -37,7 +37,7 @@ def test_options_are_granted():
 
 
 def test_lossy_trouble_is_short_and_followed_by_quiet():
-    """Otherwise a neighbour could look dead, and what the oracle demands would be too much."""
+    """Otherwise a neighbour could look failed, and the oracle would demand too much."""
     for seed in range(50):
         faults = generate(seed, ScenarioOptions(faulty="lossy")).faults
         spans = sorted((fault.time, fault.time + fault.duration) for fault in faults)
@@ -58,7 +58,7 @@ def test_files(tmp_path):
         assert from_dict(json.loads(json.dumps(scenario.to_dict()))) == scenario
 
 
-def test_what_is_no_scenario(tmp_path):
+def test_what_is_not_a_scenario_is_refused(tmp_path):
     path = tmp_path / "scenario.json"
     good = generate(1, ScenarioOptions(faulty="crashing")).to_dict()
     cases = [

@@ -27,7 +27,7 @@ def test_what_does_not_matter_goes():
 
 
 def test_faults_stay_in_the_network():
-    """A broker that goes takes with it what befell it."""
+    """A fault goes with the broker that it struck."""
     kept = 0
     for seed in range(20):
         scenario = crashing(seed)

@@ -71,7 +71,7 @@ class Talkative(FloodingRouter):
 
 
 class Doubling(FloodingRouter):
-    """Clients get what they get twice."""
+    """Every event is delivered twice."""
 
     def route(self, message, hop, now):
         sends = super().route(message, hop, now)
@@ -91,7 +91,7 @@ class Vague(FloodingRouter):
 
 
 class Hoarding(FloodingRouter):
-    """Keeps what a client had."""
+    """Keeps the filters of clients that have left."""
 
     def tables(self):
         tables = super().tables()
@@ -158,7 +158,7 @@ class Failing(FloodingRouter):
 
 
 class Lost(FloodingRouter):
-    """Sends what it has to send to somebody else."""
+    """Sends everything to a client that does not exist."""
 
     def route(self, message, hop, now):
         return [("nobody", sent) for _, sent in super().route(message, hop, now)]

@@ -1,4 +1,4 @@
-"""What strategies cost, on the same scenario."""
+"""The costs of strategies on the same scenario."""
 
 import pytest
 
@@ -48,7 +48,7 @@ def test_what_is_sent_is_counted_by_kind(measured):
     assert set(measured["simple"].to_dict()) >= {"table_size", "carried_by_link", "sent"}
 
 
-def test_a_synthetic_scenario_breaks_no_promise():
+def test_a_large_scenario_breaks_no_promise():
     scenario = large_scenario(
         1, "advertisements+covering", brokers=5, subscriptions=30, publications=20
     )

@@ -1,4 +1,4 @@
-"""Trees of brokers, and what is none."""
+"""Networks of brokers are trees, and anything else is refused."""
 
 import random
 
@@ -66,7 +66,7 @@ def test_without_a_broker_the_others_stay_together():
         ("", [], "needs a broker"),
     ],
 )
-def test_what_is_no_tree(brokers, edges, message):
+def test_what_is_not_a_tree_is_refused(brokers, edges, message):
     with pytest.raises(RoutingError) as caught:
         Topology(brokers, edges)
     assert message in str(caught.value)
