@@ -19,22 +19,18 @@ correct and how error messages read.
 
 import functools
 import itertools
-import operator
 import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from tamis.errors import ExpressionError
 from tamis.language import ast
 from tamis.language.ast import Node
+from tamis.language.atoms import Atom, AtomShape, OutsideDomain, atom_shape, constant_class
 from tamis.language.expression import Expression, parse_with
-from tamis.language.literals import number_literal
 from tamis.language.parser import Parser, parse_tree
 from tamis.language.tokens import COMPARISON, NUMBER, QUOTED, STRING, Token, TokenKind, tokenize
 from tamis.language.typing_rules import TypingRules
-from tamis.schema import Attribute, IntRange, Schema
-from tamis.types import DOUBLE, INT, INT32, Type
-from tamis.types import STRING as STRING_TYPE
+from tamis.schema import Schema
 
 LONGEST = 20_000  # characters; longer filters go to the parser
 MOST_STRUCTURES = 100_000
@@ -76,80 +72,11 @@ _CUT = re.compile(rf"({QUOTED}|(?<![\w.])(?:{NUMBER})(?!\w)|{STRING})", re.DOTAL
 _CODES = {"AND": "&", "OR": "|", "NOT": "!", "!": "!", "(": "(", ")": ")"}
 _WORDS = {"&": "AND", "|": "OR", "!": "!", "(": "(", ")": ")"}
 _FORMULA = re.compile(r"(?:[!(]*a\)*[&|])*[!(]*a\)*")
-DEEPEST = (
-    30  # parentheses and NOTs; each adds at most three of the 100 levels that the parser allows
-)
+DEEPEST = 30  # parentheses and NOTs; each adds at most three of the parser's 100 levels
 
 
-class _Unknown(Exception):
+class _NotCached(Exception):
     """A filter that the cache cannot read."""
-
-
-class AtomShape:
-    """An atom without its constants, and how to make it from them. Equal only to itself."""
-
-    __slots__ = ("classes", "converters", "domain", "make", "negative")
-
-    def __init__(
-        self,
-        make: Callable[[Sequence[ast.Literal]], Node],
-        negative: tuple[bool, ...],
-        classes: tuple[str, ...],
-        attribute: Attribute,
-    ) -> None:
-        self.make = make
-        self.negative = negative  # whether a minus precedes each constant
-        self.classes = classes  # of the constants; see `_class_of`
-        self.converters = tuple([constant_converter(attribute.type, minus) for minus in negative])
-        self.domain = attribute.domain  # that the constants must be in
-
-    def with_constants(self, constants: tuple[str, ...]) -> "Atom":
-        """The atom with these constants; raises `_Unknown` if one is outside the domain."""
-        domain = self.domain
-        if domain is not None:
-            for text, convert in zip(constants, self.converters):  # noqa: B905 - strict is slow
-                if isinstance(domain, IntRange):
-                    inside = domain.low <= convert(text) <= domain.high
-                else:
-                    inside = convert(text) in domain
-                if not inside:
-                    raise _Unknown
-        return Atom(self, constants)
-
-
-class Atom:
-    """A comparison or other predicate; all filters that contain it share it and its node.
-
-    It has a shape and constants, and makes its node when first needed; or it has only the node.
-    """
-
-    __slots__ = ("_node", "constants", "shape")
-
-    def __init__(
-        self, shape: AtomShape | None, constants: tuple[str, ...] = (), node: Node | None = None
-    ) -> None:
-        self.shape = shape
-        self.constants = constants
-        self._node = node
-
-    @property
-    def node(self) -> Node:
-        if self._node is None:
-            assert self.shape is not None  # noqa: S101 - an atom without a shape has its node
-            self._node = self.shape.make(
-                [
-                    constant_literal(text, negative=negative)
-                    for text, negative in zip(self.constants, self.shape.negative, strict=True)
-                ]
-            )
-        return self._node
-
-
-def constant_literal(text: str, *, negative: bool) -> ast.Literal:
-    """The literal of a constant that has a class."""
-    if text[0] in "'\"":
-        return ast.Literal(text[1:-1], STRING_TYPE)
-    return number_literal(text, negative=negative)
 
 
 class ShapedExpression(Expression):
@@ -195,11 +122,11 @@ class _PieceCache(dict[str, tuple[str, Atom]]):
         words = text.split(" ")
         if len(words) == 3:
             name, op, constant = words
-            shape = self.words.get((name, op, _class_of(constant)))
+            shape = self.words.get((name, op, constant_class(constant)))
             return None if shape is None else shape.with_constants((constant,))
         if len(words) == 5:
             name, op, low, link, high = words
-            shape = self.words.get((name, op, _class_of(low), link, _class_of(high)))
+            shape = self.words.get((name, op, constant_class(low), link, constant_class(high)))
             return None if shape is None else shape.with_constants((low, high))
         return None
 
@@ -209,14 +136,14 @@ class _PieceCache(dict[str, tuple[str, Atom]]):
         constants = tuple(parts[1::2])
         if not constants:
             return None
-        parts[1::2] = map(_class_of, constants)
+        parts[1::2] = map(constant_class, constants)
         shape = self.shapes.get(tuple(parts))
         return None if shape is None else shape.with_constants(constants)
 
     def _piece(self, text: str) -> tuple[str, Atom]:
         found = _PIECE.fullmatch(text)
         if found is None:
-            raise _Unknown
+            raise _NotCached
         before, atom, after = found.groups()
         if before.endswith("NOT "):  # a negated atom is also an atom
             before, atom = before[:-4], f"NOT {atom}"
@@ -227,7 +154,7 @@ class _PieceCache(dict[str, tuple[str, Atom]]):
     def _atom(self, text: str) -> Atom:
         parts = _CUT.split(text)
         constants = tuple(parts[1::2])
-        parts[1::2] = map(_class_of, constants)
+        parts[1::2] = map(constant_class, constants)
         key = tuple(parts)
         shape = self.shapes[key] if key in self.shapes else self._learn(key, text)
         if shape is None:
@@ -257,7 +184,7 @@ class _GlueCache(dict[str, str]):
         try:
             codes = "".join(_CODES[token.text] for token in tokenize(text)[:-1])
         except (KeyError, ExpressionError):
-            raise _Unknown from None
+            raise _NotCached from None
         self[text] = codes
         return codes
 
@@ -276,11 +203,11 @@ class ShapeCache:
         if type(text) is str and len(text) <= LONGEST:
             try:
                 return self._cut(text)
-            except (_Unknown, ExpressionError):
+            except (_NotCached, OutsideDomain, ExpressionError):
                 pass  # some part is not a piece
             try:
                 return self._search(text)
-            except (_Unknown, ExpressionError):
+            except (_NotCached, OutsideDomain, ExpressionError):
                 pass  # the ordinary parser reports errors with their place in the text
         return parse_with(text, self.schema)
 
@@ -317,9 +244,9 @@ class ShapeCache:
 
 
 def check_structure(codes: str) -> None:
-    """Raise `_Unknown` for what is not a formula, or might be too deep for the parser."""
+    """Raise `_NotCached` for what is not a formula, or might be too deep for the parser."""
     if not _FORMULA.fullmatch(codes) or codes.count("(") + codes.count("!") > DEEPEST:
-        raise _Unknown
+        raise _NotCached
     depth = 0
     for code in codes:
         if code == "(":
@@ -327,9 +254,9 @@ def check_structure(codes: str) -> None:
         elif code == ")":
             depth -= 1
             if depth < 0:
-                raise _Unknown
+                raise _NotCached
     if depth:
-        raise _Unknown
+        raise _NotCached
 
 
 @functools.lru_cache(maxsize=1000)
@@ -354,115 +281,3 @@ def _fill(node: Node, atoms: Sequence[Node]) -> Node:
     if isinstance(node, ast.Slot):
         return atoms[node.index]
     return ast.rebuild(node, tuple(_fill(part, atoms) for part in ast.children(node)))
-
-
-def _class_of(constant: str) -> str:
-    """The class of a constant; constants of one class can replace each other without a type change.
-
-    Empty for a constant without a class, and for what is not a constant. A whole number has 32 bits
-    or is wide; 2147483648 has no class, because it is wide by itself and has 32 bits after a minus.
-    """
-    if not constant.isascii():
-        try:
-            constant.encode()
-        except UnicodeEncodeError:
-            return ""
-    elif constant.isdecimal():
-        size = len(constant)
-        if size < 10 or (size == 10 and constant <= "2147483647"):
-            return "whole"
-        is_wide = size < 19 and constant[0] != "0" and constant != "2147483648"
-        return "wide" if is_wide else ""
-    else:
-        whole, _, fraction = constant.partition(".")
-        if whole.isdecimal() and fraction.isdecimal() and len(whole) < 10 and len(fraction) < 10:
-            return "decimal"
-    quote = constant[:1]
-    if quote not in {"'", '"'} or constant[-1] != quote or constant.count(quote) != 2:
-        return ""
-    return "" if "\\" in constant else "string"
-
-
-def constant_converter(wanted: Type, minus: bool) -> Callable[[str], Any]:
-    """A function from the text of a constant to its value, converted to the attribute's type.
-
-    It is what the literal becomes in a normal form. 0.0 - 0.0 is 0.0, and so are all zeros of a
-    filter.
-    """
-    if wanted == INT:
-        return _negative_whole if minus else int
-    if wanted == DOUBLE:
-        return _negative_double if minus else float
-    return _unquoted
-
-
-def _negative_whole(text: str) -> int:
-    return -int(text)
-
-
-def _negative_double(text: str) -> float:
-    return 0.0 - float(text)
-
-
-_unquoted = operator.itemgetter(slice(1, -1))
-
-
-def atom_shape(node: Node, key: tuple[str, ...], schema: Schema) -> AtomShape | None:
-    """How to make atoms like this one from other constants of the same classes.
-
-    None where the constants need more than conversion: patterns, timestamps.
-    """
-    negative = tuple(piece.rstrip().endswith("-") for piece in key[:-1:2])
-    make = _maker(node, schema)
-    if make is None or not negative:
-        return None
-    (path,) = ast.attributes(node)
-    attribute = schema.attributes[schema.positions[path]]
-    return AtomShape(make, negative, key[1::2], attribute)
-
-
-def _maker(node: Node, schema: Schema) -> Callable[[Sequence[ast.Literal]], Node] | None:
-    match node:
-        case ast.Not(operand):
-            inner = _maker(operand, schema)
-            return None if inner is None else lambda literals: ast.Not(inner(literals))
-        case ast.Compare(op, left, right) if _replaceable(left, right, schema):
-            convert = _cast_as(right)
-            return lambda literals: ast.Compare(op, left, convert(literals[0]))
-        case ast.Between(operand, low, high, low_type, high_type) if _replaceable(
-            operand, low, schema
-        ) and _replaceable(operand, high, schema):
-            at_low, at_high = _cast_as(low), _cast_as(high)
-            return lambda literals: ast.Between(
-                operand, at_low(literals[0]), at_high(literals[1]), low_type, high_type
-            )
-        case ast.In(operand, items) if all(_replaceable(operand, i, schema) for i in items):
-            converters = [_cast_as(item) for item in items]
-            return lambda literals: ast.In(
-                operand, tuple(c(v) for c, v in zip(converters, literals, strict=True))
-            )
-        case _:
-            return None
-
-
-def _replaceable(left: Node, right: Node, schema: Schema) -> bool:
-    """Whether `right` can be replaced by any constant of its class without changing types."""
-    constant = right.operand if isinstance(right, ast.Cast) else right
-    if not isinstance(left, ast.Attribute) or not isinstance(constant, ast.Literal):
-        return False
-    attribute = schema.find(left.path)
-    if attribute is None:
-        return False
-    if attribute.domain is not None:
-        # Not decimals, which a domain may round.
-        return constant.type in {INT32, INT, STRING_TYPE}
-    if left.type in {DOUBLE, INT}:
-        return constant.type in {INT32, INT} or left.type == DOUBLE
-    return left.type == STRING_TYPE == constant.type
-
-
-def _cast_as(node: Node) -> Callable[[ast.Literal], Node]:
-    if isinstance(node, ast.Cast):
-        wanted = node.type
-        return lambda literal: ast.Cast(literal, wanted)
-    return lambda literal: literal

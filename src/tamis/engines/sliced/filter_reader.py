@@ -30,8 +30,9 @@ from tamis.engines.sliced.formulas import (
 )
 from tamis.engines.sliced.fragments import AtomAttributes, Fragment, Fragments
 from tamis.engines.sliced.leaves import LEAF_KINDS, PRESENT, Leaves, leaves_of
+from tamis.language.atoms import Atom
 from tamis.language.expression import Expression
-from tamis.language.shape_cache import Atom, ShapedExpression
+from tamis.language.shape_cache import ShapedExpression
 from tamis.predicates.presence import positions_in
 from tamis.semantics import Semantics
 

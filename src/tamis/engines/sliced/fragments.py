@@ -18,8 +18,8 @@ from typing import Any
 from tamis.engines.sliced.formulas import of_normal_form
 from tamis.engines.sliced.leaves import EQUAL, LEAF_KINDS, NONE_OF, ONE_OF, UNEQUAL, leaf_of
 from tamis.language import ast
+from tamis.language.atoms import Atom, AtomShape
 from tamis.language.normal_form import normalize
-from tamis.language.shape_cache import Atom, AtomShape
 from tamis.predicates.presence import attribute_set, required_by_conjuncts
 from tamis.semantics import Semantics
 

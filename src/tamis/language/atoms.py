@@ -1,0 +1,199 @@
+"""Atoms of filters, and their shapes: atoms without constants.
+
+An atom is a comparison or other predicate, such as ``price <= 10``. Its shape, ``price <= ?``, is
+parsed once; other atoms of the shape are made from the texts of their constants, without a parser.
+"""
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tamis.language import ast
+from tamis.language.ast import Node
+from tamis.language.literals import number_literal
+from tamis.schema import Attribute, IntRange, Schema
+from tamis.types import DOUBLE, INT, INT32, STRING, Type
+
+
+class OutsideDomain(Exception):
+    """A constant outside the domain of its attribute."""
+
+
+class AtomShape:
+    """An atom without its constants, and how to make it from them. Equal only to itself."""
+
+    __slots__ = ("classes", "converters", "domain", "make", "negative")
+
+    def __init__(
+        self,
+        make: Callable[[Sequence[ast.Literal]], Node],
+        negative: tuple[bool, ...],
+        classes: tuple[str, ...],
+        attribute: Attribute,
+    ) -> None:
+        self.make = make
+        self.negative = negative  # whether a minus precedes each constant
+        self.classes = classes  # of the constants; see `constant_class`
+        self.converters = tuple([constant_converter(attribute.type, minus) for minus in negative])
+        self.domain = attribute.domain  # that the constants must be in
+
+    def with_constants(self, constants: tuple[str, ...]) -> "Atom":
+        """The atom with these constants; raises `OutsideDomain` if one is outside the domain."""
+        domain = self.domain
+        if domain is not None:
+            for text, convert in zip(constants, self.converters):  # noqa: B905 - strict is slow
+                if isinstance(domain, IntRange):
+                    inside = domain.low <= convert(text) <= domain.high
+                else:
+                    inside = convert(text) in domain
+                if not inside:
+                    raise OutsideDomain
+        return Atom(self, constants)
+
+
+class Atom:
+    """A comparison or other predicate; all filters that contain it share it and its node.
+
+    It has a shape and constants, and makes its node when first needed; or it has only the node.
+    """
+
+    __slots__ = ("_node", "constants", "shape")
+
+    def __init__(
+        self, shape: AtomShape | None, constants: tuple[str, ...] = (), node: Node | None = None
+    ) -> None:
+        self.shape = shape
+        self.constants = constants
+        self._node = node
+
+    @property
+    def node(self) -> Node:
+        if self._node is None:
+            assert self.shape is not None  # noqa: S101 - an atom without a shape has its node
+            self._node = self.shape.make(
+                [
+                    constant_literal(text, negative=negative)
+                    for text, negative in zip(self.constants, self.shape.negative, strict=True)
+                ]
+            )
+        return self._node
+
+
+def constant_literal(text: str, *, negative: bool) -> ast.Literal:
+    """The literal of a constant that has a class."""
+    if text[0] in "'\"":
+        return ast.Literal(text[1:-1], STRING)
+    return number_literal(text, negative=negative)
+
+
+def constant_class(constant: str) -> str:
+    """The class of a constant; constants of one class can replace each other without a type change.
+
+    Empty for a constant without a class, and for what is not a constant. A whole number has 32 bits
+    or is wide; 2147483648 has no class, because it is wide by itself and has 32 bits after a minus.
+    """
+    if not constant.isascii():
+        try:
+            constant.encode()
+        except UnicodeEncodeError:
+            return ""
+    elif constant.isdecimal():
+        size = len(constant)
+        if size < 10 or (size == 10 and constant <= "2147483647"):
+            return "whole"
+        is_wide = size < 19 and constant[0] != "0" and constant != "2147483648"
+        return "wide" if is_wide else ""
+    else:
+        whole, _, fraction = constant.partition(".")
+        if whole.isdecimal() and fraction.isdecimal() and len(whole) < 10 and len(fraction) < 10:
+            return "decimal"
+    quote = constant[:1]
+    if quote not in {"'", '"'} or constant[-1] != quote or constant.count(quote) != 2:
+        return ""
+    return "" if "\\" in constant else "string"
+
+
+def constant_converter(wanted: Type, minus: bool) -> Callable[[str], Any]:
+    """A function from the text of a constant to its value, converted to the attribute's type.
+
+    It is what the literal becomes in a normal form. 0.0 - 0.0 is 0.0, and so are all zeros of a
+    filter.
+    """
+    if wanted == INT:
+        return _negative_whole if minus else int
+    if wanted == DOUBLE:
+        return _negative_double if minus else float
+    return _unquoted
+
+
+def _negative_whole(text: str) -> int:
+    return -int(text)
+
+
+def _negative_double(text: str) -> float:
+    return 0.0 - float(text)
+
+
+_unquoted = operator.itemgetter(slice(1, -1))
+
+
+def atom_shape(node: Node, key: tuple[str, ...], schema: Schema) -> AtomShape | None:
+    """The shape of an atom: how to make atoms like it from other constants of the same classes.
+
+    `key` is the text of the atom, with the class in place of each constant. None if the constants
+    need more than a conversion, as patterns and timestamps do.
+    """
+    negative = tuple(piece.rstrip().endswith("-") for piece in key[:-1:2])
+    make = _maker(node, schema)
+    if make is None or not negative:
+        return None
+    (path,) = ast.attributes(node)
+    attribute = schema.attributes[schema.positions[path]]
+    return AtomShape(make, negative, key[1::2], attribute)
+
+
+def _maker(node: Node, schema: Schema) -> Callable[[Sequence[ast.Literal]], Node] | None:
+    match node:
+        case ast.Not(operand):
+            inner = _maker(operand, schema)
+            return None if inner is None else lambda literals: ast.Not(inner(literals))
+        case ast.Compare(op, left, right) if _replaceable(left, right, schema):
+            convert = _cast_as(right)
+            return lambda literals: ast.Compare(op, left, convert(literals[0]))
+        case ast.Between(operand, low, high, low_type, high_type) if _replaceable(
+            operand, low, schema
+        ) and _replaceable(operand, high, schema):
+            at_low, at_high = _cast_as(low), _cast_as(high)
+            return lambda literals: ast.Between(
+                operand, at_low(literals[0]), at_high(literals[1]), low_type, high_type
+            )
+        case ast.In(operand, items) if all(_replaceable(operand, i, schema) for i in items):
+            converters = [_cast_as(item) for item in items]
+            return lambda literals: ast.In(
+                operand, tuple(c(v) for c, v in zip(converters, literals, strict=True))
+            )
+        case _:
+            return None
+
+
+def _replaceable(left: Node, right: Node, schema: Schema) -> bool:
+    """Whether `right` can be replaced by any constant of its class without changing types."""
+    constant = right.operand if isinstance(right, ast.Cast) else right
+    if not isinstance(left, ast.Attribute) or not isinstance(constant, ast.Literal):
+        return False
+    attribute = schema.find(left.path)
+    if attribute is None:
+        return False
+    if attribute.domain is not None:
+        # Not decimals, which a domain may round.
+        return constant.type in {INT32, INT, STRING}
+    if left.type in {DOUBLE, INT}:
+        return constant.type in {INT32, INT} or left.type == DOUBLE
+    return left.type == STRING == constant.type
+
+
+def _cast_as(node: Node) -> Callable[[ast.Literal], Node]:
+    if isinstance(node, ast.Cast):
+        wanted = node.type
+        return lambda literal: ast.Cast(literal, wanted)
+    return lambda literal: literal
