@@ -12,7 +12,7 @@ from tamis.types import Kind
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
-class TooLarge(Exception):
+class NormalFormTooLarge(Exception):
     """The normal form outgrows its limit."""
 
 
@@ -57,7 +57,7 @@ class _NegationPass:
         """The formula that is true exactly when the node passes the test."""
         self.size += 1
         if self.size > MAX_NORMAL_NODES:
-            raise TooLarge
+            raise NormalFormTooLarge
         if self.classical:
             test = _CLASSICAL.get(test, test)
         match node:

@@ -28,7 +28,7 @@ from tamis.language.canonical_predicates import canonical_predicate
 from tamis.language.constant_folding import fold_chain, fold_constants
 from tamis.language.evaluation import Logic
 from tamis.language.limits import MAX_NORMAL_NODES
-from tamis.language.negations import TooLarge, push_negations
+from tamis.language.negations import NormalFormTooLarge, push_negations
 from tamis.language.printer import print_tree
 
 
@@ -49,7 +49,7 @@ def _normal_part(tree: Node, logic: Logic) -> Node:
     try:
         for one_pass in PASSES:
             form = one_pass(form, logic)
-    except TooLarge:
+    except NormalFormTooLarge:
         raise LimitError(
             f"the normal form of the filter has more than {MAX_NORMAL_NODES:,} nodes",
             print_tree(tree), 0, None, "it compares conditions with each other too often",
