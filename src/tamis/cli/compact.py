@@ -30,10 +30,9 @@ exactly. Files are those of `tamis match`; the attributes are the columns of --e
 
 The output folder gets subscriptions (id, filter), mapping (subscription, original, exact, filter),
 summary.json and, if there are any, never with the subscriptions that can match no event and
-dead_letters with the rows that could not be used. An original that is exact matches whenever its
-subscription does. One that is not exact was covered or merged: it may match only if its
-subscription does, and its own filter, which the mapping has, decides. The folder appears only when
-it is complete.
+dead_letters with the rows that could not be used. An exact original matches whenever its
+subscription does. Any other original was covered or merged: it matches if its subscription does and
+its own filter, which is in the mapping, is true. The folder appears only when it is complete.
 """
 
 

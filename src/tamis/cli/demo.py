@@ -28,7 +28,7 @@ Progress = Callable[[str], object]  # called with a line for each step
 
 _DESCRIPTION = """\
 Generate stock quotes and subscriptions to them, match them on Spark as a batch and then as a stream
-whose subscriptions change meanwhile, and check that both find the same.
+whose subscriptions change meanwhile, and check that both find the same matches.
 
 The output folder gets report.html, for any browser, and summary.json; a folder that an earlier demo
 wrote is replaced. Everything else is in a temporary folder, which is removed at the end.

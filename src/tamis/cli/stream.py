@@ -23,9 +23,9 @@ files are moved; CHANGES is a folder to which files of changes are moved, or tab
 is a row of id, filter and, optionally, op (upsert or delete); without an op, a row without a filter
 is a deletion. A change takes effect with the next micro-batch.
 
-The output folder gets matches/batch=N and dead_letters/batch=N. The checkpoint records
-the progress: run again with the same folders, the command continues where it was, however it ended,
-and every match is written once.
+The output folder gets matches/batch=N and dead_letters/batch=N. The checkpoint records the
+progress: run again with the same folders, the command continues where it was, however it ended, and
+every match is written once.
 """
 
 
