@@ -79,10 +79,7 @@ def _intervals(
         low, high, negative = _interval(
             ref % REF_KINDS, np.int64(classes[a]), starts[a], starts[a + 1]
         )
-        intervals[k, 0], intervals[k, 1] = (
-            low * REF_KINDS,
-            max(high - low, 0) * REF_KINDS,
-        )
+        intervals[k, 0], intervals[k, 1] = low * REF_KINDS, max(high - low, 0) * REF_KINDS
         intervals[k, 2] = negative
 
 
@@ -205,12 +202,8 @@ def _chunks(
     base = programs.refs_at[shape] - programs.subs[shape] * width
     begin, after = programs.ops_at[shape], programs.ops_at[shape + 1]
     classes, table, rows, listed = event.classes[0], event.table, event.rows, event.listed
-    starts, absent_from, attribute_of, shift = (
-        numbering.starts,
-        numbering.absent_from,
-        owners.attributes,
-        owners.shift,
-    )
+    starts, absent_from = numbering.starts, numbering.absent_from
+    attribute_of, shift = owners.attributes, owners.shift
     intervals, columns = np.empty((width, 3), np.int64), np.empty(width, np.uint64)
     signature = MIXED
     for chunk in range(first, end):
@@ -311,12 +304,8 @@ def run_clusters(
     """Run the clusters that few events of a block reach, event by event."""
     refs, chunk_subs, slots = programs.refs, programs.chunk_subs, programs.slots
     signatures, rows, listed = programs.signatures, event.rows, event.listed
-    starts, absent_from, attribute_of, shift = (
-        numbering.starts,
-        numbering.absent_from,
-        owners.attributes,
-        owners.shift,
-    )
+    starts, absent_from = numbering.starts, numbering.absent_from
+    attribute_of, shift = owners.attributes, owners.shift
     events, bits = np.empty(EVENTS, np.int64), np.zeros(LANES, np.uint64)
     for s in range(buffers.planned[1]):
         shape = buffers.single[s, 2]

@@ -88,9 +88,7 @@ class ProgramBuffers(NamedTuple):
     named: Array  # uint64[*, word]: rows of the named references
     carries: Array  # uint64[LANES // 8, word]
     visits: Array  # int64[*, 3]: what to run by rows: first chunk, the one after the last, shape
-    single: (
-        Array  # int64[*, 4]: what to run event by event: the same, and the access predicate's row
-    )
+    single: Array  # int64[*, 4]: what to run event by event: the same, and the access row
     planned: Array  # int64[2]: how many of each
 
 
@@ -150,10 +148,7 @@ def copy_named_rows(programs: Programs, block: BlockRows, rows: Array) -> None:
     """Copy the rows of the named references, which are ascending like the runs, to rows[place]."""
     run = 0
     for place in range(programs.named.size):
-        number, kind = (
-            programs.named[place] // REF_KINDS,
-            programs.named[place] % REF_KINDS,
-        )
+        number, kind = programs.named[place] // REF_KINDS, programs.named[place] % REF_KINDS
         while block.run_starts[run + 1] <= number:
             run += 1
         store_row(rows, place, load_row(block.rows, block.run_rows[run, kind]))

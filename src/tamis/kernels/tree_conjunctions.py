@@ -42,7 +42,8 @@ Groups = tuple[Array, Array, Array, Array, Array, Array]
 START, LENGTH, HASH, LEAF_OF, NEXT, BEFORE, HOME = range(7)
 GROUP_COLUMNS = 7
 
-# Homes of groups. A group without slots stays in the old tree until that is built again.
+# Homes of groups; the last two are the equality tree. A group without slots stays in the old tree
+# until that is built again.
 FREED, GENERAL, YOUNG, OLD = range(4)
 
 GROUP, FOLLOWING, PRECEDING = range(3)  # columns of slots

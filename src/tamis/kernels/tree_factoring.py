@@ -39,25 +39,24 @@ I_ATTRIBUTE, I_CLASSES, I_STRIDE = range(3)  # columns of index
 
 @jit
 def equality_members(groups: Groups) -> Array:
-    """The groups of the equality tree that have slots."""
-    rows, _, _, _, state, first = groups
-    found = np.empty(state[G_USED], np.int64)
-    count = 0
-    for g in range(state[G_USED]):
-        if rows[g, HOME] in (YOUNG, OLD) and first[g] >= 0:
-            found[count] = g
-            count += 1
-    return found[:count].copy()
+    """The groups of the equality tree, young or old, that have slots."""
+    return _equality_groups(groups, YOUNG, True)
 
 
 @jit
 def empty_groups(groups: Groups) -> Array:
     """The groups of the static tree that have no slots."""
+    return _equality_groups(groups, OLD, False)
+
+
+@jit
+def _equality_groups(groups: Groups, least_home: int, has_slots: bool) -> Array:
+    """The groups with a home from `least_home` on that have slots, or have none."""
     rows, _, _, _, state, first = groups
     found = np.empty(state[G_USED], np.int64)
     count = 0
     for g in range(state[G_USED]):
-        if rows[g, HOME] == OLD and first[g] < 0:
+        if rows[g, HOME] >= least_home and (first[g] >= 0) == has_slots:
             found[count] = g
             count += 1
     return found[:count].copy()
