@@ -1,1 +1,1 @@
-"""What `pipeline.py` measures, in processes that each have a Spark session."""
+"""The sections of `pipeline.py`, which run in processes that each have a Spark session."""

@@ -1,1 +1,1 @@
-"""What `routing.py` measures: tables of subscriptions, and brokers that hold them."""
+"""The sections of `routing.py`: tables of subscriptions, and networks of brokers."""
