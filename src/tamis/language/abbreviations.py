@@ -3,7 +3,7 @@
 from tamis.language import ast
 from tamis.language.ast import FALSE, TRUE, Node
 from tamis.language.evaluation import Logic
-from tamis.types import BOOL, Type
+from tamis.types import BOOL
 
 
 def expand_abbreviations(node: Node, _logic: Logic) -> Node:
@@ -21,8 +21,8 @@ def expand_abbreviations(node: Node, _logic: Logic) -> Node:
 def _expand(node: Node) -> Node:
     match node:
         case ast.Between(operand, low, high, low_type, high_type):
-            at_least = ast.Compare(">=", _converted(operand, low_type), low)
-            at_most = ast.Compare("<=", _converted(operand, high_type), high)
+            at_least = ast.Compare(">=", ast.converted(operand, low_type), low)
+            at_most = ast.Compare("<=", ast.converted(operand, high_type), high)
             return ast.And((_expand(at_least), _expand(at_most)))
         case ast.In(operand, items):
             return _expand_in(operand, items)
@@ -35,10 +35,6 @@ def _expand(node: Node) -> Node:
             return ast.Not(ast.Compare("=", left, right))
         case _:
             return node
-
-
-def _converted(node: Node, wanted: Type) -> Node:
-    return node if node.type == wanted else ast.Cast(node, wanted)
 
 
 def _expand_in(operand: Node, items: tuple[Node, ...]) -> Node:
@@ -56,7 +52,7 @@ def _expand_in(operand: Node, items: tuple[Node, ...]) -> Node:
 
 def is_condition(node: Node) -> bool:
     """Whether a node computes a truth value, rather than being an attribute or a constant."""
-    bare = node.operand if isinstance(node, ast.Cast) else node
+    bare = ast.without_cast(node)
     return node.type == BOOL and not isinstance(bare, ast.Attribute | ast.Literal)
 
 

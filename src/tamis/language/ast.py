@@ -224,6 +224,16 @@ FALSE = Literal(False, BOOL)
 UNKNOWN = Literal(None, BOOL)
 
 
+def converted(node: Node, wanted: Type) -> Node:
+    """The node, in a `Cast` if it has another type."""
+    return node if node.type == wanted else Cast(node, wanted)
+
+
+def without_cast(node: Node) -> Node:
+    """The node, or what is inside it if it is a `Cast`."""
+    return node.operand if isinstance(node, Cast) else node
+
+
 def children(node: Node) -> tuple[Node, ...]:
     """The nodes directly below a node, from left to right."""
     match node:

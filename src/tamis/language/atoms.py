@@ -178,7 +178,7 @@ def _maker(node: Node, schema: Schema) -> Callable[[Sequence[ast.Literal]], Node
 
 def _replaceable(left: Node, right: Node, schema: Schema) -> bool:
     """Whether `right` can be replaced by any constant of its class without changing types."""
-    constant = right.operand if isinstance(right, ast.Cast) else right
+    constant = ast.without_cast(right)
     if not isinstance(left, ast.Attribute) or not isinstance(constant, ast.Literal):
         return False
     attribute = schema.find(left.path)

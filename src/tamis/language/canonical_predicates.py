@@ -43,7 +43,7 @@ def _comparison(node: ast.Compare) -> Node:
     ):
         op, left, right = _MIRRORED[op], right, left
     if isinstance(right, ast.Literal):
-        whole = left.operand if isinstance(left, ast.Cast) else left
+        whole = ast.without_cast(left)
         if whole.type == INT and not isinstance(whole, ast.Literal):
             return _whole_comparison(op, whole, right)
         if left.type == BOOL:
@@ -159,7 +159,7 @@ def _membership(node: ast.In, *, negated: bool) -> Node:
         if len(parts) == 1:
             return parts[0]
         return ast.And(tuple(parts)) if negated else ast.Or(tuple(parts))
-    operand = node.operand.operand if isinstance(node.operand, ast.Cast) else node.operand
+    operand = ast.without_cast(node.operand)
     if operand.type in {BOOL, INT}:
         return _discrete_membership(node, operand, negated=negated)
     items = {_sort_key(item): item for item in node.items if isinstance(item, ast.Literal)}

@@ -184,7 +184,7 @@ def _itself(value: Any) -> Any:
 
 
 def _is_constant(node: Node) -> bool:
-    return isinstance(node.operand if isinstance(node, ast.Cast) else node, ast.Literal)
+    return isinstance(ast.without_cast(node), ast.Literal)
 
 
 def _chain(items: Sequence[Evaluator], *, decisive: bool) -> Evaluator:

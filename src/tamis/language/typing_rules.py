@@ -109,15 +109,15 @@ class TypingRules:
                     f"DIV divides whole numbers, not {a.type} and {b.type}",
                     left.start, right.end, "write / instead",
                 )  # fmt: skip
-            return ast.Arithmetic(op, _cast(a, INT), _cast(b, INT), INT)
+            return ast.Arithmetic(op, ast.converted(a, INT), ast.converted(b, INT), INT)
         if Kind.DOUBLE in kinds or (op == "/" and Kind.DECIMAL not in kinds):
-            return ast.Arithmetic(op, _cast(a, DOUBLE), _cast(b, DOUBLE), DOUBLE)
+            return ast.Arithmetic(op, ast.converted(a, DOUBLE), ast.converted(b, DOUBLE), DOUBLE)
         if Kind.DECIMAL in kinds:
             da, db = _decimal_operand(a), _decimal_operand(b)
             result = decimal_result(op, da, db)
-            return ast.Arithmetic(op, _cast(a, da), _cast(b, db), result)
+            return ast.Arithmetic(op, ast.converted(a, da), ast.converted(b, db), result)
         whole = INT if INT in {a.type, b.type} else INT32
-        return ast.Arithmetic(op, _cast(a, whole), _cast(b, whole), whole)
+        return ast.Arithmetic(op, ast.converted(a, whole), ast.converted(b, whole), whole)
 
     def call(self, name: str, arguments: Sequence[LocatedNode], start: int, end: int) -> Node:
         function = name.lower()
@@ -180,7 +180,8 @@ class TypingRules:
         for item in items:
             self._check_domain(operand, item.node, item)
         return ast.In(
-            _cast(operand.node, common), tuple(_cast(item.node, common) for item in items)
+            ast.converted(operand.node, common),
+            tuple(ast.converted(item.node, common) for item in items),
         )
 
     def like(self, operand: LocatedNode, pattern: str, escape: str, start: int, end: int) -> Node:
@@ -214,7 +215,7 @@ class TypingRules:
     def boolean(self, operand: LocatedNode, where: str) -> Node:
         """The operand as a truth value, for AND, OR, NOT, IS TRUE and the whole filter."""
         if operand.node.type in {BOOL, NULL}:
-            return _cast(operand.node, BOOL)
+            return ast.converted(operand.node, BOOL)
         hint = "compare it with something"
         if isinstance(operand.node, ast.Literal) and operand.node.value in {0, 1}:
             hint = "write TRUE or FALSE"
@@ -241,7 +242,7 @@ class TypingRules:
 
     def _of_type(self, operand: LocatedNode, wanted: Type, where: str) -> Node:
         if operand.node.type in {wanted, NULL}:
-            return _cast(operand.node, wanted)
+            return ast.converted(operand.node, wanted)
         raise self.mismatch(
             f"{where} must be of type {wanted}, but this is of type {operand.node.type}",
             operand.start, operand.end,
@@ -253,7 +254,7 @@ class TypingRules:
         common = self._common(a.type, b.type)
         if common is None:
             raise self._incomparable(left, right, op)
-        return _cast(a, common), _cast(b, common)
+        return ast.converted(a, common), ast.converted(b, common)
 
     def _as_timestamp(self, operand: LocatedNode, other: Type) -> Node:
         """The node, as a timestamp if it is a string constant that is compared with a timestamp."""
@@ -322,10 +323,6 @@ def _domain_hint(attribute: Attribute, value: Node) -> str | None:
     return None
 
 
-def _cast(node: Node, wanted: Type) -> Node:
-    return node if node.type == wanted else ast.Cast(node, wanted)
-
-
 def _without_inner_case(node: Node) -> Node:
     """``lower(upper(s)) -> lower(s)``, as Spark's optimizer does; it makes a difference for ß."""
     while isinstance(node, ast.Call) and node.name in _CASE_FUNCTIONS and ast.attributes(node):
@@ -335,7 +332,7 @@ def _without_inner_case(node: Node) -> Node:
 
 def _typed_null(node: Node, other: Type, untyped: Type) -> Node:
     """The node; a NULL takes the type of the other operand."""
-    return node if node.type != NULL else _cast(node, other if other != NULL else untyped)
+    return node if node.type != NULL else ast.converted(node, other if other != NULL else untyped)
 
 
 def _decimal_operand(node: Node) -> Type:
