@@ -47,7 +47,7 @@ def check(tested, texts, some=POOL):
 
 def wait_for_merges(tested):
     """Until no thread merges."""
-    thread = tested._compaction._thread
+    thread = tested._merger._thread
     if thread is not None:
         thread.join(PATIENCE)
         assert not thread.is_alive()
@@ -67,13 +67,13 @@ class Gate:
         self._compile = Segment.compile
         monkeypatch.setattr(Segment, "compile", self._stop)
 
-    def _stop(self, material, profile=None):
+    def _stop(self, filters, profile=None):
         if threading.current_thread() is not self._here:
             self.began.set()
             assert self._open.wait(PATIENCE)
             if self.error is not None:
                 raise self.error
-        return self._compile(material, profile)
+        return self._compile(filters, profile)
 
     def wait(self):
         """Until somebody stands at the gate."""

@@ -270,7 +270,7 @@ def test_many_matches_come_in_small_pieces(monkeypatch, engine, output):
     """When all match everything, the pieces become as small as the bound says."""
     monkeypatch.setattr(blocks, "MOST_MATCHES", 64 * 20)
     monkeypatch.setattr(auto, "MOST_UNCOMPILED", 0)
-    monkeypatch.setattr(auto, "MOST_ASKED_LIVE", 10**9)
+    monkeypatch.setattr(auto, "MOST_LIVE_EVALUATIONS", 10**9)
     matcher = Matcher(SMALL, "sliced" if engine == "sliced" else "auto", options={"threads": 1})
     matcher.subscribe_many({n: f"i > {n - 1000}" for n in range(20)})
     if engine != "sliced":

@@ -315,7 +315,7 @@ def merge_soon(matcher):
     matcher.subscribe_many({n: f"i > {n - 900}" for n in range(200, 400)})
     matcher.match(HERE)
     engine = getattr(matcher._engine, "compiled", matcher._engine)
-    thread = engine._compaction._thread
+    thread = engine._merger._thread
     if thread is not None:
         thread.join(PATIENCE)
 

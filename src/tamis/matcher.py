@@ -321,8 +321,8 @@ class Matcher:
         if output == "counts":
             return table_of_counts(engine.count_batch(batch, rows), numbers)
         with self._lock:  # so that there is an id for each that is matched
-            picture, ids = engine.picture(batch.size), self._subscriptions.column()
-        pieces = engine.match_batch(batch, rows, picture)
+            snapshot, ids = engine.snapshot(batch.size), self._subscriptions.column()
+        pieces = engine.match_batch(batch, rows, snapshot)
         return table_of(_within(pieces, engine.memory), numbers, output, ids)
 
     def _match_part(self, part: Any, output: str, first: int) -> "Iterator[pa.Table]":
@@ -349,8 +349,8 @@ class Matcher:
             )
             return
         with self._lock:
-            picture, ids = engine.picture(batch.size), self._subscriptions.column()
-        for piece in engine.match_batch(batch, rows, picture):
+            snapshot, ids = engine.snapshot(batch.size), self._subscriptions.column()
+        for piece in engine.match_batch(batch, rows, snapshot):
             own, numbers = numbers[: len(piece[0])], numbers[len(piece[0]) :]
             yield table_of([piece], own, output, ids)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.engines.auto import AutoEngine
 from tamis.engines.sliced import SlicedEngine
-from tamis.engines.sliced.blocks import Blocks
+from tamis.engines.sliced.blocks import SegmentEvaluator
 from tamis.errors import counted
 from tamis.kernels.programs import MIXED
 from tamis.kernels.simd_rows import LANES
@@ -111,7 +111,7 @@ def asked_attributes(engine: Any, schema: Schema) -> set[str]:
     return found
 
 
-def _part(blocks: Blocks, schema: Schema) -> Part:
+def _part(blocks: SegmentEvaluator, schema: Schema) -> Part:
     segment = blocks.segment
     programs, predicates = segment.programs, segment.predicates
     found: dict[str, list[tuple[int, int, int, bool]]] = {}
@@ -162,7 +162,7 @@ def _part(blocks: Blocks, schema: Schema) -> Part:
     )  # fmt: skip
 
 
-def _distinct(blocks: Blocks) -> int:
+def _distinct(blocks: SegmentEvaluator) -> int:
     programs = blocks.segment.programs
     return len(programs.named) or len(np.unique(programs.refs[:-LANES]))
 

@@ -22,11 +22,19 @@ EVER = 10**9
 LIMITS = {
     "compiled at once": {"MOST_UNCOMPILED": 0, "MOST_LIVE": 0},
     "one is asked": {"MOST_UNCOMPILED": 0, "MOST_LIVE": 1},
-    "the last few are asked": {"MOST_UNCOMPILED": 5, "MOST_LIVE": 7, "MOST_ASKED_LIVE": EVER},
-    "all are asked": {"MOST_UNCOMPILED": EVER, "MOST_ASKED": EVER},
-    "compiled by the first event": {"MOST_ASKED": 0, "MOST_LIVE": 3},
-    "compiled by some event": {"MOST_ASKED": 200, "MOST_LIVE": 3, "MOST_ASKED_LIVE": 10},
-    "compiled by every batch": {"MOST_UNCOMPILED": 0, "MOST_LIVE": EVER, "MOST_ASKED_LIVE": 0},
+    "the last few are asked": {"MOST_UNCOMPILED": 5, "MOST_LIVE": 7, "MOST_LIVE_EVALUATIONS": EVER},
+    "all are asked": {"MOST_UNCOMPILED": EVER, "MOST_EVALUATIONS": EVER},
+    "compiled by the first event": {"MOST_EVALUATIONS": 0, "MOST_LIVE": 3},
+    "compiled by some event": {
+        "MOST_EVALUATIONS": 200,
+        "MOST_LIVE": 3,
+        "MOST_LIVE_EVALUATIONS": 10,
+    },
+    "compiled by every batch": {
+        "MOST_UNCOMPILED": 0,
+        "MOST_LIVE": EVER,
+        "MOST_LIVE_EVALUATIONS": 0,
+    },
 }
 DEFAULTS = {"i": 3, "x": None, "s": "T7", "b": True, "side": None}
 
@@ -59,7 +67,7 @@ def test_few_filters_are_asked_and_many_compiled(monkeypatch):
 
 
 def test_compiled_once_asking_has_cost_as_much(monkeypatch):
-    limit(monkeypatch, MOST_ASKED=50)
+    limit(monkeypatch, MOST_EVALUATIONS=50)
     tested = Both("auto").put(stock_filters(1, 5)).tested
     row = stock_rows(1, 1)[0]
     for _ in range(10):
@@ -71,7 +79,7 @@ def test_compiled_once_asking_has_cost_as_much(monkeypatch):
 
 @pytest.mark.parametrize("ask", ["match_batch", "count_batch"])
 def test_events_of_batches_count_too(monkeypatch, ask):
-    limit(monkeypatch, MOST_ASKED=50)
+    limit(monkeypatch, MOST_EVALUATIONS=50)
     tested = Both("auto").put(stock_filters(1, 5)).tested
     for size, name in ((10, "naive"), (0, "naive"), (1, "sliced")):
         getattr(tested, ask)(batch_of_rows(stock_rows(1, size), SMALL))
@@ -79,7 +87,7 @@ def test_events_of_batches_count_too(monkeypatch, ask):
 
 
 def test_an_engine_that_holds_nothing_compiles_nothing(monkeypatch):
-    limit(monkeypatch, MOST_UNCOMPILED=0, MOST_ASKED=0)
+    limit(monkeypatch, MOST_UNCOMPILED=0, MOST_EVALUATIONS=0)
     tested = Both("auto").check_all(stock_rows(1, 600)).tested
     assert tested.name == "naive"
     assert tested.compiled is None
@@ -99,7 +107,7 @@ def test_only_the_last_filters_are_asked(monkeypatch):
 
 
 def test_large_batches_compile_all(monkeypatch):
-    limit(monkeypatch, MOST_UNCOMPILED=2, MOST_LIVE=50, MOST_ASKED_LIVE=100)
+    limit(monkeypatch, MOST_UNCOMPILED=2, MOST_LIVE=50, MOST_LIVE_EVALUATIONS=100)
     both = Both("auto").put(stock_filters(1, 13))
     assert live(both.tested) == 10
     batch = batch_of_rows(stock_rows(1, 10), SMALL)
@@ -180,7 +188,7 @@ def test_answers_while_switching(name):
 
 @pytest.mark.parametrize("size", [0, 1, 511, 512, 513, 1024, 1300])
 def test_batches_of_every_size(monkeypatch, size):
-    limit(monkeypatch, MOST_UNCOMPILED=0, MOST_ASKED_LIVE=EVER)
+    limit(monkeypatch, MOST_UNCOMPILED=0, MOST_LIVE_EVALUATIONS=EVER)
     both = Both("auto").put(stock_filters(3, 40))
     both.tested.compile()
     both.put([*stock_filters(4, 3), "TRUE"], 40)
@@ -190,7 +198,7 @@ def test_batches_of_every_size(monkeypatch, size):
 
 
 def test_live_filters_that_match_nothing_or_everything(monkeypatch):
-    limit(monkeypatch, MOST_UNCOMPILED=0, MOST_ASKED_LIVE=EVER)
+    limit(monkeypatch, MOST_UNCOMPILED=0, MOST_LIVE_EVALUATIONS=EVER)
     for text in ("FALSE", "TRUE"):
         both = Both("auto").put(["i > 0", "i <= 0", "TRUE", "FALSE"])
         both.tested.compile()
@@ -212,7 +220,7 @@ def test_handles_stay_in_order(monkeypatch, first):
 @pytest.mark.parametrize("most", [64 * 7, 64 * 13, 10_000])
 def test_pieces_that_are_no_whole_blocks(monkeypatch, most):
     """Where many match, a piece of compiled filters is no multiple of 512 events."""
-    limit(monkeypatch, MOST_UNCOMPILED=0, MOST_ASKED_LIVE=EVER)
+    limit(monkeypatch, MOST_UNCOMPILED=0, MOST_LIVE_EVALUATIONS=EVER)
     monkeypatch.setattr(blocks, "MOST_MATCHES", most)
     both = Both("auto").put(["i > -100"] * 30)
     both.tested.compile()

@@ -215,7 +215,7 @@ def test_an_order_in_which_the_filters_do_not_fit_is_not_taken(monkeypatch):
         add(engine, n, f"i = {n} OR j = {n}")
     before = engine.diagram, engine.variable_of, nodes(engine)
     monkeypatch.setattr(engine, "new_diagram", lambda: Diagram(12))
-    engine.reorder(engine.forms)
+    engine.reorder(engine.filters)
     assert (engine.diagram, engine.variable_of, nodes(engine)) == before
     assert engine.match((3, 5, None, None)).tolist() == [3, 5]
 

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from strategies import SCHEMA, delicate_rows, filters, rows
 from tamis import LimitError, Schema, TypeMismatch, parse
 from tamis.engines import ENGINES, make_engine
-from tamis.engines.conjunction_engine import ConjunctiveEngine
+from tamis.engines.conjunction_engine import ConjunctionEngine
 from tamis.semantics import NAMES, Semantics
 
 DEFAULTS = dict(zip(SCHEMA, delicate_rows()[7], strict=True)) | {
@@ -165,7 +165,7 @@ def test_a_long_life(engine, semantics):
 def test_a_filter_of_too_many_disjuncts_is_held_or_meets_a_limit(engine):
     text = " AND ".join(f"(i <> {n} OR j <> {n})" for n in range(12))
     tested = make_engine(engine, semantics_of("sql"))
-    if isinstance(tested, ConjunctiveEngine):
+    if isinstance(tested, ConjunctionEngine):
         with pytest.raises(LimitError, match="more than 1,000 disjuncts"):
             tested.prepare(parse(text, SCHEMA))
         return

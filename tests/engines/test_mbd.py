@@ -192,11 +192,11 @@ def test_an_order_in_which_the_filters_do_not_fit_is_not_taken(monkeypatch):
     engine = shared_below("statistics")
     before = engine.diagram, engine.mbds, engine.rank, engine.variable_of
     monkeypatch.setattr(engine, "new_diagram", lambda: Diagram(12))
-    engine.reorder(engine.forms)
+    engine.reorder(engine.filters)
     assert (engine.diagram, engine.mbds, engine.rank, engine.variable_of) == before
     assert engine.match((1, 1, None, "7")).tolist() == [7]
     monkeypatch.undo()
-    engine.reorder(engine.forms)
+    engine.reorder(engine.filters)
     assert engine.rank != before[2]
     assert engine.match((1, 1, None, "7")).tolist() == [7]
 

@@ -11,7 +11,7 @@ from cases import each
 from tamis import Matcher, parse
 from tamis.engines.tree import elements, growing_tree
 from tamis.engines.tree.descriptions import describe, extent, ordinal
-from tamis.engines.tree.distinct_conjunctions import GroupStore
+from tamis.engines.tree.distinct_conjunctions import ConjunctionStore
 from tamis.engines.tree.elements import Elements
 from tamis.kernels import growing_tree as t
 from tamis.kernels.static_tree import find_child
@@ -139,7 +139,7 @@ def test_groups_come_and_go(changes):
     index = PredicateIndex(schema)
     predicates = [index.intern(normalize(parse(f"a{n} = 1", schema).tree)) for n in range(6)]
     held = Elements(index)
-    store = GroupStore(held)
+    store = ConjunctionStore(held)
     model, slot_of, number = {}, {}, 0
     for come, parts in changes:
         key = tuple(sorted(parts))
@@ -180,7 +180,7 @@ def test_children_are_found_by_their_labels(count):
 @pytest.mark.parametrize(("most", "asked"), [(0, 64), (3, 64), (2**20, 2), (2**20, 64)])
 def test_facts_that_do_not_fit_are_not_looked_for(monkeypatch, most, asked):
     monkeypatch.setattr(elements, "MOST_FACTS", most)
-    monkeypatch.setattr(growing_tree, "MOST_ASKED", asked)
+    monkeypatch.setattr(growing_tree, "MOST_LOOKED_UP", asked)
     texts = [f"s LIKE '{'a' * n}%'" for n in range(1, 12)] + ["s IN ('a', 'aaaaa', 'b')"]
     m = Matcher(Schema({"s": "string"}), engine="tree")
     m.subscribe_many(enumerate(texts))

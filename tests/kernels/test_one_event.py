@@ -17,10 +17,10 @@ from strategies import SCHEMA, filters, rows
 from tamis import Schema, parse
 from tamis.engines.sliced import layout
 from tamis.engines.sliced import value_classes as of_events
-from tamis.engines.sliced.interning import material_of, sets_of
+from tamis.engines.sliced.interning import intern_filters, sets_of
 from tamis.engines.sliced.leaves import leaves_of
 from tamis.engines.sliced.segment import Segment
-from tamis.engines.sliced.segment_predicates import Predicates
+from tamis.engines.sliced.segment_predicates import SegmentPredicates
 from tamis.kernels.comparisons import EQUAL, UNEQUAL
 from tamis.kernels.event_truth import EventTruth, fill_truth_table, touched_references
 from tamis.kernels.one_event import (
@@ -106,7 +106,7 @@ def test_references_one_by_one():
 
 
 def test_what_one_event_touches():
-    predicates = Predicates.of(
+    predicates = SegmentPredicates.of(
         [np.arange(4), np.arange(3), np.arange(3)],
         sets_of([(0, [0, 2]), (0, [1, 3]), (1, [0])]), ["test"],
         sets_of([(0, [2]), (1, [1]), (1, [0, 2])]), [0],
@@ -158,9 +158,9 @@ class Bench:
                 patch.setattr(layout, "SELECTIVE", selective)
                 patch.setattr(layout, "COMMON", common)
                 pairs = zip(handles, (leaves for leaves, _ in held), strict=True)
-                self.segment = Segment.compile(material_of(pairs, self.keys))
+                self.segment = Segment.compile(intern_filters(pairs, self.keys))
             of = self.segment
-            self._tests = of_events.Tests(of.predicates, schema)
+            self._tests = of_events.SegmentTests(of.predicates, schema)
             self._rows = of_events.RowClasses(of.predicates, of.used, self.keys)
 
     def slots(self, row):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cases import each
 from tamis.engines.sliced.interning import sets_of
-from tamis.engines.sliced.segment_predicates import Predicates
+from tamis.engines.sliced.segment_predicates import SegmentPredicates
 from tamis.kernels.comparisons import ABOVE, AT_LEAST, AT_MOST, BELOW, EQUAL, UNEQUAL
 from tamis.kernels.predicate_rows import (
     EMPTY,
@@ -38,7 +38,7 @@ ORDERED = 1 << BELOW | 1 << AT_MOST | 1 << ABOVE | 1 << AT_LEAST
 EVERY_KIND = (1 << REF_KINDS) - 1
 
 
-class Passed(NamedTuple):
+class PassedTests(NamedTuple):
     """The tests of one attribute that events pass: those of lists[codes[event]]."""
 
     codes: list[int]
@@ -47,7 +47,7 @@ class Passed(NamedTuple):
 
 def predicates_of(cuts, inside=(), tests=0, outside=()):
     """Attributes with given numbers of cuts, and sets of these as (attribute, members)."""
-    return Predicates.of(
+    return SegmentPredicates.of(
         [np.arange(count, dtype=np.int64) for count in cuts], sets_of(inside),
         [f"test {k}" for k in range(tests)], sets_of(outside), [0] * tests,
     )  # fmt: skip
@@ -315,13 +315,13 @@ def test_tests_by_value():
     predicates = predicates_of([2], [(0, [0])], 4, [(0, [1])])
     bench = Bench(predicates, [1 << BELOW])
     classes = np.array([[3, 5, MISSING, 2]], np.int32)
-    one = Passed([0, 2, 1, 2], [[], [2], [1, 2]])
-    several = Passed([0, 1, 1, 2], [[4], [], [3, 4]])
+    one = PassedTests([0, 2, 1, 2], [[], [2], [1, 2]])
+    several = PassedTests([0, 1, 1, 2], [[4], [], [3, 4]])
     check(bench, classes, 0, 4, [one, several])
     assert [bench.events_of(predicates.base + k, 0) for k in range(1, 5)] == [
         [1, 3], [1, 2, 3], [3], [0, 3],
     ]  # fmt: skip
-    check(bench, classes, 0, 4, [Passed([0] * 4, [[]])])
+    check(bench, classes, 0, 4, [PassedTests([0] * 4, [[]])])
     assert bench.block_rows.sizes[NAMED] == 2  # the sets
 
 
@@ -332,7 +332,7 @@ def test_tests_of_full_blocks():
     codes = (np.arange(2000) % 3).tolist()
     for start in (0, 512, 1024, 1536):
         end = min(start + EVENTS, 2000)
-        check(bench, nothing, start, end, [Passed(codes, [[0], [0, 2], []])])
+        check(bench, nothing, start, end, [PassedTests(codes, [[0], [0, 2], []])])
 
 
 # --- everything together
@@ -369,5 +369,5 @@ def test_any_blocks(data):
         numbers = np.arange(predicates.first_test, predicates.first_out)
         for mine in np.array_split(numbers, 2) if tests else ():
             lists = [chance.permutation(mine)[: chance.integers(0, 4)].tolist() for _ in range(3)]
-            passed.append(Passed(chance.integers(0, 3, start + size + 2).tolist(), lists))
+            passed.append(PassedTests(chance.integers(0, 3, start + size + 2).tolist(), lists))
         check(bench, classes, start, start + size, passed)

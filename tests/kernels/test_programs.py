@@ -14,8 +14,8 @@ from cases import each
 from tamis import Schema, parse
 from tamis.engines.sliced import layout
 from tamis.engines.sliced import value_classes as of_events
-from tamis.engines.sliced.buffers import Room
-from tamis.engines.sliced.interning import material_of
+from tamis.engines.sliced.buffers import BlockBuffers
+from tamis.engines.sliced.interning import intern_filters
 from tamis.engines.sliced.leaves import (
     ABSENT,
     EQUAL,
@@ -130,7 +130,7 @@ def compiled(filters, how=USUAL, seed=0):
         patch.setattr(layout, "NAMED", 10**6 if how.named else 0)
         patch.setattr(layout, "SELECTIVE", how.selective)
         patch.setattr(layout, "COMMON", how.common)
-        segment = Segment.compile(material_of(pairs, Keys(SCHEMA)))
+        segment = Segment.compile(intern_filters(pairs, Keys(SCHEMA)))
     assert (len(segment.programs.named) > 0) == how.named
     return segment, order
 
@@ -140,8 +140,8 @@ class Bench:
 
     def __init__(self, segment, shift=None):
         self.segment = segment
-        self.room = Room(segment)
-        self._tests = of_events.Tests(segment.predicates, SCHEMA)
+        self.room = BlockBuffers(segment)
+        self._tests = of_events.SegmentTests(segment.predicates, SCHEMA)
         if shift is not None and len(self.room.block_rows.coarse):
             coarse = np.empty((segment.predicates.size >> shift) + 1, np.int32)
             self.room.block_rows = self.room.block_rows._replace(coarse=coarse, shift=shift)

@@ -1,4 +1,8 @@
-"""Ways to find, for an event, the filters that are true of it."""
+"""Engines: each finds, for an event, the filters that it matches.
+
+Prepared filters go in under integer handles, rows or batches of events go in, and handles come out.
+`base` is the contract.
+"""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -9,7 +13,7 @@ from tamis.engines.base import Engine
 from tamis.errors import OptionError, choose
 from tamis.semantics import Semantics
 
-# Where each engine lives; it is imported when it is first asked for, because numba is heavy.
+# Module and class of each engine; it is imported when first needed, because numba is heavy.
 ENGINES = {
     "auto": ("tamis.engines.auto", "AutoEngine"),
     "naive": ("tamis.engines.naive", "NaiveEngine"),

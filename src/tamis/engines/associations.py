@@ -1,7 +1,7 @@
 """Which predicate belongs to which conjunctions: lists, bits or bytes (COUNT, section 3.3).
 
-All three grow by doubling and answer the same question; they differ in memory (n conjunctions of m
-predicates on average, p predicates) and in time (s satisfied predicates):
+All three grow by doubling and answer the same question. They differ in memory (for n conjunctions
+of m predicates on average, and p distinct predicates) and in time (for s satisfied predicates):
 
 ======= ================ ==============================
 lists   4 * n * m bytes  steps for s * n * m / p
@@ -28,10 +28,10 @@ class Association(Protocol):
     """
 
     def insert(self, slot: int, predicates: Ids) -> None:
-        """Join a free slot with predicates, or raise `CapacityError` and change nothing."""
+        """Associate a free slot with predicates; `CapacityError`, with nothing changed, if full."""
 
     def delete(self, slot: int, predicates: Ids) -> None:
-        """Part a slot from its predicates."""
+        """Dissociate a slot from its predicates."""
 
     def complete(self, satisfied: Ids) -> Ids:
         """The slots all of whose predicates are satisfied, in any order."""
@@ -51,12 +51,12 @@ def _grown(array: np.ndarray[Any, Any], *shape: int) -> np.ndarray[Any, Any]:
 
 
 class _Counts:
-    """Hit and count vectors, common to all."""
+    """The hit and count vectors that all three have."""
 
     def __init__(self) -> None:
         self.needed = np.zeros(64, np.uint16)
         self.hits = np.zeros(64, np.uint16)
-        self.found = np.zeros(65, np.int32)  # one more, which sweeping may write and not count
+        self.found = np.zeros(65, np.int32)  # one more, which a kernel may write but not count
 
     def make_room(self, slot: int) -> None:
         if slot >= len(self.needed):
@@ -78,7 +78,7 @@ class Lists(_Counts):
 
     def insert(self, slot: int, predicates: Ids) -> None:
         self.make_room(slot)
-        top = max(predicates.tolist()) + 1  # of a few: faster than in numpy
+        top = max(predicates.tolist()) + 1  # there are few: faster than with numpy
         if top > len(self._start):
             self._start = _grown(self._start, top)
             self._length = _grown(self._length, top)
@@ -104,7 +104,7 @@ class Lists(_Counts):
 
 
 class _Matrix(_Counts):
-    """A row a predicate, a column (or a bit of one) a conjunction."""
+    """One row per predicate, one column (or one bit of a column) per conjunction."""
 
     def __init__(self, kind: type[np.generic], per_column: int) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ class _Matrix(_Counts):
         shape = int(predicates.max()) + 1, columns
         rows = max(shape[0], len(self.matrix))
         size = rows * max(columns, self.matrix.shape[1]) * self.matrix.itemsize
-        if size > max(MATRIX_BUDGET, self.matrix.nbytes):  # what fits already always may stay
+        if size > max(MATRIX_BUDGET, self.matrix.nbytes):  # what fits already may stay
             raise CapacityError(
                 f"a matrix of {shape[0]:,} predicates by {slot + 1:,} conjunctions exceeds "
                 f"{MATRIX_BUDGET / 2**30:.0f} GiB; the engine counting-list holds them in lists"
@@ -128,7 +128,7 @@ class _Matrix(_Counts):
 
 
 class Bits(_Matrix):
-    """One bit a pair."""
+    """One bit per predicate and conjunction."""
 
     def __init__(self) -> None:
         super().__init__(np.uint64, 64)
@@ -147,7 +147,7 @@ class Bits(_Matrix):
 
 
 class Bytes(_Matrix):
-    """One byte a pair."""
+    """One byte per predicate and conjunction."""
 
     def __init__(self) -> None:
         super().__init__(np.uint8, 1)

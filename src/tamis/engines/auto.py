@@ -1,8 +1,8 @@
-"""The choice of the engine, left to tamis.
+"""The engine that chooses between evaluating filters one by one and compiling them.
 
 Compiled programs are fast, but loading the compiler and compiling take a second or more. So a few
-filters are simply asked one by one, until that has cost as much. From then on filters are compiled
-by `sliced`, and only those that came last, at most a few dozen, are asked one by one: a new
+filters are simply evaluated one by one, until that has cost as much. From then on filters are
+compiled by `sliced`, and only the newest ones, at most a few dozen, are evaluated one by one: a new
 subscription costs the next event microseconds, not a compilation.
 """
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from tamis.engines.base import Bulk, Options
-from tamis.engines.match_lists import Piece, joined, lists_of, merged
+from tamis.engines.matches import Piece, joined, lists_of, merged
 from tamis.engines.naive import NaiveEngine
 from tamis.engines.resources import Resources, profile_of
 from tamis.events import Row
@@ -32,9 +32,9 @@ Array = np.ndarray[Any, Any]
 Condition = Callable[[Row], bool]
 
 MOST_UNCOMPILED = 1000  # filters
-MOST_ASKED = 1_000_000  # times that a filter is asked about an event before all are compiled
-MOST_LIVE = 64  # filters that came last
-MOST_ASKED_LIVE = 20_000  # times that these are asked for one batch
+MOST_EVALUATIONS = 1_000_000  # of a filter for an event, before all filters are compiled
+MOST_LIVE = 64  # newest filters that are not compiled
+MOST_LIVE_EVALUATIONS = 20_000  # of these for one batch
 PIECE = 512  # events
 
 
@@ -45,15 +45,15 @@ class Prepared(NamedTuple):
     leaves: "Leaves | None"
 
 
-class Moment(NamedTuple):
-    """What one match looks at."""
+class AutoSnapshot(NamedTuple):
+    """What one match sees."""
 
     live: list[tuple[int, Condition]]
     compiled: "Snapshot | None"
 
 
 class AutoEngine:
-    """Some filters that are asked one by one, and a sliced engine for the others."""
+    """Some filters that are evaluated one by one, and a sliced engine for the others."""
 
     options_class: ClassVar[type[Options]] = Resources
 
@@ -61,17 +61,17 @@ class AutoEngine:
         self._semantics = semantics
         self._options = options
         self.memory = options.bytes
-        profile_of(options, semantics)  # refuses a bad one now, not when it is needed
+        profile_of(options, semantics)  # refuses a bad profile now, not when it is needed
         self.lock = threading.RLock()  # held while anything changes
         self._live = NaiveEngine(semantics, Options())
         self._leaves: dict[int, Leaves] = {}  # of live filters, where they are known
-        self._asked = 0
+        self._evaluations = 0
         self.compiled: SlicedEngine | None = None
         self._conditions: list[tuple[int, Condition]] | None = None  # of the live filters
 
     @property
     def name(self) -> str:
-        """What does the work."""
+        """The name of the engine that does the work."""
         return "naive" if self.compiled is None else "sliced"
 
     # --- the contract of engines
@@ -105,15 +105,15 @@ class AutoEngine:
 
     def bulk(self, size: int) -> Bulk:
         if size > MOST_UNCOMPILED:
-            self.compile()  # before filters are prepared for nothing
+            self.compile()  # now, so that filters are prepared for the right engine
         return AutoBulk(self)
 
     def match(self, row: Row) -> "Handles":
-        moment = self.picture(1)
-        live = np.array([handle for handle, holds in moment.live if holds(row)], np.int64)
-        if moment.compiled is None or self.compiled is None:
+        held = self.snapshot(1)
+        live = np.array([handle for handle, holds in held.live if holds(row)], np.int64)
+        if held.compiled is None or self.compiled is None:
             return live
-        found = self.compiled.match_at(moment.compiled, row)
+        found = self.compiled.match_at(held.compiled, row)
         return np.sort(np.concatenate([live, found])) if len(live) else found
 
     def match_many(self, rows: Sequence[Row]) -> "Iterator[Handles]":
@@ -122,39 +122,42 @@ class AutoEngine:
         for counts, found in self.match_batch(batch_of_rows(rows, self._semantics.schema), rows):
             yield from lists_of(counts, found)
 
-    def picture(self, events: int) -> Moment:
-        """What is there, after the decision how to match some events."""
+    def snapshot(self, events: int) -> AutoSnapshot:
+        """What is held, after the decision how to match about `events` events."""
         with self.lock:
             work = len(self._live) * events
             if self.compiled is None:
-                self._asked += work
-                if self._asked > MOST_ASKED:
+                self._evaluations += work
+                if self._evaluations > MOST_EVALUATIONS:
                     self._promote()
-            elif work > MOST_ASKED_LIVE:
+            elif work > MOST_LIVE_EVALUATIONS:
                 self._promote()
             if self._conditions is None:
                 self._conditions = self._live.conditions()
-            snapshot = None if self.compiled is None else self.compiled.snapshot()
-            return Moment(self._conditions, snapshot)
+            compiled = None if self.compiled is None else self.compiled.snapshot()
+            return AutoSnapshot(self._conditions, compiled)
 
     def match_batch(
-        self, batch: "Batch", rows: Sequence[Row] | None = None, picture: Moment | None = None
+        self,
+        batch: "Batch",
+        rows: Sequence[Row] | None = None,
+        snapshot: AutoSnapshot | None = None,
     ) -> Iterator[Piece]:
-        moment = picture or self.picture(batch.size)
-        if moment.compiled is None or self.compiled is None:
-            return self._ask(moment.live, batch, rows)
-        found = self.compiled.match_batch_at(moment.compiled, batch, rows)
-        if not moment.live:
+        held = snapshot or self.snapshot(batch.size)
+        if held.compiled is None or self.compiled is None:
+            return self._evaluate(held.live, batch, rows)
+        found = self.compiled.match_batch_at(held.compiled, batch, rows)
+        if not held.live:
             return found
-        return _together(self._ask(moment.live, batch, rows), found)
+        return _together(self._evaluate(held.live, batch, rows), found)
 
     def count_batch(self, batch: "Batch", rows: Sequence[Row] | None = None) -> "Handles":
-        moment = self.picture(batch.size)
+        held = self.snapshot(batch.size)
         total = np.zeros(batch.size, np.int64)
-        if moment.compiled is not None and self.compiled is not None:
-            total = self.compiled.count_batch_at(moment.compiled, batch, rows)
-        if moment.live:
-            live = [counts for counts, _ in self._ask(moment.live, batch, rows)]
+        if held.compiled is not None and self.compiled is not None:
+            total = self.compiled.count_batch_at(held.compiled, batch, rows)
+        if held.live:
+            live = [counts for counts, _ in self._evaluate(held.live, batch, rows)]
             total = total + (np.concatenate(live) if live else 0)
         return total
 
@@ -187,10 +190,10 @@ class AutoEngine:
         self._leaves, self._conditions = {}, None
         return self.compiled
 
-    def _ask(
+    def _evaluate(
         self, live: list[tuple[int, Condition]], batch: "Batch", rows: Sequence[Row] | None
     ) -> Iterator[Piece]:
-        """The live filters about every event, piece by piece."""
+        """The matches of the live filters, evaluated one by one, piece by piece."""
         from tamis.predicates.event_batches import rows_of_batch
 
         if rows is None:
@@ -206,7 +209,7 @@ class AutoEngine:
 
 
 class AutoBulk:
-    """Few filters are added one by one, many are compiled aside."""
+    """Many filters at once: a few are added one by one, more are compiled."""
 
     def __init__(self, engine: AutoEngine) -> None:
         self._engine = engine
@@ -235,7 +238,7 @@ class AutoBulk:
         engine = self._engine
         with engine.lock:
             if self._many is not None:
-                engine.compile()  # what is to be replaced may have come one by one
+                engine.compile()  # the replaced filters may be among the live ones
                 self._many.commit(replaced)
                 return
             for handle in replaced:
@@ -245,7 +248,7 @@ class AutoBulk:
 
 
 def _together(live: Iterator[Piece], compiled: Iterator[Piece]) -> Iterator[Piece]:
-    """The matches of both; those of the live filters are few enough to be found at once."""
+    """The matches of both; those of the live filters are few enough to be in memory at once."""
     pieces = list(live)
     if not pieces:
         return

@@ -1,4 +1,4 @@
-"""What an engine is."""
+"""The contract of engines."""
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # numba is heavy
 
 @dataclass(frozen=True)
 class Options:
-    """The settings of an engine; each has a default. This one has none."""
+    """The settings of an engine, each with a default; this base class has none."""
 
 
 class Engine(Protocol):
@@ -25,16 +25,16 @@ class Engine(Protocol):
     A handle is chosen by the caller and stands for one filter at a time. Rows come from
     `Semantics.prepare`. An engine gives exactly the answers of `NaiveEngine`.
 
-    Filters are checked before they come here. What may still fail does so in `prepare`, which
-    changes nothing (`LimitError`: a filter that the engine cannot hold), or in `add`, which then
-    has changed nothing (`CapacityError`: the engine is full).
+    Filters are checked before they come here. Only two things may still fail, and neither changes
+    anything: `prepare` (`LimitError`: the engine cannot hold such a filter) and `add`
+    (`CapacityError`: the engine is full).
 
-    Implementers: `naive.NaiveEngine`, `conjunctive.ConjunctiveEngine` (counting, tree, database),
-    `diagrammatic.DiagramEngine` (bdd, mbd), `sliced.SlicedEngine`, `auto.AutoEngine`.
+    Implementers: `naive.NaiveEngine`, `conjunction_engine.ConjunctionEngine` (counting, tree,
+    database), `diagram_engine.DiagramEngine` (bdd, mbd), `sliced.SlicedEngine`, `auto.AutoEngine`.
     """
 
     name: str
-    options_class: ClassVar[type[Options]]  # what `options` is made of
+    options_class: ClassVar[type[Options]]  # the class of its options
 
     def __init__(self, semantics: Semantics, options: Any) -> None: ...
 
@@ -54,7 +54,7 @@ class Engine(Protocol):
         """`match` for each row."""
 
     def statistics(self) -> dict[str, int]:
-        """Sizes, for explanations and measurements; all of them 0 when nothing is held."""
+        """Sizes, for explanations and measurements; all are 0 when nothing is held."""
 
 
 class Bulk(Protocol):
@@ -64,21 +64,21 @@ class Bulk(Protocol):
     """
 
     def put(self, handle: int, prepared: Any) -> None:
-        """A prepared filter for a handle, which comes once; nothing is held yet."""
+        """Add a prepared filter under a handle, which may come only once; nothing is held yet."""
 
     def finish(self) -> None:
-        """Do all that takes long; nothing is held yet."""
+        """Do everything that takes long; nothing is held yet."""
 
     def commit(self, replaced: Iterable[int]) -> None:
-        """Hold all; the handles that are `replaced` hold a filter, which goes."""
+        """Hold all filters; those that the `replaced` handles held before are dropped."""
 
 
 @runtime_checkable
 class BatchEngine(Protocol):
     """An engine that takes many events at once, in columns, from any number of threads.
 
-    What matches takes a picture of what is held, and looks at nothing that came or went later.
-    Changes and matches wait for each other only as long as taking the picture takes.
+    A match takes a snapshot of what is held, and does not see later changes. Changes and matches
+    wait for each other only while the snapshot is taken.
 
     Implementers: `auto.AutoEngine`, `sliced.SlicedEngine`.
     """
@@ -91,18 +91,18 @@ class BatchEngine(Protocol):
         """As `Engine.prepare`."""
 
     def bulk(self, size: int) -> Bulk:
-        """Begin to add about so many filters."""
+        """Begin to add about `size` filters."""
 
-    def picture(self, events: int) -> Any:
-        """What is held now, for a match of so many events that may come later."""
+    def snapshot(self, events: int) -> Any:
+        """What is held now, for a later match of about `events` events."""
 
     def match_batch(
-        self, batch: "Batch", rows: Sequence[Row] | None = None, picture: Any = None
+        self, batch: "Batch", rows: Sequence[Row] | None = None, snapshot: Any = None
     ) -> "Iterator[tuple[Handles, Handles]]":
-        """Piece by piece counts[event], and the handles of the events one behind the other.
+        """The matches piece by piece: counts[event], and the handles, event after event.
 
-        Handles are ascending in each event. `rows` are the same events as rows, if at hand; without
-        a `picture` one is taken.
+        The handles of each event are ascending. `rows` are the same events as rows, if at hand;
+        without a `snapshot`, one is taken.
         """
 
     def count_batch(self, batch: "Batch", rows: Sequence[Row] | None = None) -> "Handles":

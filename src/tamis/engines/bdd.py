@@ -1,8 +1,10 @@
-"""All filters in one shared decision diagram (BDD paper, sections 6 and 7).
+"""All filters in one shared decision diagram.
 
-Every distinct predicate is a variable, every filter a node of one diagram. An event assigns truth
-to the variables; one pass over all nodes (``EvalBDD``; ``MVEvalBDD`` in strict semantics) evaluates
-every filter. Filters are restricted by what is always true between their predicates.
+This is Campailla et al., "Efficient filtering in publish-subscribe systems using binary decision
+diagrams" (ICSE 2001; BDD for short), sections 6 and 7. Every distinct predicate is a variable,
+every filter a node of one diagram. An event assigns truth to the variables; one pass over all nodes
+(``EvalBDD``; ``MVEvalBDD`` in strict semantics) evaluates every filter. Filters are restricted by
+what is always true between their predicates.
 """
 
 import random
@@ -18,7 +20,7 @@ from tamis.diagrams.restriction import (
     single_clauses,
     whole_function,
 )
-from tamis.engines.diagram_engine import FILTER_NODES, DiagramEngine, DiagramOptions, Form
+from tamis.engines.diagram_engine import FILTER_NODES, DiagramEngine, DiagramFilter, DiagramOptions
 from tamis.errors import CapacityError, choose
 from tamis.events import Row
 from tamis.kernels.bdd_evaluation import eval_bdd, mv_eval_bdd, true_slots, undefined_variables
@@ -30,9 +32,9 @@ from tamis.semantics import Semantics
 ORDERS = ("attribute", "frequency", "random")
 RESTRICTIONS = ("query", "iterative", "none")
 
-FIRST_REORDER = 1_000  # filters, then at every doubling
-FACT_NODES = 20_000  # of all facts of a filter together; beyond, they are used one by one
-MOST_GARBAGE = 100_000  # nodes beside those that were in use at the last collection, and as many
+FIRST_REORDER = 1_000  # filters; then again at every doubling
+FACT_NODES = 20_000  # of all facts of a filter together; if there are more, they are used singly
+MOST_GARBAGE = 100_000  # nodes beyond twice those that were in use at the last collection
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class BddOptions(DiagramOptions):
     ORDERED: ClassVar[str] = "attribute"
 
     order: str = "attribute"  # of variables: by attribute, by frequency, random
-    restriction: str = "query"  # by all facts of a filter at once, one by one repeatedly, not
+    restriction: str = "query"  # by all facts of a filter at once, one by one, or not at all
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -82,23 +84,23 @@ class BddEngine(DiagramEngine):
             case "random":
                 group = self._chance.getrandbits(21)
             case _:
-                group = 0  # in the order of their coming, until `reorder`
+                group = 0  # in the order in which they come, until `reorder`
         return (group << 40) + self._variables_made
 
-    def insert(self, slot: int, form: Form) -> None:
+    def insert(self, slot: int, prepared: DiagramFilter) -> None:
         if slot >= len(self._roots):
             self._roots = np.concatenate([self._roots, np.zeros_like(self._roots)])
-        self._roots[slot] = self.with_room(lambda: self.root(form))
+        self._roots[slot] = self.with_room(lambda: self.root(prepared))
         if self.diagram.nodes > 2 * self.diagram.live + MOST_GARBAGE:
             self.collect()
-        if self.order == "frequency" and len(self.forms) >= self._reorder_at:
+        if self.order == "frequency" and len(self.filters) >= self._reorder_at:
             self._reorder_at *= 2
-            self.reorder({**self.forms, slot: form})
+            self.reorder({**self.filters, slot: prepared})
 
     def delete(self, slot: int) -> None:
         self._roots[slot] = FALSE
         self._removed += 1
-        if len(self.forms) == 1 or self._removed > len(self.forms) + 100:  # the last, or most
+        if len(self.filters) == 1 or self._removed > len(self.filters) + 100:  # the last, or many
             self.collect()
 
     def true_slots(self, satisfied: Ids, row: Row) -> Ids:
@@ -118,25 +120,25 @@ class BddEngine(DiagramEngine):
 
     # --- functions
 
-    def root(self, form: Form) -> int:
+    def root(self, prepared: DiagramFilter) -> int:
         """The node of a filter, restricted."""
         if self.restriction == "none":
-            return self.diagram.build(self.program(form), FILTER_NODES)
-        variables = [(p, self.variable(p)) for p in form.predicates]
+            return self.diagram.build(self.program(prepared), FILTER_NODES)
+        variables = [(p, self.variable(p)) for p in prepared.predicates]
         facts = dependency_facts(variables, self._semantics.schema, self._present)
         try:
-            root = self.diagram.build(self.program(form), FILTER_NODES)
+            root = self.diagram.build(self.program(prepared), FILTER_NODES)
         except FunctionTooLarge:
             if not facts:
                 raise
             care = self.diagram.build(whole_function(facts), FILTER_NODES)
-            return self.diagram.build(self.program(form), FILTER_NODES, care)
+            return self.diagram.build(self.program(prepared), FILTER_NODES, care)
         if not facts:
             return root
         if self.restriction == "query":
             try:
                 return self.diagram.restrict_by(root, whole_function(facts), FACT_NODES)
-            except CapacityError:  # the facts together are large, not the filter
+            except CapacityError:  # the facts together are too large, not the filter
                 pass
         try:
             return self.diagram.restrict_by(root, single_clauses(facts), FILTER_NODES)
@@ -147,7 +149,7 @@ class BddEngine(DiagramEngine):
         self.diagram.collect(self._roots)
         self._removed = 0
 
-    def reorder(self, forms: dict[int, Form]) -> None:
+    def reorder(self, filters: dict[int, DiagramFilter]) -> None:
         """Put the variables of frequent predicates on top and build all filters again.
 
         Keeps the order as it is if the filters do not fit in the new one.
@@ -161,8 +163,8 @@ class BddEngine(DiagramEngine):
         self._attributes_of = None
         roots = np.zeros_like(self._roots)
         try:
-            for slot, form in forms.items():
-                roots[slot] = self.root(form)
+            for slot, prepared in filters.items():
+                roots[slot] = self.root(prepared)
         except CapacityError:
             self.diagram, self.variable_of = before
             self._attributes_of = None
@@ -170,9 +172,9 @@ class BddEngine(DiagramEngine):
         self._roots = roots
 
     def _keep_house(self) -> None:
-        """Collect where a good part of the nodes may be of no use; make room for values."""
+        """Collect if many nodes may be unused, and make room for values."""
         diagram = self.diagram
-        if self._removed > len(self.forms) // 4 or diagram.nodes > diagram.live + (
+        if self._removed > len(self.filters) // 4 or diagram.nodes > diagram.live + (
             diagram.live // 4 + 1000
         ):
             self.collect()
@@ -182,7 +184,7 @@ class BddEngine(DiagramEngine):
             self._truth = np.zeros(2 * diagram.variables, np.uint8)
 
     def _attributes(self) -> tuple[Array, Array, Array]:
-        """Which attributes each variable asks about: variables[*], starts[*], attributes[*]."""
+        """Which attributes each variable tests: variables[*], starts[*], attributes[*]."""
         if self._attributes_of is None:
             positions = self._semantics.schema.positions
             variables, starts, attributes = [], [0], []

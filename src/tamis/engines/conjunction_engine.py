@@ -1,7 +1,8 @@
 """What engines that hold conjunctions have in common.
 
-A filter becomes its disjuncts; each gets a slot, a small dense number that is used again when the
-filter goes; its predicates are interned. An engine fills in three hooks about slots and predicates.
+A filter becomes its disjuncts; each gets a slot, a small dense number that is reused when the
+filter goes, and its predicates are interned. An engine fills in three hooks about slots and
+predicates.
 """
 
 from abc import ABC, abstractmethod
@@ -26,8 +27,8 @@ Prepared = tuple[Conjunction, ...]
 MAX_PREDICATES = 65_535  # of one conjunction; they are counted in 16 bits
 
 
-class ConjunctiveEngine(ABC):
-    """The workflow; `insert`, `delete` and `complete` are the hooks."""
+class ConjunctionEngine(ABC):
+    """The workflow of these engines; `insert`, `delete` and `complete` are the hooks."""
 
     name = "conjunctive"
     options_class: ClassVar[type[Options]] = Options
@@ -38,7 +39,7 @@ class ConjunctiveEngine(ABC):
         self.predicates = PredicateIndex(semantics.schema)
         self._slots = Slots()
         self._held: dict[int, tuple[int, ...]] = {}  # handle -> slots
-        self._predicates: list[bytes] = []  # slot -> its predicates, packed: they are many
+        self._predicates: list[bytes] = []  # slot -> its predicates, packed to save memory
         self._always: set[int] = set()  # slots without any predicate
 
     # --- hooks
@@ -56,7 +57,7 @@ class ConjunctiveEngine(ABC):
         """The slots whose predicates are all satisfied."""
 
     def complete_rows(self, rows: Sequence[Row]) -> Iterator[Ids]:
-        """`complete` for each row; an engine that can ask for many rows at once does so here."""
+        """`complete` for each row; an engine that can take many rows at once overrides it."""
         for row in rows:
             satisfied = self.predicates.satisfied(row)
             yield self.complete(satisfied) if len(satisfied) else satisfied

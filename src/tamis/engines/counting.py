@@ -1,17 +1,18 @@
-"""The counting algorithm of COUNT (ToPSS), with its three forms of association.
+"""The counting algorithm, with its three forms of association.
 
-Stage one finds the satisfied predicates of an event in the predicate index; stage two counts, for
-each conjunction, how many of its predicates are among them.
+It is that of Ashayer et al., "Predicate matching and subscription matching in publish/subscribe
+systems" (2002; COUNT for short). Stage one finds the satisfied predicates of an event in the
+predicate index; stage two counts, for each conjunction, how many of its predicates are among them.
 """
 
 from tamis.engines.associations import Association, Bits, Bytes, Lists
 from tamis.engines.base import Options
-from tamis.engines.conjunction_engine import ConjunctiveEngine
+from tamis.engines.conjunction_engine import ConjunctionEngine
 from tamis.predicates.comparison_index import Ids
 from tamis.semantics import Semantics
 
 
-class CountingEngine(ConjunctiveEngine):
+class CountingEngine(ConjunctionEngine):
     """Counting over one form of association."""
 
     association: type[Association]

@@ -1,13 +1,13 @@
 """Matching inside a database (COUNT, section 4): DuckDB, embedded and in memory.
 
-``sql-scan`` is the paper's sequential search, ``subs(sid, attr, op, val)``: a row for every
+``sql-scan`` is the paper's sequential search, ``subs(sid, attr, op, val)``: one row for every
 predicate of every conjunction. ``sql-grouped`` is its predicate grouping, ``subs(sid, cnt)``,
 ``preds(pid, attr, op, val)``, ``subs_preds(sid, pid)``: each distinct predicate is compared once.
 
 Events arrive as parameters and subscriptions as columns; no text of a user is ever part of a query.
-Comparisons of an attribute with a constant are made by the database. Predicates that its tables
-cannot express (sets, presence, patterns, computed values) are asked outside, once an event, and
-their ids are one more parameter.
+The database compares attributes with constants. Predicates that its tables cannot express (sets,
+presence, patterns, computed values) are evaluated outside, once per event, and the ids of those
+that are true are one more parameter.
 """
 
 from abc import abstractmethod
@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.engines.base import Options
-from tamis.engines.conjunction_engine import ConjunctiveEngine
+from tamis.engines.conjunction_engine import ConjunctionEngine
 from tamis.errors import MissingDependency
 from tamis.events import Row
 from tamis.kernels.comparisons import OPERATORS
@@ -29,9 +29,10 @@ from tamis.semantics import Semantics
 from tamis.types import Kind
 
 EVENTS_AT_ONCE = 100
-OTHER = len(OPERATORS)  # the operator of predicates that are asked outside
+OTHER = len(OPERATORS)  # the operator of predicates that are evaluated outside
 
-# A value is in the column of its type, the other two are null: a comparison with null is not true.
+# A value is in the column of its type, and the other two are null: a comparison with null is not
+# true.
 _VALUES = "ival BIGINT, dval DOUBLE, sval VARCHAR"
 _EVENT = """
     SELECT unnest($event::INTEGER[]) AS event, unnest($attr::INTEGER[]) AS attr,
@@ -41,7 +42,7 @@ _OTHERS = "SELECT unnest($other_event::INTEGER[]) AS event, unnest($other_pid::I
 
 
 def _compared(left: str, right: str) -> str:
-    """The condition that a value of an event stands in the operator to a constant."""
+    """The SQL condition that a comparison with a constant is true of an event's value."""
     tests = []
     for number, op in enumerate(OPERATORS):
         same = " OR ".join(f"{left}.{c} {op} {right}.{c}" for c in ("ival", "dval", "sval"))
@@ -49,8 +50,8 @@ def _compared(left: str, right: str) -> str:
     return "(" + " OR ".join(tests) + ")"
 
 
-class DatabaseEngine(ConjunctiveEngine):
-    """Conjunctions in tables; changes are gathered and made before the next question."""
+class DatabaseEngine(ConjunctionEngine):
+    """Conjunctions in tables; changes are gathered and written before the next query."""
 
     schema_of_tables: str
     query: str
@@ -89,7 +90,7 @@ class DatabaseEngine(ConjunctiveEngine):
             for number in range(len(some)):
                 yield slots[ends[number] : ends[number + 1]]
 
-    def complete(self, satisfied: Ids) -> Ids:  # pragma: no cover - `complete_rows` does not ask
+    def complete(self, satisfied: Ids) -> Ids:  # pragma: no cover - never called
         raise AssertionError(satisfied)
 
     # --- the database
@@ -225,7 +226,7 @@ class GroupedEngine(DatabaseEngine):
         self.insert_table("subs_preds", pairs)
 
     def _write_predicates(self, pids: list[int]) -> None:
-        """Ids are used again, so what the table says of one may be of a predicate that went."""
+        """Write new predicates; ids are reused, so an old row of the same id is deleted first."""
         new = [p for p in pids if self._written.get(p) is not self.predicates.node(p)]
         stale = [p for p in new if p in self._written]
         if stale:

@@ -1,9 +1,9 @@
 """What engines that hold filters as decision diagrams have in common.
 
-A filter in normal form has no negation above its predicates, and is true of an event iff it comes
-out true when each predicate is taken as "is true of the event", a missing attribute making it not
-true. So a diagram over the predicates answers for every semantics; strict semantics asks besides
-whether the event has all attributes of the text.
+A filter in normal form has no negation above its predicates, so it is enough to know which
+predicates are true of an event; those of a missing attribute are not. A diagram over the predicates
+thus answers for every semantics. In strict semantics the event must also have all attributes of the
+text (`Semantics.demanded`).
 """
 
 from abc import ABC, abstractmethod
@@ -48,7 +48,7 @@ FILTER_NODES = 200_000  # of the diagram of one filter
 class DiagramOptions(Options):
     """Settings of every engine with diagrams."""
 
-    ORDERED: ClassVar[str] = ""  # the order of variables for which a profile is of use
+    ORDERED: ClassVar[str] = ""  # the order of variables that uses a profile
 
     order: str = ""
     max_nodes: int = 20_000_000  # of all diagrams together
@@ -68,8 +68,8 @@ class DiagramOptions(Options):
             object.__setattr__(self, "profile", as_profile(self.profile))
 
 
-class Form(NamedTuple):
-    """A filter that is ready to be held."""
+class DiagramFilter(NamedTuple):
+    """A filter as these engines hold it."""
 
     tree: Node  # the normal form
     predicates: tuple[Node, ...]  # those of the tree, each once
@@ -77,7 +77,7 @@ class Form(NamedTuple):
 
 
 class DiagramEngine(ABC):
-    """Interning, variables and slots; `insert`, `delete` and `true_slots` are the hooks."""
+    """The workflow of these engines; `insert`, `delete` and `true_slots` are the hooks."""
 
     name = "diagrams"
     options_class: ClassVar[type[DiagramOptions]] = DiagramOptions
@@ -89,7 +89,7 @@ class DiagramEngine(ABC):
         self.predicates = PredicateIndex(semantics.schema)
         self.diagram = self.new_diagram()
         self.slots = Slots()
-        self.forms: dict[int, Form] = {}  # slot -> the filter
+        self.filters: dict[int, DiagramFilter] = {}  # slot -> the filter
         self._slot_of: dict[int, int] = {}  # handle -> slot
         self.variable_of: Array = np.zeros(64, np.int64)  # predicate -> variable
         words = -(-len(semantics.schema) // 64) if semantics.name == "strict" else 0
@@ -102,7 +102,7 @@ class DiagramEngine(ABC):
         """The level of a new variable; smaller ones are on top."""
 
     @abstractmethod
-    def insert(self, slot: int, form: Form) -> None:
+    def insert(self, slot: int, prepared: DiagramFilter) -> None:
         """Hold a filter, all of whose predicates have variables, in a free slot."""
 
     @abstractmethod
@@ -118,7 +118,7 @@ class DiagramEngine(ABC):
         """Drop the nodes that no filter needs."""
 
     def with_room(self, make: Callable[[], int]) -> int:
-        """The node that a function makes; if it has no room, once more after a collection."""
+        """The node that a function makes, tried again after a collection if there is no room."""
         try:
             return make()
         except FunctionTooLarge:
@@ -131,12 +131,12 @@ class DiagramEngine(ABC):
 
     # --- the contract of engines
 
-    def prepare(self, expression: Expression) -> Form:
+    def prepare(self, expression: Expression) -> DiagramFilter:
         tree = normalize(expression.tree, self._semantics.logic)
         predicates = tuple(dict.fromkeys(_leaves(tree)))
-        return Form(tree, predicates, self._semantics.demanded(expression))
+        return DiagramFilter(tree, predicates, self._semantics.demanded(expression))
 
-    def add(self, handle: int, prepared: Form) -> None:
+    def add(self, handle: int, prepared: DiagramFilter) -> None:
         slot = self.slots.take(handle)
         self._make_room(slot)
         for position in prepared.attributes:
@@ -147,17 +147,17 @@ class DiagramEngine(ABC):
             self.insert(slot, prepared)
         except CapacityError:
             self._let_go(slot, prepared)
-            if not self.forms:
+            if not self.filters:
                 self.collect()
             raise
-        self.forms[slot] = prepared
+        self.filters[slot] = prepared
         self._slot_of[handle] = slot
 
     def remove(self, handle: int) -> None:
         slot = self._slot_of.pop(handle)
-        self._let_go(slot, self.forms[slot])
+        self._let_go(slot, self.filters[slot])
         self.delete(slot)
-        del self.forms[slot]
+        del self.filters[slot]
 
     def match(self, row: Row) -> Handles:
         satisfied = self.variable_of[self.predicates.satisfied(row)]
@@ -205,9 +205,9 @@ class DiagramEngine(ABC):
                 )
             self.variable_of[number] = self.diagram.new_variable(self.level(predicate))
 
-    def _let_go(self, slot: int, form: Form) -> None:
+    def _let_go(self, slot: int, prepared: DiagramFilter) -> None:
         self._needed[slot] = 0
-        for predicate in form.predicates:
+        for predicate in prepared.predicates:
             number = self.predicates.ids[predicate]
             self.predicates.release(number)
             if predicate not in self.predicates.ids:
@@ -218,10 +218,10 @@ class DiagramEngine(ABC):
         if slot >= len(self._needed):
             self._needed = np.concatenate([self._needed, np.zeros_like(self._needed)])
 
-    def program(self, form: Form) -> Array:
+    def program(self, prepared: DiagramFilter) -> Array:
         """The postfix program of a filter over the variables of its predicates."""
         steps: list[int] = []
-        self._write(form.tree, steps)
+        self._write(prepared.tree, steps)
         return np.array(steps, np.int64)
 
     def _write(self, tree: Node, steps: list[int]) -> None:
@@ -230,7 +230,7 @@ class DiagramEngine(ABC):
                 steps.append(DO_TRUE if value is True else DO_FALSE)
             case ast.And(items) | ast.Or(items):
                 operator = DO_AND if isinstance(tree, ast.And) else DO_OR
-                # From the bottom up each predicate becomes a new top, which is one step.
+                # From the bottom up, each predicate becomes a new top node in one step.
                 plain = [self.variable(item) for item in items if not _is_chain(item)]
                 plain.sort(key=self.diagram.level, reverse=True)
                 chains = [item for item in items if _is_chain(item)]
@@ -245,7 +245,7 @@ class DiagramEngine(ABC):
 
 
 def _ranks(schema: Schema, profile: Profile | None) -> list[int]:
-    """The place of each attribute, 0 on top: as in the schema, or as a profile suggests."""
+    """The rank of each attribute, 0 on top: its position, or what a profile suggests."""
     if profile is None:
         return list(range(len(schema)))
     return ranks_of(profiled_order(profile, schema.positions))

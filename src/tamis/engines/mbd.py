@@ -1,11 +1,13 @@
-"""Filters as a set of multi-rooted decision diagrams (MBD, section 3).
+"""Filters as a set of modified (multi-rooted) binary decision diagrams.
 
-An MBD has several output nodes, one a filter, over the same children: filters that differ in the
-predicate on top and share the rest. A new filter joins the MBD whose output nodes have the children
-of its own root, or starts a new one. Matching evaluates the children of every MBD once, along one
-path, and then its output nodes.
+This is section 3 of Li et al., "A unified approach to routing, covering and merging in
+publish/subscribe systems based on modified binary decision diagrams" (ICDCS 2005; MBD for short).
+An MBD has several output nodes, one per filter, over the same children: filters that differ in the
+predicate on top and share the rest. A new filter joins the MBD whose output nodes have the same
+children as its own root, or starts a new one. Matching evaluates the children of every MBD once,
+along one path, and then its output nodes.
 
-The attributes are ordered by what was seen of them, so that filters share much.
+The order of attributes depends on the filters seen so far, so that filters share much.
 """
 
 import random
@@ -18,7 +20,7 @@ import numpy as np
 from tamis.diagrams.attribute_orders import attribute_order, ranks_of
 from tamis.diagrams.diagram import Array
 from tamis.diagrams.mbds import MbdSet
-from tamis.engines.diagram_engine import FILTER_NODES, DiagramEngine, DiagramOptions, Form
+from tamis.engines.diagram_engine import FILTER_NODES, DiagramEngine, DiagramFilter, DiagramOptions
 from tamis.errors import CapacityError, choose
 from tamis.events import Row
 from tamis.language import ast
@@ -28,7 +30,7 @@ from tamis.semantics import Semantics
 
 ORDERS = ("statistics", "schema", "random")
 
-FIRST_REORDER = 1_000  # filters, then at every doubling
+FIRST_REORDER = 1_000  # filters; then again at every doubling
 HISTORY = 20_000  # filters whose predicates are counted
 
 
@@ -69,16 +71,16 @@ class MbdEngine(DiagramEngine):
         group = min(self.rank[positions[path]] for path in ast.attributes(predicate))
         return (group << 40) + self._variables_made
 
-    def insert(self, slot: int, form: Form) -> None:
-        self.mbds.insert(slot, self.with_room(lambda: self._root(form)), self.diagram)
-        if self.options.order == "statistics" and len(self.forms) >= self._reorder_at:
+    def insert(self, slot: int, prepared: DiagramFilter) -> None:
+        self.mbds.insert(slot, self.with_room(lambda: self._root(prepared)), self.diagram)
+        if self.options.order == "statistics" and len(self.filters) >= self._reorder_at:
             self._reorder_at *= 2
-            self.reorder({**self.forms, slot: form})
+            self.reorder({**self.filters, slot: prepared})
 
     def delete(self, slot: int) -> None:
         self.mbds.remove(slot)
         self._removed += 1
-        if len(self.forms) == 1 or self._removed > len(self.forms) + 100:  # the last, or most
+        if len(self.filters) == 1 or self._removed > len(self.filters) + 100:  # the last, or many
             self.collect()
 
     def true_slots(self, satisfied: Ids, row: Row) -> Ids:  # noqa: ARG002 - truth is enough
@@ -95,15 +97,15 @@ class MbdEngine(DiagramEngine):
 
     # --- functions
 
-    def _root(self, form: Form) -> int:
-        return self.diagram.build(self.program(form), FILTER_NODES)
+    def _root(self, prepared: DiagramFilter) -> int:
+        return self.diagram.build(self.program(prepared), FILTER_NODES)
 
-    def reorder(self, forms: dict[int, Form]) -> None:
+    def reorder(self, filters: dict[int, DiagramFilter]) -> None:
         """Order the attributes by the filters seen and build all again, if the order changes.
 
         Keeps everything as it is if the filters do not fit in the new order.
         """
-        history = (form.predicates for form in islice(forms.values(), HISTORY))
+        history = (prepared.predicates for prepared in islice(filters.values(), HISTORY))
         order = attribute_order(history, self._semantics.schema.positions)
         rank = ranks_of(order)
         if rank == self.rank:
@@ -114,8 +116,8 @@ class MbdEngine(DiagramEngine):
         try:
             for node, predicate in self.predicates.ids.items():
                 self.variable_of[predicate] = self.diagram.new_variable(self.level(node))
-            for slot, form in forms.items():
-                self.mbds.insert(slot, self._root(form), self.diagram)
+            for slot, prepared in filters.items():
+                self.mbds.insert(slot, self._root(prepared), self.diagram)
         except CapacityError:
             self.diagram, self.mbds, self.rank, self.variable_of = before
 

@@ -1,4 +1,4 @@
-"""Ask every filter about every event: slow, short, and the oracle of all other engines."""
+"""Evaluates every filter for every event: slow, short, and the oracle of all other engines."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # numba is heavy, and nothing here needs it
 
 
 class NaiveEngine:
-    """One function a filter, called for each event. A filter is compiled when first asked."""
+    """One function per filter, called for each event; it is made when first needed."""
 
     name = "naive"
     options_class: ClassVar[type[Options]] = Options

@@ -1,4 +1,4 @@
-"""What of the machine an engine may use."""
+"""How much of the machine an engine may use, and the profile of events it may have."""
 
 import os
 from dataclasses import dataclass
@@ -13,18 +13,17 @@ if TYPE_CHECKING:  # Arrow is heavy
     from tamis.profiles import Profile
 
 MOST_THREADS = 1024
-MOST_PROFILED = 1 << 14  # events of a profile that are looked at
+MOST_PROFILED = 1 << 14  # events of a profile that are used
 
 
 @dataclass(frozen=True)
 class Resources(Options):
     """How much of the machine to use.
 
-    `threads` match a large batch; 0 takes as many as there are processors. With `background`,
-    segments are merged in a thread of their own. `memory` is how many bytes compiling, or the
-    matches of one batch, may take; 0 stands for half of what the machine has. `profile` says which
-    predicates are rare: a `tamis.Profile`, the path of a saved one, or a table of events like those
-    to come.
+    `threads` match a large batch; 0 means one per processor. With `background`, segments are merged
+    in a separate thread. `memory` is how many bytes compiling, or the matches of one batch, may
+    take; 0 means half of what the machine has. `profile` says which predicates are rare: a
+    `tamis.Profile`, the path of a saved one, or a table of events like those to come.
     """
 
     threads: int = 0
@@ -50,7 +49,7 @@ class Resources(Options):
 
 
 def profile_of(options: Resources, semantics: Semantics) -> "Batch | None":
-    """Some events of the profile, spread over all of it; None without one."""
+    """Some events of the profile, spread over all of it; None if there is no profile."""
     if options.profile is None:
         return None
     import numpy as np
@@ -73,7 +72,7 @@ def profile_of(options: Resources, semantics: Semantics) -> "Batch | None":
 
 
 def as_profile(profile: Any) -> "Profile":
-    """A profile: one, that of a path, or that of a table of events."""
+    """The profile that an option gives: a profile itself, its path, or a table of events."""
     from tamis.columns import as_table
     from tamis.profiles import Profile
 
@@ -90,7 +89,7 @@ def as_profile(profile: Any) -> "Profile":
 
 
 def loaded(profile: Any) -> Any:
-    """The profile of a path, which is read now and no later; anything else as it is."""
+    """The profile at a path, read now; anything else as it is."""
     if not isinstance(profile, str | os.PathLike):
         return profile
     from tamis.profiles import Profile
@@ -102,7 +101,7 @@ def loaded(profile: Any) -> Any:
 
 
 def no_profile(found: Any) -> OptionError:
-    """The error for what is none."""
+    """The error for an option that is not a profile."""
     return OptionError(
         "profile is a tamis.Profile, the path of one, or a table of events, not "
         f"{type(found).__name__}"

@@ -1,7 +1,7 @@
 """Slots: small dense numbers under which an engine holds what belongs to a handle.
 
-Handles grow for ever as subscriptions come and go; slots are used again, so arrays over them stay
-as small as what is held.
+Handles grow for ever as subscriptions come and go; slots are reused, so arrays over them stay as
+small as what is held.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ class Slots:
         return self._pool.size
 
     def take(self, handle: int) -> int:
-        """A free slot, which belongs to a handle now; a handle may have several."""
+        """Give a free slot to a handle, which may have several."""
         slot = self._pool.take()
         if slot >= len(self._handles):
             more = np.full(len(self._handles), -1, np.int64)
@@ -39,7 +39,7 @@ class Slots:
         return slot
 
     def give_back(self, slot: int) -> None:
-        """The slot is free."""
+        """Make a slot free again."""
         self._handles[slot] = -1
         self._pool.give_back(slot)
 

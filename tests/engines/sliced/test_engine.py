@@ -160,7 +160,7 @@ def test_many_matches_of_handles_with_gaps_and_without(first, step):
 
 def test_lists_of_single_events_have_room(monkeypatch):
     """Clusters that events visit one by one list a match for each of up to 64 events."""
-    made, sizes = buffers.Room.__init__, []
+    made, sizes = buffers.BlockBuffers.__init__, []
 
     def roomy(self, of):  # what does not fit is counted, not written somewhere
         made(self, of)
@@ -171,9 +171,9 @@ def test_lists_of_single_events_have_room(monkeypatch):
         sizes.append((out.size, self.promised))
         return out
 
-    given_room = buffers.Room.listing
-    monkeypatch.setattr(buffers.Room, "__init__", roomy)
-    monkeypatch.setattr(buffers.Room, "listing", listing)
+    given_room = buffers.BlockBuffers.listing
+    monkeypatch.setattr(buffers.BlockBuffers, "__init__", roomy)
+    monkeypatch.setattr(buffers.BlockBuffers, "listing", listing)
     monkeypatch.setattr(blocks, "DENSE", EVER)
     monkeypatch.setattr(layout, "NAMED", 0)
     both = Both("sliced", threads=1)

@@ -20,10 +20,10 @@ class Failures:
         self.left = []  # whether the next ones fail; later ones do not
         compiled = Segment.compile
 
-        def compile_or_not(material, profile=None):
+        def compile_or_not(filters, profile=None):
             if self.left and self.left.pop(0):
                 raise MemoryError("no room for a segment")
-            return compiled(material, profile)
+            return compiled(filters, profile)
 
         monkeypatch.setattr(Segment, "compile", compile_or_not)
 
@@ -76,7 +76,7 @@ def test_an_add_that_fails_changes_nothing(failures, monkeypatch):
     both.check(POOL)
 
 
-@pytest.mark.parametrize("name", ["compiled", "evaluating"])
+@pytest.mark.parametrize("name", ["compiled", "evaluator"])
 def test_a_bulk_that_fails_changes_nothing(monkeypatch, name):
     both = Both("sliced", threads=1)
     for handle, text in enumerate(stock_filters(4, 20)):

@@ -171,15 +171,15 @@ def test_who_began_before_sees_what_was_there(background):
     both.check(BATCH)
 
 
-def test_a_picture_stays_as_it_is():
+def test_a_snapshot_stays_as_it_is():
     both = Both("sliced", threads=1)
     for handle, text in enumerate(stock_filters(32, 120)):
         both.put_one(handle, text)
-    picture, before = both.tested.picture(len(BATCH)), both.expected(BATCH)
+    snapshot, before = both.tested.snapshot(len(BATCH)), both.expected(BATCH)
     for _ in changes(both):
-        pieces = both.tested.match_batch(batch_of_rows(BATCH, SMALL), BATCH, picture)
+        pieces = both.tested.match_batch(batch_of_rows(BATCH, SMALL), BATCH, snapshot)
         assert listed(pieces) == before
-        assert both.tested.match_at(picture, BATCH[0]).tolist() == before[0]
+        assert both.tested.match_at(snapshot, BATCH[0]).tolist() == before[0]
 
 
 def test_an_iterator_that_nobody_finishes():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import SCHEMA, filters
 from tamis import CapacityError, ExpressionError, Schema, parse
 from tamis.engines.sliced import segment_predicates as predicates_module
-from tamis.engines.sliced.interning import combine, material_of, sets_of
+from tamis.engines.sliced.interning import combine, intern_filters, sets_of
 from tamis.engines.sliced.leaves import (
     ABSENT,
     LEAF_KINDS,
@@ -20,7 +20,7 @@ from tamis.engines.sliced.leaves import (
     TEST,
     leaves_of,
 )
-from tamis.engines.sliced.segment_predicates import Predicates, Texts
+from tamis.engines.sliced.segment_predicates import SegmentPredicates, Texts
 from tamis.kernels import value_classes as references
 from tamis.kernels.value_classes import REF_KINDS
 from tamis.predicates.keys import Keys
@@ -46,10 +46,10 @@ def leaves(texts, schema=SMALL, first=0):
 
 
 def made(texts, schema=SMALL, first=0):
-    return material_of(leaves(texts, schema, first), Keys(schema))
+    return intern_filters(leaves(texts, schema, first), Keys(schema))
 
 
-# --- what material says
+# --- what interned says
 
 
 def cut_list(cuts):
@@ -85,16 +85,16 @@ def read_reference(ref, predicates):
     return kind, attribute, cut_list(predicates.cuts[attribute])[cut]
 
 
-def read(material):
+def read(interned):
     """Shape and leaves of each handle."""
     found = {}
-    for shape, table in material.tables.items():
+    for shape, table in interned.tables.items():
         assert table.handles.dtype == np.int64
         assert table.refs.dtype == np.int32
         assert table.refs.shape == (len(table.handles), shape.count("a"))
         for handle, refs in zip(table.handles.tolist(), table.refs, strict=True):
             assert handle not in found
-            found[handle] = shape, tuple(read_reference(r, material.predicates) for r in refs)
+            found[handle] = shape, tuple(read_reference(r, interned.predicates) for r in refs)
     return found
 
 
@@ -119,10 +119,10 @@ def expected(some, schema=SMALL):
     return {handle: (one.shape, tuple(map(leaf, one.codes, one.constants))) for handle, one in some}
 
 
-def check(material):
+def check(interned):
     """Everything in order, nothing twice, and nothing that nobody uses."""
-    of = material.predicates
-    known = read(material)
+    of = interned.predicates
+    known = read(interned)
     used = {leaf for _, parts in known.values() for leaf in parts}
     for attribute, cuts in enumerate(of.cuts):
         values = cut_list(cuts)
@@ -148,8 +148,8 @@ def check(material):
     assert (of.attributes_of(np.arange(of.base, of.size) * REF_KINDS) == -1).all()
 
 
-def sizes(material):
-    of = material.predicates
+def sizes(interned):
+    of = interned.predicates
     return (
         [len(cuts) for cuts in of.cuts],
         len(of.in_sets.attributes),
@@ -166,43 +166,43 @@ def sizes(material):
 def test_any_filters(texts):
     some = leaves(texts, SCHEMA)
     if some:
-        material = material_of(some, Keys(SCHEMA))
-        assert read(material) == expected(some, SCHEMA)
-        check(material)
+        interned = intern_filters(some, Keys(SCHEMA))
+        assert read(interned) == expected(some, SCHEMA)
+        check(interned)
 
 
 def test_the_same_predicate_is_held_once():
-    material = made(["x > 3 AND s = 'a'", "x > 3", "s = 'a' OR x <= 3", "NOT x <= 3", "s < 'a'"])
-    assert sizes(material) == ([0, 1, 1, 0, 0], 0, 0, 0)
-    check(material)
+    interned = made(["x > 3 AND s = 'a'", "x > 3", "s = 'a' OR x <= 3", "NOT x <= 3", "s < 'a'"])
+    assert sizes(interned) == ([0, 1, 1, 0, 0], 0, 0, 0)
+    check(interned)
 
 
 def test_sets_are_held_once():
-    material = made([
+    interned = made([
         "i IN (1, 2)", "i IN (2, 1, 1)", "NOT i IN (1, 2)", "x IN (1, 2)", "i IN (1, 2, 3)",
         "s IN ('a', 'b')", "i NOT IN (2, 1) AND x > 2", "i = 1 OR i = 2",
     ])  # fmt: skip
-    counts, inside, tests, outside = sizes(material)
+    counts, inside, tests, outside = sizes(interned)
     assert counts == [3, 2, 2, 0, 0]
     assert (inside, tests, outside) == (4, 0, 1)
-    check(material)
+    check(interned)
 
 
 def test_doubles_that_are_equal_are_one():
-    material = made(["x = 0.0D", "x < -0.0D", "x IN (0, -0.0D, 5)", "x > 0"])
-    assert sizes(material)[0] == [0, 2, 0, 0, 0]
-    check(material)
+    interned = made(["x = 0.0D", "x < -0.0D", "x IN (0, -0.0D, 5)", "x > 0"])
+    assert sizes(interned)[0] == [0, 2, 0, 0, 0]
+    check(interned)
 
 
 def test_tests_are_held_once_and_with_their_attribute():
-    material = made(["s LIKE 'a%'", "s LIKE 'a%' AND i > 1", "NOT s LIKE 'a%'", "x > i", "i < x",
+    interned = made(["s LIKE 'a%'", "s LIKE 'a%' AND i > 1", "NOT s LIKE 'a%'", "x > i", "i < x",
                      "s RLIKE 'a'", "side LIKE 'b%'"])  # fmt: skip
-    of = material.predicates
+    of = interned.predicates
     homes = dict(zip(map(str, of.tests), of.test_attributes, strict=True))
     assert len(homes) == len(of.tests)
     assert sorted(homes.values()).count(POSITIONS["s"]) == 3
     assert len(SMALL) in homes.values()  # of several attributes
-    check(material)
+    check(interned)
 
 
 def test_sets_that_exclude_come_by_attribute():
@@ -210,13 +210,13 @@ def test_sets_that_exclude_come_by_attribute():
              for name in ("x", "i")]  # fmt: skip
     texts = ["s NOT IN ('b', 'a')", *texts, "side NOT IN ('buy', 'sell') OR i > 0"]
     some = leaves(texts)
-    material = material_of(some, Keys(SMALL))
-    attributes = material.predicates.out_sets.attributes.tolist()
+    interned = intern_filters(some, Keys(SMALL))
+    attributes = interned.predicates.out_sets.attributes.tolist()
     assert attributes == sorted(attributes)
-    assert read(material) == expected(some)
-    check(material)
-    numbering = material.predicates.numbering(np.zeros(len(SMALL), np.int64))
-    of = material.predicates
+    assert read(interned) == expected(some)
+    check(interned)
+    numbering = interned.predicates.numbering(np.zeros(len(SMALL), np.int64))
+    of = interned.predicates
     for attribute in range(len(SMALL)):
         first, end = numbering.absent_from[attribute : attribute + 2] - of.first_out
         assert set(attributes[first:end]) <= {attribute}
@@ -225,14 +225,14 @@ def test_sets_that_exclude_come_by_attribute():
 
 
 def test_presence_needs_no_cut():
-    material = made(["i IS NULL", "s IS NOT NULL", "b IS NULL AND side IS NULL"])
-    assert sizes(material) == ([0] * 5, 0, 0, 0)
-    check(material)
+    interned = made(["i IS NULL", "s IS NOT NULL", "b IS NULL AND side IS NULL"])
+    assert sizes(interned) == ([0] * 5, 0, 0, 0)
+    check(interned)
 
 
 def test_members_of_sets_lead_to_their_sets():
-    material = made(["i IN (1, 2)", "i IN (2, 3)", "i NOT IN (2, 9)", "s IN ('a', 'b')"])
-    of = material.predicates
+    interned = made(["i IN (1, 2)", "i IN (2, 3)", "i NOT IN (2, 9)", "s IN ('a', 'b')"])
+    of = interned.predicates
     numbering = of.numbering(np.zeros(len(SMALL), np.int64))
     found = {}
     for place, cut in enumerate(numbering.set_cuts.tolist()):
@@ -251,13 +251,13 @@ def test_members_of_sets_lead_to_their_sets():
 
 @given(st.lists(st.lists(filters(depth=2), min_size=1, max_size=6), min_size=1, max_size=4))
 @settings(max_examples=35)
-def test_any_materials_together(several):
+def test_any_parts_together(several):
     some, parts = [], []
     for number, texts in enumerate(several):
         mine = leaves(texts, SCHEMA, first=100 * number)
         if mine:
             some += mine
-            parts.append(material_of(mine, Keys(SCHEMA)))
+            parts.append(intern_filters(mine, Keys(SCHEMA)))
     if not parts:
         return
     together = combine(parts)
@@ -268,7 +268,7 @@ def test_any_materials_together(several):
     check(again)
 
 
-def test_the_same_predicates_of_several_materials_are_one():
+def test_the_same_predicates_of_several_parts_are_one():
     texts = ["i > 3 AND s = 'a'", "x IN (1, 2)", "s LIKE 'a%'", "i NOT IN (1, 2)", "x > i"]
     one, other = made(texts), made(texts, first=10)
     together = combine([one, other])
@@ -280,21 +280,21 @@ def test_the_same_predicates_of_several_materials_are_one():
 def test_predicates_that_nobody_uses_are_dropped():
     texts = [f"i > {n} AND s = 'T{n}' AND x IN ({n}, {n + 1})" for n in range(20)]
     texts += [f"s LIKE '%{n}' OR i NOT IN ({n}, 99)" for n in range(20)]
-    material = made(texts)
+    interned = made(texts)
     tables = {
         shape: table._replace(handles=table.handles[:2], refs=table.refs[:2])
-        for shape, table in material.tables.items()
+        for shape, table in interned.tables.items()
     }
     for parts in ([], [made(["i > 50"], first=50)]):
-        less = combine([material._replace(tables=tables), *parts])
+        less = combine([interned._replace(tables=tables), *parts])
         check(less)
         kept = [0, 1, 20, 21]
-        known = read(material)
+        known = read(interned)
         assert {h: known[h] for h in kept}.items() <= read(less).items()
         assert sizes(less)[1:] == (2, 2, 2)
 
 
-def test_sets_of_several_materials():
+def test_sets_of_several_parts():
     """Numbers of members differ from part to part; the sets are the same."""
     one = made(["i IN (5, 7)", "i NOT IN (5, 7)", "s IN ('b', 'd')"])
     other = made(["i IN (5, 7) AND i > 1", "i NOT IN (5, 7) AND i < 6", "s IN ('b', 'd')",
@@ -305,7 +305,7 @@ def test_sets_of_several_materials():
     check(together)
 
 
-def test_excluding_sets_of_several_materials_come_by_attribute():
+def test_excluding_sets_of_several_parts_come_by_attribute():
     parts = [
         made([f"{name} NOT IN (1, {n})"], first=n)
         for n, name in enumerate(["x", "i", "x", "i", "i"], start=5)
@@ -321,10 +321,10 @@ def test_strings_are_in_the_order_of_their_bytes():
     words = ["\uffff", "😀", "é", "a", "", "b", "a\x00", "\ue000", "ab"]
     one, other = (made([f"s = '{w}'" for w in part], first=f)
                   for part, f in ((words[:5], 0), (words[3:], 10)))  # fmt: skip
-    for material in (one, other, combine([one, other])):
-        values = cut_list(material.predicates.cuts[POSITIONS["s"]])
+    for interned in (one, other, combine([one, other])):
+        values = cut_list(interned.predicates.cuts[POSITIONS["s"]])
         assert values == sorted(values)
-        check(material)
+        check(interned)
 
 
 def test_parts_without_strings():
@@ -338,10 +338,10 @@ def test_numbers_find_their_attribute(monkeypatch, homes):
     monkeypatch.setattr(predicates_module, "HOMES", homes)
     one = made([f"i > {n} AND x < {n % 7} AND s <> 'T{n % 5}'" for n in range(90)])
     other = made([f"i > {n} AND b AND i IN ({n}, 3)" for n in range(50, 99)], first=200)
-    for material in (one, other, combine([one, other])):
-        check(material)
-        assert (material.predicates.starts % (1 << material.predicates.shift) == 0).all()
-        assert len(material.predicates.number_owners.attributes) <= 2 * homes + 5
+    for interned in (one, other, combine([one, other])):
+        check(interned)
+        assert (interned.predicates.starts % (1 << interned.predicates.shift) == 0).all()
+        assert len(interned.predicates.number_owners.attributes) <= 2 * homes + 5
     assert read(combine([one, other])) == read(one) | read(other)
 
 
@@ -364,5 +364,5 @@ def test_bytes_are_counted():
 def test_no_sets():
     sets = sets_of([])
     assert [part.tolist() for part in sets] == [[], [0], []]
-    nothing = Predicates.of([np.empty(0, np.int64)], sets, [], sets, [])
+    nothing = SegmentPredicates.of([np.empty(0, np.int64)], sets, [], sets, [])
     assert (nothing.base, nothing.listed, nothing.size) == (1, 0, 1)

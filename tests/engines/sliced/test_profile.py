@@ -10,8 +10,8 @@ from tamis import Matcher, OptionError, Profile
 from tamis.engines import make_engine
 from tamis.engines.resources import MOST_PROFILED, Resources, profile_of
 from tamis.engines.sliced.filter_reader import FilterReader
-from tamis.engines.sliced.interning import material_of
-from tamis.engines.sliced.layout import Seen
+from tamis.engines.sliced.interning import intern_filters
+from tamis.engines.sliced.layout import ProfiledShares
 from tamis.engines.sliced.value_classes import classes_of
 from tamis.kernels.value_classes import REF_KINDS, holds_class
 from tamis.language.expression import parse
@@ -33,10 +33,10 @@ def table(size, seed=1):
     )
 
 
-def material(texts):
+def interned(texts):
     reader = FilterReader(SQL)
     leaves = [(n, reader.leaves(parse(text, SQL.schema))) for n, text in enumerate(texts)]
-    return material_of(leaves, Keys(SQL.schema))
+    return intern_filters(leaves, Keys(SQL.schema))
 
 
 TEXTS = [
@@ -48,9 +48,9 @@ TEXTS = [
 
 
 def test_shares_are_those_of_the_events():
-    made = material(TEXTS)
+    made = interned(TEXTS)
     events = profile_of(Resources(profile=table(500)), SQL)
-    shares = Seen(made, events)
+    shares = ProfiledShares(made, events)
     predicates = made.predicates
     classes = classes_of(events, predicates, np.arange(len(SQL.schema)))
     for filters in made.tables.values():
@@ -65,9 +65,9 @@ def test_shares_are_those_of_the_events():
 
 
 def test_sets_add_their_members_up():
-    made = material(["kind IN ('b', 'c')", "kind IN ('a', 'b')", "kind = 'a'"])
+    made = interned(["kind IN ('b', 'c')", "kind IN ('a', 'b')", "kind = 'a'"])
     events = profile_of(Resources(profile=table(1000)), SQL)
-    shares = Seen(made, events)
+    shares = ProfiledShares(made, events)
     base = made.predicates.base * REF_KINDS
     both = [shares.of(np.array([base + REF_KINDS * n]))[0] for n in range(2)]
     assert min(both) < 0.05

@@ -13,9 +13,9 @@ from strategies import SCHEMA, filters
 from tamis import ExpressionError, parse
 from tamis.engines import make_engine
 from tamis.engines.sliced import layout, segment
-from tamis.engines.sliced.interning import combine, material_of
+from tamis.engines.sliced.interning import combine, intern_filters
 from tamis.engines.sliced.layout import (
-    Shares,
+    ExpectedShares,
     column_places,
     distinct_up_to,
     programs_of,
@@ -25,7 +25,7 @@ from tamis.engines.sliced.leaves import leaves_of
 from tamis.engines.sliced.segment import Segment
 from tamis.engines.sliced.segment_merges import due
 from tamis.engines.sliced.segment_predicates import Texts
-from tamis.engines.sliced.shape_programs import shape_of
+from tamis.engines.sliced.shape_programs import shape_program
 from tamis.kernels.programs import ALIVE, MIXED
 from tamis.kernels.simd_rows import LANES
 from tamis.kernels.value_classes import REF_KINDS
@@ -35,7 +35,7 @@ from tamis.semantics import Semantics
 POSITIONS = {name: place for place, name in enumerate(SMALL)}
 
 
-def material(texts, schema=SMALL, first=0, step=1):
+def interned(texts, schema=SMALL, first=0, step=1):
     meaning, found = Semantics("sql", schema), []
     for number, text in enumerate(texts):
         try:
@@ -44,11 +44,11 @@ def material(texts, schema=SMALL, first=0, step=1):
             continue
         if leaves.codes:
             found.append((first + step * number, leaves))
-    return material_of(found, Keys(schema)) if found else None
+    return intern_filters(found, Keys(schema)) if found else None
 
 
 def compiled(texts, **how):
-    return Segment.compile(material(texts, **how))
+    return Segment.compile(interned(texts, **how))
 
 
 def cut_of(number, of):
@@ -79,7 +79,7 @@ def meaning(some):
     """Filters up to the order of their leads, which a layout may change."""
     found = {}
     for shape, table in some.tables.items():
-        leads = shape_of(shape).leads
+        leads = shape_program(shape).leads
         for handle, refs in zip(table.handles.tolist(), table.refs.tolist(), strict=True):
             assert handle not in found
             parts = [said(ref, some.predicates) for ref in refs]
@@ -104,18 +104,18 @@ def chunks_of(made):
 def check(made, source):
     """The order of evaluation is what it says."""
     programs, predicates = made.programs, source.predicates
-    shares = Shares(source)
+    shares = ExpectedShares(source)
     known = sorted(handle for table in source.tables.values() for handle in table.handles.tolist())
     assert made.handles.tolist() == known
     assert sorted(programs.slots.tolist()) == list(range(len(known)))
-    assert meaning(made.material()) == meaning(source)
+    assert meaning(made.filters()) == meaning(source)
     assert programs.subs[-1] == programs.chunk_subs[-1] == len(known)
     assert (np.diff(programs.chunk_subs) > 0).all()
     assert (np.diff(programs.chunk_subs) <= LANES).all()
     assert len(programs.refs) == sum(t.refs.size for t in source.tables.values()) + LANES
     by_access, signed, groups = {}, {}, {}
     for number, shape, group, chunk, refs in chunks_of(made):
-        leads = shape_of(shape).leads
+        leads = shape_program(shape).leads
         if leads:  # the most selective one leads
             expected = shares.of(refs[:, :leads])
             assert (expected[:, 0] == expected.min(axis=1)).all()
@@ -158,7 +158,7 @@ def check(made, source):
 @given(st.lists(filters(), min_size=1, max_size=25), st.sampled_from([0, 5, 4096]))
 @settings(max_examples=30)
 def test_any_filters(texts, named):
-    source = material(texts, SCHEMA, step=3)
+    source = interned(texts, SCHEMA, step=3)
     if source is None:
         return
     with pytest.MonkeyPatch.context() as patch:
@@ -176,17 +176,17 @@ def test_any_filters(texts, named):
 )  # fmt: skip
 def test_as_many_of_a_shape_as_fill_chunks(size, text):
     for distinct in (3, 1000):
-        source = material([text.format(n % distinct, n % 7) for n in range(size)], step=2)
+        source = interned([text.format(n % distinct, n % 7) for n in range(size)], step=2)
         check(Segment.compile(source), source)
 
 
 def test_stock_filters():
-    source = material(stock_filters(1, 600))
+    source = interned(stock_filters(1, 600))
     made = Segment.compile(source)
     check(made, source)
     assert len(made.programs.access) > 10
-    again = Segment.compile(made.material())
-    assert meaning(again.material()) == meaning(source)
+    again = Segment.compile(made.filters())
+    assert meaning(again.filters()) == meaning(source)
     for one, other in zip(made.programs, again.programs, strict=True):
         assert one.dtype == other.dtype
 
@@ -200,11 +200,11 @@ def test_the_most_selective_predicate_leads():
 
 
 def test_shares():
-    source = material([
+    source = interned([
         "s = 'a'", "s = 'b'", "s = 'c'", "s = 'd'", "i = 1", "s IN ('a', 'b')", "s IN ('x', 'y')",
         "x > 1", "x <> 1", "i IS NULL", "s LIKE 'a%'", "s LIKE 'b%'", "x > i", "i NOT IN (7, 8)",
     ])  # fmt: skip
-    shares = Shares(source)
+    shares = ExpectedShares(source)
     (table,) = source.tables.values()
     found = dict(zip(table.handles.tolist(), shares.of(table.refs[:, 0]).tolist(), strict=True))
     findable = dict(
@@ -221,7 +221,7 @@ def test_shares():
 
 
 def test_the_kinds_that_are_used():
-    source = material(["i = 1", "i > 2", "x < 3 AND s IS NULL", "b NOT IN (TRUE, FALSE)"])
+    source = interned(["i = 1", "i > 2", "x < 3 AND s IS NULL", "b NOT IN (TRUE, FALSE)"])
     made = Segment.compile(source)
     masks = {name: int(made.masks[place]) for name, place in POSITIONS.items()}
     assert masks["side"] == 0
@@ -273,7 +273,7 @@ def test_handles_come_in_any_order():
     texts = ["i > 1 AND x > 1", "i > 2", "i > 3 OR b", "i > 4 AND x > 4"]
     some = [(h, leaves_of(parse(t, SMALL), meaning_)) for h, t in zip([9, 2, 7, 4], texts,
                                                                        strict=True)]  # fmt: skip
-    source = material_of(some, keys)
+    source = intern_filters(some, keys)
     made = Segment.compile(source)
     assert made.handles.tolist() == [2, 4, 7, 9]
     check(made, source)
@@ -296,18 +296,18 @@ def test_the_time_of_death_is_kept():
     assert made.died[[5, 99, 0, 1]].tolist() == [10, 11, 12, ALIVE]
     for now, gone in ((9, []), (10, [15]), (11, [15, 297]), (12, [15, 297, 0]), (99, [15, 297, 0])):
         left = {3 * n for n in range(100)} - set(gone)
-        assert set(meaning(made.material(now))) == left
-    assert len(meaning(made.material())) == 97
+        assert set(meaning(made.filters(now))) == left
+    assert len(meaning(made.filters())) == 97
 
 
 def test_a_shape_of_which_all_are_gone_is_left_out():
     made = compiled(["i > 1", "i > 2 AND b", "i > 3 OR b", "i > 4"])
     made.kill(1, 5)
-    assert len(made.material(4).tables) == 3
-    assert len(made.material(5).tables) == 2
+    assert len(made.filters(4).tables) == 3
+    assert len(made.filters(5).tables) == 2
     for slot in (0, 2, 3):
         made.kill(slot, 6)
-    assert made.material().tables == {}
+    assert made.filters().tables == {}
     assert len(made) == 0
 
 
@@ -315,7 +315,7 @@ def test_a_shape_of_which_all_are_gone_is_left_out():
 @settings(max_examples=30)
 def test_there_and_back_again(texts, data):
     """Compiled, partly gone, compiled again alone and with others: filters mean the same."""
-    source = material(texts, SCHEMA)
+    source = interned(texts, SCHEMA)
     if source is None:
         return
     known = meaning(source)
@@ -324,15 +324,15 @@ def test_there_and_back_again(texts, data):
     for time, handle in enumerate(gone):
         made.kill(made.find(handle), time)
     left = {handle: filter_ for handle, filter_ in known.items() if handle not in gone}
-    assert meaning(made.material()) == left
+    assert meaning(made.filters()) == left
     if left:
-        alone = Segment.compile(made.material())
-        assert meaning(alone.material()) == left
-        other = material(["i > 1 AND s = 'q'", "x IN (3, 4)"], SCHEMA, first=1000)
-        united = combine([made.material(), other])
+        alone = Segment.compile(made.filters())
+        assert meaning(alone.filters()) == left
+        other = interned(["i > 1 AND s = 'q'", "x IN (3, 4)"], SCHEMA, first=1000)
+        united = combine([made.filters(), other])
         both = Segment.compile(united)
         check(both, united)
-        assert meaning(both.material()) == left | meaning(other)
+        assert meaning(both.filters()) == left | meaning(other)
 
 
 # --- the order of events
@@ -373,13 +373,13 @@ def test_bytes_are_counted():
 
 def test_room_for_the_deepest_and_widest():
     made = compiled(["i > 1", "i > 1 AND (x > 1 OR (b AND s = 'a') OR side = 'buy')"])
-    depths = [shape_of(shape).depth for shape in made.shapes]
+    depths = [shape_program(shape).depth for shape in made.shapes]
     assert made.depth == max(depths)
     assert made.widest == 5
 
 
 def test_chunks_follow_each_other():
-    source = material(stock_filters(5, 300))
+    source = interned(stock_filters(5, 300))
     programs, handles, masks = programs_of(source)
     assert all(one[3] == other[0] for one, other in pairwise(programs.chunk_bounds.tolist()))
     assert (np.diff(handles) > 0).all()

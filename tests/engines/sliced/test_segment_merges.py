@@ -76,7 +76,7 @@ def test_deaths_during_a_merge(busy, gate):
     for handle in (0, 1, 2, 100, 114):
         tested.remove(handle)
         del texts[handle]
-    later = tested.picture(len(BATCH))
+    later = tested.snapshot(len(BATCH))
     after_deaths = oracle_of(texts)
     tested.remove(3)
     put(tested, {0: "i IS NOT NULL", 3: "TRUE", 100: "x > 0"})  # handles may be used again
@@ -246,7 +246,7 @@ def test_an_exchange_that_fails_changes_nothing(busy, gate, caplog, monkeypatch)
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr(tested, "evaluating", fail)
+        patch.setattr(tested, "evaluator", fail)
         gate.open()
         wait_for_merges(tested)
     assert "merged" in caplog.text

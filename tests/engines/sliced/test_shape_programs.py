@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import each
-from tamis.engines.sliced.shape_programs import Shape, shape_of
+from tamis.engines.sliced.shape_programs import ShapeProgram, shape_program
 from tamis.kernels.programs import AND_LEAF, AND_TOP, OR_LEAF, OR_TOP, PUSH
 
 
@@ -55,26 +55,26 @@ def run(shape, values):
 @each(
     ("text", "expected"),
     [
-        ("a", Shape(1, 1, (), 1)),
-        ("aa&", Shape(2, 2, (), 1)),
-        ("aa&a&", Shape(3, 3, (), 1)),
-        ("aa|", Shape(2, 0, (PUSH, OR_LEAF), 1)),
-        ("aa|a|", Shape(3, 0, (PUSH, OR_LEAF, OR_LEAF), 1)),
-        ("aaa|&", Shape(3, 1, (PUSH, OR_LEAF, AND_TOP), 2)),
-        ("aa&aa|&", Shape(4, 2, (PUSH, OR_LEAF, AND_TOP), 2)),
-        ("aaa&|", Shape(3, 0, (PUSH, PUSH, AND_LEAF, OR_TOP), 2)),
-        ("aa&aa&|", Shape(4, 0, (PUSH, AND_LEAF, PUSH, AND_LEAF, OR_TOP), 2)),
-        ("aa|aa|&", Shape(4, 0, (PUSH, OR_LEAF, PUSH, OR_LEAF, AND_TOP), 2)),
-        ("aaaa&|&", Shape(4, 1, (PUSH, PUSH, AND_LEAF, OR_TOP, AND_TOP), 3)),
+        ("a", ShapeProgram(1, 1, (), 1)),
+        ("aa&", ShapeProgram(2, 2, (), 1)),
+        ("aa&a&", ShapeProgram(3, 3, (), 1)),
+        ("aa|", ShapeProgram(2, 0, (PUSH, OR_LEAF), 1)),
+        ("aa|a|", ShapeProgram(3, 0, (PUSH, OR_LEAF, OR_LEAF), 1)),
+        ("aaa|&", ShapeProgram(3, 1, (PUSH, OR_LEAF, AND_TOP), 2)),
+        ("aa&aa|&", ShapeProgram(4, 2, (PUSH, OR_LEAF, AND_TOP), 2)),
+        ("aaa&|", ShapeProgram(3, 0, (PUSH, PUSH, AND_LEAF, OR_TOP), 2)),
+        ("aa&aa&|", ShapeProgram(4, 0, (PUSH, AND_LEAF, PUSH, AND_LEAF, OR_TOP), 2)),
+        ("aa|aa|&", ShapeProgram(4, 0, (PUSH, OR_LEAF, PUSH, OR_LEAF, AND_TOP), 2)),
+        ("aaaa&|&", ShapeProgram(4, 1, (PUSH, PUSH, AND_LEAF, OR_TOP, AND_TOP), 3)),
     ],
 )
 def test_shapes_by_hand(text, expected):
-    assert shape_of(text) == expected
+    assert shape_program(text) == expected
 
 
 @given(shapes(), st.randoms(use_true_random=False))
 def test_the_operations_compute_the_formula(text, chance):
-    shape = shape_of(text)
+    shape = shape_program(text)
     assert shape.width == text.count("a")
     for share in (0, 1, 1, 2, 2, 3, 3, 4):
         values = [chance.randrange(4) < share for _ in range(shape.width)]
@@ -85,7 +85,7 @@ def test_the_operations_compute_the_formula(text, chance):
 
 @given(shapes())
 def test_a_filter_is_true_only_if_its_leads_are(text):
-    shape = shape_of(text)
+    shape = shape_program(text)
     for gone in range(shape.leads):
         values = [place != gone for place in range(shape.width)]
         assert not evaluated(text, values)
@@ -93,8 +93,8 @@ def test_a_filter_is_true_only_if_its_leads_are(text):
 
 @each("size", [2, 3, 64, 500])
 def test_a_conjunction_is_all_leads(size):
-    assert shape_of("a" + "a&" * (size - 1)) == Shape(size, size, (), 1)
-    shape = shape_of("a" + "a|" * (size - 1))
+    assert shape_program("a" + "a&" * (size - 1)) == ShapeProgram(size, size, (), 1)
+    shape = shape_program("a" + "a|" * (size - 1))
     assert (shape.leads, shape.depth) == (0, 1)
 
 
@@ -102,6 +102,6 @@ def test_a_deep_formula():
     text = "a"
     for n in range(300):
         text = "a" + text + "&|"[n % 2]
-    shape = shape_of(text)
+    shape = shape_program(text)
     values = [n % 3 == 0 for n in range(301)]
     assert run(shape, values) == (evaluated(text, values), shape.depth)

@@ -11,7 +11,7 @@ from cases import each
 from strategies import SCHEMA, delicate_rows, filters, rows
 from tamis import ExpressionError, Schema, parse
 from tamis.engines.sliced import value_classes
-from tamis.engines.sliced.interning import material_of
+from tamis.engines.sliced.interning import intern_filters
 from tamis.engines.sliced.leaves import leaves_of
 from tamis.engines.sliced.segment_predicates import Texts
 from tamis.engines.sliced.value_classes import RowClasses, classes_of
@@ -39,7 +39,7 @@ def predicates_of(texts, schema):
             continue
         if leaves.codes:
             filters_.append((number, leaves))
-    return material_of(filters_, keys).predicates if filters_ else None, keys
+    return intern_filters(filters_, keys).predicates if filters_ else None, keys
 
 
 def cut_values(predicates, schema, attribute):
@@ -148,7 +148,7 @@ def passed_by(predicates, schema, row):
 def test_what_rows_and_batches_pass(monkeypatch, texts, remembered):
     monkeypatch.setattr(value_classes, "MOST_REMEMBERED", remembered)
     predicates, _ = predicates_of(texts, SMALL)
-    tests = value_classes.Tests(predicates, SMALL)
+    tests = value_classes.SegmentTests(predicates, SMALL)
     expected = [passed_by(predicates, SMALL, row) for row in ROWS]
     for _ in range(2):  # what is remembered is the same
         assert [sorted(tests.of_row(row).tolist()) for row in ROWS] == expected
@@ -173,7 +173,7 @@ def test_a_value_is_tested_once(monkeypatch):
 
     monkeypatch.setattr(value_classes, "compile_tree", counting)
     predicates, _ = predicates_of(["s LIKE 'a%'", "x * 2 = x"], SMALL)
-    tests = value_classes.Tests(predicates, SMALL)
+    tests = value_classes.SegmentTests(predicates, SMALL)
     some = [(1, x, "ab", None, None) for x in (1.0, math.nan, -0.0, 0.0, math.nan)] * 10
     tests.of_batch(batch_of_rows(some, SMALL), None)
     first = len(asked)
@@ -186,9 +186,9 @@ def test_a_value_is_tested_once(monkeypatch):
 
 def test_no_events_and_no_tests():
     predicates, _ = predicates_of(TESTED, SMALL)
-    passed = value_classes.Tests(predicates, SMALL).of_batch(batch_of_rows([], SMALL), None)
+    passed = value_classes.SegmentTests(predicates, SMALL).of_batch(batch_of_rows([], SMALL), None)
     assert all(len(part.codes) == 0 for part in passed)
     predicates, _ = predicates_of(["i > 0"], SMALL)
-    tests = value_classes.Tests(predicates, SMALL)
+    tests = value_classes.SegmentTests(predicates, SMALL)
     assert tests.of_batch(batch_of_rows(ROWS, SMALL), None) == []
     assert tests.of_row(ROWS[0]).tolist() == []

@@ -1,4 +1,4 @@
-"""From events to matches of one segment: 512 events at a time, or one."""
+"""Finds the matches of one segment, 512 events at a time or a single event."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.engines.match_lists import Piece
-from tamis.engines.sliced.buffers import Room
+from tamis.engines.matches import Piece
+from tamis.engines.sliced.buffers import BlockBuffers
 from tamis.engines.sliced.segment import Segment
-from tamis.engines.sliced.value_classes import Passed, RowClasses, Tests, classes_of
+from tamis.engines.sliced.value_classes import PassedTests, RowClasses, SegmentTests, classes_of
 from tamis.events import Row
 from tamis.kernels.event_truth import EventTruth, fill_truth_table, touched_references
 from tamis.kernels.handles import SPARSE
@@ -39,23 +39,23 @@ from tamis.schema import Schema
 
 Array = np.ndarray[Any, Any]
 
-WINDOW = 16  # blocks whose events are brought into the order of an attribute
-DENSE = 12  # matches of a block, a subscription, from which a matrix is cheaper than lists
+WINDOW = 16  # blocks whose events are sorted by an attribute together
+DENSE = 12  # matches per subscription in a block, from which a matrix is cheaper than lists
 
 MOST_MATCHES = 1 << 26  # of a window: 256 MB
-PIECE = 1 << 23  # matches of a piece; larger ones come from fresh memory, which costs more
+PIECE = 1 << 23  # matches of a piece; larger arrays come from fresh memory, which costs more
 FEWEST = 64  # events of a window
-FEW_SORTED = 8  # one in so many events may be sorted for itself
+FEW_SORTED = 8  # if more than one in this many events had to be sorted, all words are sorted first
 
 _NO_MARKS = np.empty(0, np.uint64)
 _NO_TABLE = np.empty(0, np.uint8)
-_TRUE_ROWS = np.array([[0], [1]], np.uint64)  # rows for a single event: false and true
+_TRUE_ROWS = np.array([[0], [1]], np.uint64)  # the rows of a single event: false and true
 
 
 class Window:
-    """Some events of a batch as the segment sees them, perhaps in another order."""
+    """Some events of a batch as classes, perhaps in another order."""
 
-    def __init__(self, classes: Array, passed: Sequence[Passed], order: Array | None) -> None:
+    def __init__(self, classes: Array, passed: Sequence[PassedTests], order: Array | None) -> None:
         self.size = classes.shape[1]
         self.order = order
         self.classes = classes if order is None else np.ascontiguousarray(classes[:, order])
@@ -64,37 +64,37 @@ class Window:
         ]
 
     def original(self, start: int, end: int) -> Array | slice:
-        """Which events of the window are those from start to end."""
+        """The places in the window of the events that are now from start to end."""
         return slice(start, end) if self.order is None else self.order[start:end]
 
 
-class Blocks:
+class SegmentEvaluator:
     """Evaluates one segment."""
 
     def __init__(self, segment: Segment, schema: Schema, keys: Keys) -> None:
         self.segment = segment
         self._schema = schema
         self._rows = RowClasses(segment.predicates, segment.used, keys)
-        self._rooms: list[Room] = []  # that nobody uses
-        self._slots: list[tuple[Array, Array]] = []  # room for the slots of one event
-        self._last = 0  # matches of the last event that came alone
+        self._buffers: list[BlockBuffers] = []  # those not in use
+        self._slots: list[tuple[Array, Array]] = []  # buffers for single events, not in use
+        self._last = 0  # matches of the last single event
         self._is_dense = False  # whether a block matches most subscriptions several times
-        self._is_mixed = False  # whether the matches of an event are found in no order
-        self._rate = -1.0  # matches an event, of the last events; unknown at first
-        self._spent = (0, 0.0)  # the last events of a batch, and seconds for them
+        self._is_mixed = False  # whether the matches of many events are found out of order
+        self._rate = -1.0  # matches per event, of the last events; unknown at first
+        self._spent = (0, 0.0)  # number of the last events of a batch, and seconds for them
 
     @cached_property
-    def _tests(self) -> Tests:
-        return Tests(self.segment.predicates, self._schema)
+    def _tests(self) -> SegmentTests:
+        return SegmentTests(self.segment.predicates, self._schema)
 
-    def prepare(self, batch: Batch, rows: Sequence[Row] | None) -> tuple[Array, list[Passed]]:
-        """The classes of a batch and the tests that it passes."""
+    def prepare(self, batch: Batch, rows: Sequence[Row] | None) -> tuple[Array, list[PassedTests]]:
+        """The classes of a batch's events and the tests that they pass."""
         segment = self.segment
         classes = classes_of(batch, segment.predicates, segment.used)
         return classes, self._tests.of_batch(batch, rows)
 
-    def window(self, prepared: tuple[Array, list[Passed]], start: int, end: int) -> Window:
-        """The events from start to end; by an attribute if most filters ask for its value."""
+    def window(self, prepared: tuple[Array, list[PassedTests]], start: int, end: int) -> Window:
+        """The events from start to end; sorted if most filters are found by one attribute."""
         classes, passed = prepared
         part = classes[:, start:end]
         by = self.segment.sorted_by
@@ -108,36 +108,36 @@ class Blocks:
         """counts[event]."""
         began = perf_counter()
         found = np.zeros(window.size, np.int64)
-        room = self._room()
+        buffers = self._take_buffers()
         for start in range(0, window.size, EVENTS):
             end = min(start + EVENTS, window.size)
             counts = np.zeros(EVENTS, np.int64)
-            self._block(window, start, end, now, room, room.counting(counts))
+            self._block(window, start, end, now, buffers, buffers.counting(counts))
             found[window.original(start, end)] = counts[: end - start]
-        self._rooms.append(room)
+        self._buffers.append(buffers)
         self._note(window.size, began)
         return found
 
     def match(self, window: Window, now: int) -> list[Piece]:
-        """Pieces: counts[event], and the handles of the events one behind the other, ascending."""
-        began, room = perf_counter(), self._room()
+        """The matches in pieces: counts[event], and all handles, ascending for each event."""
+        began, buffers = perf_counter(), self._take_buffers()
         if self._is_dense and window.order is None:
-            found = self._matrix(window, now, room)
+            found = self._matrix(window, now, buffers)
         else:
-            found = [self._lists(window, now, room)]
-        self._rooms.append(room)
+            found = [self._lists(window, now, buffers)]
+        self._buffers.append(buffers)
         self._note(window.size, began)
         self._remember(sum(len(handles) for _, handles in found), window.size)
         return found
 
-    def look(self, prepared: tuple[Array, list[Passed]], now: int) -> None:
-        """Count the matches of a few events, if nobody knows yet how many there are."""
+    def look(self, prepared: tuple[Array, list[PassedTests]], now: int) -> None:
+        """Count the matches of the first events, unless the rate is known already."""
         size = min(prepared[0].shape[1], EVENTS)
         if self._rate < 0 and size:
             self._remember(int(self.count(self.window(prepared, 0, size), now).sum()), size)
 
     def measured(self) -> float | None:
-        """Seconds for each of the last events of a batch, None before the first."""
+        """Seconds per event in the last batch, None before the first."""
         events, seconds = self._spent
         return seconds / events if events else None
 
@@ -187,43 +187,43 @@ class Blocks:
     def _note(self, events: int, began: float) -> None:
         self._spent = events, perf_counter() - began
 
-    def _room(self) -> Room:
+    def _take_buffers(self) -> BlockBuffers:
         try:
-            return self._rooms.pop()
+            return self._buffers.pop()
         except IndexError:
-            return Room(self.segment)
+            return BlockBuffers(self.segment)
 
     def _block(
-        self, window: Window, start: int, end: int, now: int, room: Room, out: Output
+        self, window: Window, start: int, end: int, now: int, buffers: BlockBuffers, out: Output
     ) -> None:
-        segment, block, buffers = self.segment, room.block_rows, room.program_buffers
+        segment, block, scratch = self.segment, buffers.block_rows, buffers.program_buffers
         numbering, programs = segment.numbering, segment.programs
         make_rows(
-            window.classes, start, end, segment.used, numbering, block, room.order, room.spare
+            window.classes, start, end, segment.used, numbering, block, buffers.order, buffers.spare
         )  # fmt: skip
         for part in window.passed:
             rows_of_tests(part.codes[start:end], part.starts, part.numbers, block)
         finish_block(numbering, block)
-        plan_visits(programs, block, buffers)
-        run_programs(programs, block, buffers, segment.died, now, out)
-        if buffers.planned[1]:
+        plan_visits(programs, block, scratch)
+        run_programs(programs, block, scratch, segment.died, now, out)
+        if scratch.planned[1]:
             classes = np.ascontiguousarray(window.classes[:, start:end].T)
             event = EventTruth(classes, _NO_TABLE, block.rows, block.listed)
             run_clusters(
-                programs, numbering, segment.predicates.number_owners, event, block, buffers,
+                programs, numbering, segment.predicates.number_owners, event, block, scratch,
                 segment.died, now, out,
             )  # fmt: skip
         if len(out.counts):
             add_planes(out)
 
-    def _lists(self, window: Window, now: int, room: Room) -> tuple[Array, Array]:
-        handles, is_mixed = self.segment.handles, self._is_mixed  # which others may change
+    def _lists(self, window: Window, now: int, buffers: BlockBuffers) -> tuple[Array, Array]:
+        handles, is_mixed = self.segment.handles, self._is_mixed  # other threads may change it
         total = np.zeros(window.size, np.int64)
         kept = []
         for start in range(0, window.size, EVENTS):
             end = min(start + EVENTS, window.size)
-            out = room.listing()
-            self._block(window, start, end, now, room, out)
+            out = buffers.listing()
+            self._block(window, start, end, now, buffers, out)
             size = int(out.size[0])
             counts = np.zeros(EVENTS, np.int64)
             count_listed(out.words, out.bits, size, counts)
@@ -241,52 +241,52 @@ class Blocks:
             mine = starts[:-1][window.original(first, min(first + EVENTS, window.size))]
             places[: len(mine)] = mine
             write_listed(slots, words, bits, handles, places, found)
-        # Sorting words of bits is cheaper than sorting matches, but most often neither is needed.
+        # Sorting words of bits is cheaper than sorting matches, but usually neither is needed.
         if not is_mixed:
             self._is_mixed = sort_unless_rising(found, starts) * FEW_SORTED > window.size
         return total, found
 
-    def _matrix(self, window: Window, now: int, room: Room) -> list[Piece]:
+    def _matrix(self, window: Window, now: int, buffers: BlockBuffers) -> list[Piece]:
         segment = self.segment
         first = int(segment.handles[0]) if segment.is_gapless else 0
         pieces = []
         for start in range(0, window.size, EVENTS):
             end = min(start + EVENTS, window.size)
             counts = np.zeros(EVENTS, np.int64)
-            out = room.filling(counts)
-            self._block(window, start, end, now, room, out)
-            transpose_matrix(out.matrix, room.transposed)
-            for begin, behind in parts_of(counts[: end - start], PIECE):
-                starts = _starts(counts[begin:behind])
+            out = buffers.filling(counts)
+            self._block(window, start, end, now, buffers, out)
+            transpose_matrix(out.matrix, buffers.transposed)
+            for begin, after in parts_of(counts[: end - start], PIECE):
+                starts = _starts(counts[begin:after])
                 found = recycled(int(starts[-1]))
-                write_transposed(room.transposed, begin, first, starts, DIGITS, found)
+                write_transposed(buffers.transposed, begin, first, starts, DIGITS, found)
                 if not segment.is_gapless:
                     found = segment.handles[found]
-                pieces.append((counts[begin:behind], found))
+                pieces.append((counts[begin:after], found))
         return pieces
 
     @property
     def at_once(self) -> int:
-        """How many events make a window, whose matches are in memory together."""
+        """How many events make a window; all matches of a window are in memory together."""
         many = self.segment.sorted_by is not None and not self._is_dense
         most = EVENTS * WINDOW if many else EVENTS
         return max(FEWEST, min(most, int(MOST_MATCHES / max(self._rate, 1.0))) // 64 * 64)
 
 
 def parts_of(counts: Array, most: int) -> Iterator[tuple[int, int]]:
-    """Stretches of events with at most so many matches together, but for one event alone."""
+    """Stretches of events that have at most `most` matches together, or are a single event."""
     begin = 0
     ends = np.cumsum(counts)
     while begin < len(counts):
         before = int(ends[begin - 1]) if begin else 0
-        behind = int(np.searchsorted(ends, before + most, side="right"))
-        behind = max(behind, begin + 1)
-        yield begin, behind
-        begin = behind
+        after = int(np.searchsorted(ends, before + most, side="right"))
+        after = max(after, begin + 1)
+        yield begin, after
+        begin = after
 
 
 def recycled(size: int) -> Array:
-    """int32[size] from Arrow's pool, which keeps large pieces: new ones cost more than writing."""
+    """int32[size] from Arrow's pool, which reuses memory: fresh pages cost more than writing."""
     return np.frombuffer(pa.allocate_buffer(4 * size), np.int32)
 
 

@@ -1,4 +1,4 @@
-"""Room in which a block of events is evaluated; each thread has its own."""
+"""The buffers in which a block of events is evaluated; each thread has its own."""
 
 from typing import Any
 
@@ -12,23 +12,23 @@ from tamis.kernels.value_classes import REF_KINDS
 
 Array = np.ndarray[Any, Any]
 
-COARSE = 1 << 15  # places of the table from numbers to runs
+COARSE = 1 << 15  # entries of the table from numbers to runs
 
 _NO_COUNTS = np.empty(0, np.int64)
 _NO_MATRIX = np.empty((0, WORDS), np.uint64)
 
 
 def aligned(rows: int) -> Array:
-    """uint64[rows, word], not yet written; a row is a line of the cache."""
+    """uint64[rows, word], not initialised; a row is one cache line."""
     whole = np.empty(rows * WORDS + WORDS, np.uint64)
     skipped = -(whole.ctypes.data // 8) % WORDS
     return whole[skipped : skipped + rows * WORDS].reshape(rows, WORDS)
 
 
-class Room:
+class BlockBuffers:
     """Arrays for one segment, as large as its largest block may need.
 
-    Memory that is not written is never asked from the system, so large bounds cost nothing.
+    The system gives memory only where it is written, so generous bounds cost nothing.
     """
 
     def __init__(self, segment: Segment) -> None:
@@ -74,20 +74,20 @@ class Room:
 
     @property
     def transposed(self) -> Array:
-        """uint64[event, slot // 64]: room for a matrix that is turned around."""
+        """uint64[event, slot // 64]: a buffer for the transposed matrix."""
         if self._transposed is None:
             self._transposed = np.empty((EVENTS, -(-self._subscriptions // 64)), np.uint64)
         return self._transposed
 
     def counting(self, counts: Array) -> Output:
-        """For counts[event] alone."""
+        """An output that has only counts[event]."""
         return Output(
             counts, _NO_MATRIX, np.empty(0, np.int32), np.empty(0, np.int8),
             np.empty(0, np.uint64), np.zeros(2, np.int64), self._planes,
         )  # fmt: skip
 
     def listing(self) -> Output:
-        """For lists of words that are not 0."""
+        """An output for lists of the words that are not 0."""
         if self._lists is None:
             self._lists = (
                 np.empty(self._most, np.int32),
@@ -99,7 +99,7 @@ class Room:
         return Output(_NO_COUNTS, _NO_MATRIX, slots, words, bits, size, self._planes)
 
     def filling(self, counts: Array) -> Output:
-        """For a matrix of bits, and counts[event]."""
+        """An output for a matrix of bits, and counts[event]."""
         if self._matrix is None:
             self._matrix = aligned(self._subscriptions)
         self._matrix[:] = 0

@@ -1,12 +1,11 @@
 """Many events at once: each predicate is a row of bits, each filter a few operations on rows.
 
 Subscriptions are compiled into segments that never change. New ones wait until an event comes, and
-then become a small segment; small segments are merged into larger ones, so that there are few. What
-goes is noted with the time, and left out at the next merge.
+then become a small segment; small segments are merged into larger ones, so that there are few. A
+removal is noted with its time, and the subscription is left out at the next merge.
 
-Whoever matches takes the segments and the time once, and looks at nothing that came or went later.
-Changes and matches wait for each other only while the few that are new are compiled; merges go on
-beside both.
+A match takes a snapshot of the segments and the time, and does not see later changes. Changes and
+matches wait for each other only while the few new filters are compiled; merges run alongside both.
 """
 
 import threading
@@ -17,15 +16,15 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tamis.engines.base import Options
-from tamis.engines.match_lists import Piece, joined, lists_of, merged
+from tamis.engines.matches import Piece, joined, lists_of, merged
 from tamis.engines.resources import Resources, profile_of
-from tamis.engines.sliced.blocks import Blocks
+from tamis.engines.sliced.blocks import SegmentEvaluator
 from tamis.engines.sliced.filter_reader import FilterReader
 from tamis.engines.sliced.formulas import ALWAYS, NEVER
-from tamis.engines.sliced.interning import Material, material_of
+from tamis.engines.sliced.interning import InternedFilters, intern_filters
 from tamis.engines.sliced.leaves import Leaves
 from tamis.engines.sliced.segment import Segment
-from tamis.engines.sliced.segment_merges import Compaction, compiled, due
+from tamis.engines.sliced.segment_merges import SegmentMerger, compiled, due
 from tamis.engines.sliced.threads import in_order_of
 from tamis.events import Row
 from tamis.kernels.handles import Handles
@@ -38,19 +37,19 @@ from tamis.semantics import Semantics
 Array = np.ndarray[Any, Any]
 
 MOST_YOUNG = 1 << 17  # subscriptions that wait to be compiled
-MOST_AT_ONCE = 1 << 12  # subscriptions of a segment that is merged while changes wait
+MOST_AT_ONCE = 1 << 12  # subscriptions of a segment that may be merged while changes wait
 
 
 class Snapshot(NamedTuple):
-    """What one match looks at."""
+    """What one match sees."""
 
-    parts: tuple[Blocks, ...]
+    parts: tuple[SegmentEvaluator, ...]
     now: int
     always: Array  # handles of filters that are true of every event, ascending
 
 
 class SlicedEngine:
-    """Compiled segments and what waits to be compiled."""
+    """Compiled segments, and filters that wait to be compiled."""
 
     name = "sliced"
     options_class: ClassVar[type[Options]] = Resources
@@ -64,12 +63,12 @@ class SlicedEngine:
         self._now = 0  # grows with every change
         self._young: dict[int, Leaves] = {}
         self._always: dict[int, bool] = {}  # filters without any predicate, and their answer
-        self._true: Array | None = None  # those that are true; made when first asked for
-        self._parts: tuple[Blocks, ...] = ()
-        self._is_untidy = False  # segments are to be merged
+        self._true: Array | None = None  # those that are true; made when first needed
+        self._parts: tuple[SegmentEvaluator, ...] = ()
+        self._is_untidy = False  # whether segments are due to be merged
         self.memory = options.bytes
         self.profile = profile_of(options, semantics)
-        self._compaction = Compaction(self)
+        self._merger = SegmentMerger(self)
 
     # --- the contract of engines
 
@@ -107,13 +106,10 @@ class SlicedEngine:
         for counts, found in self.match_batch(batch_of_rows(rows, self._semantics.schema), rows):
             yield from lists_of(counts, found)
 
-    def picture(self, events: int) -> Snapshot:  # noqa: ARG002 - it is the same for any number
-        return self.snapshot()
-
     def match_batch(
-        self, batch: Batch, rows: Sequence[Row] | None = None, picture: Snapshot | None = None
+        self, batch: Batch, rows: Sequence[Row] | None = None, snapshot: Snapshot | None = None
     ) -> Iterator[Piece]:
-        return self.match_batch_at(picture or self.snapshot(), batch, rows)
+        return self.match_batch_at(snapshot or self.snapshot(), batch, rows)
 
     def count_batch(self, batch: Batch, rows: Sequence[Row] | None = None) -> Array:
         return self.count_batch_at(self.snapshot(), batch, rows)
@@ -128,7 +124,7 @@ class SlicedEngine:
                 "bytes": sum(segment.nbytes() for segment in segments),
             }
 
-    # --- at a moment
+    # --- with a snapshot
 
     def match_at(self, snapshot: Snapshot, row: Row) -> Handles:
         """The handles that a row matches."""
@@ -168,7 +164,7 @@ class SlicedEngine:
         return chain.from_iterable(found)
 
     def count_batch_at(self, snapshot: Snapshot, batch: Batch, rows: Sequence[Row] | None) -> Array:
-        """How many match each event of a batch."""
+        """counts[event]: how many filters match each event of a batch."""
         self._tidy()
         prepared = [part.prepare(batch, rows) for part in snapshot.parts]
 
@@ -186,8 +182,8 @@ class SlicedEngine:
 
     # --- segments
 
-    def snapshot(self) -> Snapshot:
-        """What is there now, all of it compiled."""
+    def snapshot(self, events: int = 1) -> Snapshot:  # noqa: ARG002 - the same for any number
+        """What is held now, all of it compiled."""
         with self.lock:
             if self._young:
                 self._settle()
@@ -199,16 +195,16 @@ class SlicedEngine:
         return [part.segment for part in self._parts]
 
     def compact(self) -> None:
-        """Make one segment of all, without what is gone; the caller must not hold the lock."""
+        """Merge all segments into one, without removed filters; the lock must not be held."""
         with self.lock:
             if self._young:
                 self._settle()
-        self._compaction.run(everything=True)
+        self._merger.run(everything=True)
 
     def whole(self) -> tuple[dict[int, bool], Segment | None]:
-        """All that is held, made compact: filters without predicates, and a segment of the others.
+        """All filters, compacted: those without predicates, and one segment of the others.
 
-        The caller sees to it that nothing changes meanwhile.
+        The caller makes sure that nothing changes meanwhile.
         """
         self.compact()
         with self.lock:
@@ -216,40 +212,38 @@ class SlicedEngine:
             return dict(self._always), segments[0] if segments else None
 
     def _settle(self) -> None:
-        """Compile what waits, with some small segments. What was there stays until that is done."""
-        last, busy = due(self.segments, len(self._young)), self._compaction.busy
+        """Compile waiting filters with some small segments, which stay until that is done."""
+        last, busy = due(self.segments, len(self._young)), self._merger.busy
         small = [s for s in last if len(s) < MOST_AT_ONCE and s not in busy]
-        materials = [material_of(self._young.items(), self._keys)]
-        materials += [segment.material() for segment in small]
-        made = compiled(materials, profile=self.profile)
+        parts = [intern_filters(self._young.items(), self._keys)]
+        parts += [segment.filters() for segment in small]
+        made = compiled(parts, profile=self.profile)
         self.exchange(small, made)
         self._young = {}
-        self._is_untidy = bool(self._compaction.due())
+        self._is_untidy = bool(self._merger.due())
 
     def _tidy(self) -> None:
-        """Merge what is to be merged, here or in the background.
+        """Merge what is due, here or in the background.
 
-        Whoever matches does this, because who changes something may hold the lock.
+        Matches do this, not changes: a thread that changes something may hold the lock.
         """
         if not self._is_untidy:
             return
         self._is_untidy = False
         if self._options.background:
-            self._compaction.start()
+            self._merger.start()
         else:
-            self._compaction.run()
+            self._merger.run()
 
-    def evaluating(self, segment: Segment) -> Blocks:
-        """A segment with all that its evaluation needs."""
-        return Blocks(segment, self._semantics.schema, self._keys)
+    def evaluator(self, segment: Segment) -> SegmentEvaluator:
+        """The evaluator of a segment."""
+        return SegmentEvaluator(segment, self._semantics.schema, self._keys)
 
     def publish(
         self, made: Segment | None, always: Mapping[int, bool], replaced: Iterable[int]
     ) -> None:
-        """Hold what a bulk has compiled, in the place of what some of its handles held."""
-        part = (
-            None if made is None else self.evaluating(made)
-        )  # may fail, while nothing has changed
+        """Hold what a bulk has compiled, and drop the filters of the handles it replaces."""
+        part = None if made is None else self.evaluator(made)  # may fail, while nothing has changed
         with self.lock:
             self._now += 1
             for handle in replaced:
@@ -258,24 +252,24 @@ class SlicedEngine:
             self._true = None
             if part is not None:
                 self._take((*self._parts, part))
-            self._is_untidy = bool(self._compaction.due())
+            self._is_untidy = bool(self._merger.due())
 
     def exchange(self, old: Sequence[Segment], new: Segment | None) -> None:
-        """Put a segment in the place of some; the lock is held."""
-        made = [self.evaluating(new)] if new is not None and len(new) else []
+        """Replace some segments by another; the lock is held."""
+        made = [self.evaluator(new)] if new is not None and len(new) else []
         self._take((*(part for part in self._parts if part.segment not in old), *made))
 
-    def _take(self, parts: Iterable[Blocks]) -> None:
-        """From now on events are matched with these."""
+    def _take(self, parts: Iterable[SegmentEvaluator]) -> None:
+        """Match events with these from now on."""
         self._parts = tuple(sorted(parts, key=lambda part: -len(part.segment)))
 
     @property
     def now(self) -> int:
-        """The time: how many changes there were."""
+        """The time: how many changes there have been."""
         return self._now
 
     def _drop(self, handle: int) -> None:
-        """What a handle holds goes, now."""
+        """Drop the filter of a handle, now."""
         if self._young.pop(handle, None) is not None:
             return
         if self._always.pop(handle, None) is not None:
@@ -293,7 +287,7 @@ class SlicedEngine:
         raise KeyError(handle)
 
     def _always_true(self) -> Array:
-        """The handles of filters that are true of everything; the lock is held."""
+        """The handles of filters that are always true; the lock is held."""
         if self._true is None:
             true = sorted(handle for handle, answer in self._always.items() if answer)
             self._true = np.array(true, np.int64)
@@ -301,14 +295,14 @@ class SlicedEngine:
 
 
 class SlicedBulk:
-    """Many filters that are compiled aside, and then held all at once."""
+    """Many filters that are compiled apart from the others, and then held all at once."""
 
     def __init__(self, engine: SlicedEngine, keys: Keys) -> None:
         self._engine = engine
         self._keys = keys
         self._young: dict[int, Leaves] = {}
         self._always: dict[int, bool] = {}
-        self._materials: list[Material] = []
+        self._gathered: list[InternedFilters] = []
         self._made: Segment | None = None
 
     def put(self, handle: int, prepared: Leaves) -> None:
@@ -320,17 +314,17 @@ class SlicedBulk:
             self._gather()
 
     def finish(self) -> None:
-        """Compile, so that all that is left to do is done at once."""
+        """Compile all filters; what is left for `commit` takes no time."""
         if self._young:
             self._gather()
-        self._made = compiled(self._materials, self._engine.memory, self._engine.profile)
-        self._materials = []
+        self._made = compiled(self._gathered, self._engine.memory, self._engine.profile)
+        self._gathered = []
 
     def commit(self, replaced: Iterable[int]) -> None:
-        if self._young or self._materials:
+        if self._young or self._gathered:
             self.finish()
         self._engine.publish(self._made, self._always, replaced)
 
     def _gather(self) -> None:
-        self._materials.append(material_of(self._young.items(), self._keys))
+        self._gathered.append(intern_filters(self._young.items(), self._keys))
         self._young = {}

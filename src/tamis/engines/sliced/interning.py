@@ -1,6 +1,7 @@
-"""What a segment is compiled from: distinct predicates, and the references of each filter.
+"""What a segment is compiled from: distinct predicates, and the references of each filter to them.
 
-Material comes from filters that were added one by one, or from segments that become one.
+Interned filters come from the leaves of new filters (`intern_filters`) or from segments that are
+merged (`combine`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +24,7 @@ from tamis.engines.sliced.leaves import (
 from tamis.engines.sliced.segment_predicates import (
     NO_TEXTS,
     Cuts,
-    Predicates,
+    SegmentPredicates,
     Sets,
     Texts,
     texts_of,
@@ -36,25 +37,25 @@ from tamis.predicates.keys import Keys
 Array = np.ndarray[Any, Any]
 
 
-class Table(NamedTuple):
-    """The filters of one shape."""
+class ShapeTable(NamedTuple):
+    """The filters of one shape, one per row."""
 
     handles: Array  # int64[filter]
     refs: Array  # int32[filter, leaf]
 
 
-class Material(NamedTuple):
-    """Filters, ready to be laid out."""
+class InternedFilters(NamedTuple):
+    """Filters by shape, and the predicates that they refer to."""
 
-    predicates: Predicates
-    tables: dict[str, Table]
+    predicates: SegmentPredicates
+    tables: dict[str, ShapeTable]
 
 
 # --- from leaves
 
 
-def material_of(filters: Iterable[tuple[int, Leaves]], keys: Keys) -> Material:
-    """The material of filters and their handles."""
+def intern_filters(filters: Iterable[tuple[int, Leaves]], keys: Keys) -> InternedFilters:
+    """Filters, given with their handles, as references to distinct predicates."""
     by_shape: dict[str, tuple[list[int], list[int], list[Any]]] = {}
     for handle, leaves in filters:
         group = by_shape.get(leaves.shape)
@@ -69,9 +70,9 @@ def material_of(filters: Iterable[tuple[int, Leaves]], keys: Keys) -> Material:
     tables, start = {}, 0
     for shape, (handles, mine, _) in by_shape.items():
         part = refs[start : start + len(mine)]
-        tables[shape] = Table(np.array(handles, np.int64), part.reshape(len(handles), -1))
+        tables[shape] = ShapeTable(np.array(handles, np.int64), part.reshape(len(handles), -1))
         start += len(mine)
-    return Material(predicates, tables)
+    return InternedFilters(predicates, tables)
 
 
 class _Interning:
@@ -84,8 +85,8 @@ class _Interning:
             if not keys.has(attribute):
                 self._cuts[attribute] = NO_TEXTS
 
-    def intern(self, codes: Array, constants: list[Any]) -> tuple[Predicates, Array]:
-        """The predicates, and the reference of each leaf."""
+    def intern(self, codes: Array, constants: list[Any]) -> tuple[SegmentPredicates, Array]:
+        """The distinct predicates, and the reference of each leaf to one of them."""
         order = np.argsort(codes, kind="stable")
         found, firsts = np.unique(codes[order], return_index=True)
         places = dict(zip(found.tolist(), np.split(order, firsts[1:]), strict=True))
@@ -123,7 +124,7 @@ class _Interning:
         inside = [(key[0], cut_members[key]) for key in sets[ONE_OF]]
         outside = sorted(sets[NONE_OF], key=lambda key: int(key[0]))
         place_of = {key: place for place, key in enumerate(outside)}
-        predicates = Predicates.of(
+        predicates = SegmentPredicates.of(
             self._cuts, sets_of(inside), list(tests),
             sets_of([(key[0], cut_members[key]) for key in outside]), homes,
         )  # fmt: skip
@@ -146,7 +147,7 @@ class _Interning:
         return predicates, numbers.astype(np.int32)
 
     def _numbers(self, attribute: int, values: list[Any]) -> Array:
-        """The cut of each value, counted in its attribute, whose cuts are made."""
+        """The number of each value among the cuts of its attribute, which this makes."""
         if self._keys.has(attribute):
             self._cuts[attribute], found = np.unique(
                 self._keys.many(attribute, values), return_inverse=True
@@ -167,7 +168,7 @@ def _reference(kind: int, first: int, numbers: Array) -> Array:
 
 
 def sets_of(found: Sequence[tuple[int, Array]]) -> Sets:
-    """Sets in arrays: the attribute and the members of each."""
+    """Sets as arrays; each is given as its attribute and its members."""
     at = np.zeros(len(found) + 1, np.int64)
     np.cumsum([len(members) for _, members in found], out=at[1:])
     members = [np.asarray(members, np.int32) for _, members in found]
@@ -180,8 +181,8 @@ def sets_of(found: Sequence[tuple[int, Array]]) -> Sets:
 # --- from segments
 
 
-def combine(parts: Sequence[Material]) -> Material:
-    """Several materials as one, without predicates that nobody uses any more."""
+def combine(parts: Sequence[InternedFilters]) -> InternedFilters:
+    """The filters of several parts together, without predicates that are no longer used."""
     used = [_used(part) for part in parts]
     if len(parts) == 1 and _is_all_used(parts[0].predicates, used[0]):
         return parts[0]
@@ -203,23 +204,23 @@ def combine(parts: Sequence[Material]) -> Material:
             homes += [of.test_attributes[test]] * (known == len(homes))
             numbers[of.base + of.first_test + test] = known
     ordered = sorted(outside, key=lambda key: key[0])
-    predicates = Predicates.of(
+    predicates = SegmentPredicates.of(
         cuts, _sets_of_bytes(inside), list(tests), _sets_of_bytes(ordered), homes
     )
     order_of = np.zeros(len(ordered) + 1, np.int64)
     for place, key in enumerate(ordered):
         order_of[outside[key]] = place
-    tables: dict[str, list[Table]] = {}
+    tables: dict[str, list[ShapeTable]] = {}
     for part, numbers in zip(parts, maps, strict=True):
         _renumber(part.predicates, predicates, numbers, order_of)
         for shape, table in part.tables.items():
             refs = numbers[table.refs // REF_KINDS] * REF_KINDS + table.refs % REF_KINDS
-            tables.setdefault(shape, []).append(Table(table.handles, refs.astype(np.int32)))
-    return Material(predicates, {shape: _stacked(found) for shape, found in tables.items()})
+            tables.setdefault(shape, []).append(ShapeTable(table.handles, refs.astype(np.int32)))
+    return InternedFilters(predicates, {shape: _stacked(found) for shape, found in tables.items()})
 
 
-def _used(part: Material) -> Array:
-    """Which numbers are used, members of sets included."""
+def _used(part: InternedFilters) -> Array:
+    """Which predicate numbers are used, including those of members of sets."""
     of = part.predicates
     flags = np.zeros(of.size, np.bool_)
     for table in part.tables.values():
@@ -230,8 +231,8 @@ def _used(part: Material) -> Array:
     return flags
 
 
-def _is_all_used(predicates: Predicates, flags: Array) -> bool:
-    """Whether every cut, set and test has a user."""
+def _is_all_used(predicates: SegmentPredicates, flags: Array) -> bool:
+    """Whether every cut, set and test is used."""
     starts = predicates.starts
     return bool(flags[predicates.base :].all()) and all(
         flags[int(starts[a]) + 1 : int(starts[a]) + 1 + len(cuts)].all()
@@ -240,9 +241,9 @@ def _is_all_used(predicates: Predicates, flags: Array) -> bool:
 
 
 def _union(
-    attribute: int, parts: Sequence[Material], used: Sequence[Array], maps: Sequence[Array]
+    attribute: int, parts: Sequence[InternedFilters], used: Sequence[Array], maps: Sequence[Array]
 ) -> Cuts:
-    """The used cuts of all parts; maps[part][number] becomes the new one, from 0."""
+    """The used cuts of all parts; maps[part][number] becomes the new number, from 0."""
     kept, ranges = [], []
     for part, flags in zip(parts, used, strict=True):
         cuts = part.predicates.cuts[attribute]
@@ -266,7 +267,7 @@ def _union(
 
 
 def _unite_sets(
-    of: Predicates, sets: Sets, first: int, flags: Array, numbers: Array,
+    of: SegmentPredicates, sets: Sets, first: int, flags: Array, numbers: Array,
     known: dict[tuple[int, bytes], int],
 ) -> None:  # fmt: skip
     for place in np.flatnonzero(flags[of.base + first :][: len(sets.attributes)]).tolist():
@@ -279,8 +280,10 @@ def _sets_of_bytes(found: Iterable[tuple[int, bytes]]) -> Sets:
     return sets_of([(attribute, np.frombuffer(members, np.int32)) for attribute, members in found])
 
 
-def _renumber(old: Predicates, new: Predicates, numbers: Array, order_of: Array) -> None:
-    """From numbers in each attribute and kind to those of the whole."""
+def _renumber(
+    old: SegmentPredicates, new: SegmentPredicates, numbers: Array, order_of: Array
+) -> None:
+    """Change numbers that count within an attribute and kind to numbers among all predicates."""
     for attribute, cuts in enumerate(old.cuts):
         first = int(old.starts[attribute])
         numbers[first] = new.starts[attribute]
@@ -292,8 +295,8 @@ def _renumber(old: Predicates, new: Predicates, numbers: Array, order_of: Array)
     numbers[base + old.first_out :] = new.base + new.first_out + order_of[outside]
 
 
-def _stacked(tables: Sequence[Table]) -> Table:
+def _stacked(tables: Sequence[ShapeTable]) -> ShapeTable:
     if len(tables) == 1:
         return tables[0]
     handles = np.concatenate([table.handles for table in tables])
-    return Table(handles, np.concatenate([table.refs for table in tables]))
+    return ShapeTable(handles, np.concatenate([table.refs for table in tables]))

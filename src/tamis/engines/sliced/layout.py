@@ -1,12 +1,17 @@
-"""The order of evaluation: shapes, clusters under common predicates, chunks of 64."""
+"""The order in which filters are evaluated: by shape, in clusters and chunks.
+
+A *cluster* is the filters of a shape with the same first predicate; if few events are expected to
+satisfy it, only those events visit the cluster. A *chunk* is up to 64 filters that are evaluated
+together, their references stored column by column.
+"""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.engines.sliced.interning import Material, Table
-from tamis.engines.sliced.segment_predicates import Predicates
-from tamis.engines.sliced.shape_programs import Shape, shape_of
+from tamis.engines.sliced.interning import InternedFilters, ShapeTable
+from tamis.engines.sliced.segment_predicates import SegmentPredicates
+from tamis.engines.sliced.shape_programs import ShapeProgram, shape_program
 from tamis.engines.sliced.value_classes import classes_of
 from tamis.kernels.comparisons import AT_LEAST, BELOW, EQUAL
 from tamis.kernels.programs import MIXED, Programs
@@ -16,38 +21,41 @@ from tamis.predicates.event_batches import Batch
 
 Array = np.ndarray[Any, Any]
 
-# A first predicate that is expected to let less than this share of events through leads to a
-# cluster that only its events find.
+# If a first predicate is expected to be true of a smaller share of events than this, only the
+# events that satisfy it visit its cluster.
 SELECTIVE = 0.02
-NAMED = 4096  # distinct references up to which each has a row of its own in every block
-COMMON = 16  # filters with the same first predicate that are worth chunks of their own
+NAMED = 4096  # distinct references up to which each has its own row in every block
+COMMON = 16  # filters with the same first predicate that get chunks of their own
 
-# The share of events that a predicate lets through, by its kind. Equalities divide theirs by the
-# number of constants that the attribute is compared with, tests by the number of tests.
+# The share of events that a predicate is true of, by its kind. That of an equality is divided by
+# the number of constants that the attribute is compared with, that of a test by their number.
 EQUALITY, SET, TEST, RANGE, OTHER = 0.5, 0.3, 0.5, 0.5, 0.95
 
 
-class Laid(NamedTuple):
+class ShapeLayout(NamedTuple):
     """The filters of one shape in the order of evaluation."""
 
     refs: Array  # int32[*]: chunk by chunk, in a chunk column by column
     places: Array  # int64[filter]: which filter of the table comes at this place
     chunk_sizes: Array  # int64[chunk]
-    bounds: tuple[int, int, int, int]  # of chunks: access, common, others, the end
-    access: Array  # int32[*]: references of clusters
+    bounds: tuple[int, int, int, int]  # of chunks: selective, common, others, the end
+    access: Array  # int32[*]: first predicates of the selective clusters
     access_chunks: Array  # int64[*]: their first chunks
-    codes: Array  # int64[chunk, leaf]: how its columns compare, -1 where they do not alike
-    shared: Array  # uint8[chunk]: how many leads all its members have in common
+    codes: Array  # int64[chunk, leaf]: attribute and kind of a column, -1 if they are not the same
+    shared: Array  # uint8[chunk]: how many leading predicates all its filters have in common
 
 
-def programs_of(material: Material, profile: Batch | None = None) -> tuple[Programs, Array, Array]:
+def programs_of(
+    filters: InternedFilters, profile: Batch | None = None
+) -> tuple[Programs, Array, Array]:
     """The programs of all shapes, the handles by slot, and the kinds used of each attribute.
 
-    The events of a profile say which predicates are rare; without one the filters do.
+    Which predicates are rare is counted in the events of a profile, or else estimated from the
+    filters.
     """
-    predicates = material.predicates
-    shares = Shares(material) if profile is None else Seen(material, profile)
-    handles = [table.handles for table in material.tables.values()]
+    predicates = filters.predicates
+    shares = ExpectedShares(filters) if profile is None else ProfiledShares(filters, profile)
+    handles = [table.handles for table in filters.tables.values()]
     every = np.concatenate(handles) if handles else np.empty(0, np.int64)
     order = np.argsort(every, kind="stable")
     slot_of = np.empty(len(every), np.int32)
@@ -57,10 +65,10 @@ def programs_of(material: Material, profile: Batch | None = None) -> tuple[Progr
     shared: list[Array] = []
     subs, refs_at, ops_at, bounds = [0], [0], [0], []
     ops: list[int] = []
-    shapes: list[Shape] = []
+    shapes: list[ShapeProgram] = []
     chunks = start = 0
-    for number, (text, table) in enumerate(material.tables.items()):
-        shape = shape_of(text)
+    for number, (text, table) in enumerate(filters.tables.items()):
+        shape = shape_program(text)
         laid = lay_out(table, shape, predicates, shares)
         shapes.append(shape)
         slots.append(slot_of[start + laid.places])
@@ -99,8 +107,10 @@ def programs_of(material: Material, profile: Batch | None = None) -> tuple[Progr
     return programs, every[order], shares.masks
 
 
-def lay_out(table: Table, shape: Shape, predicates: Predicates, shares: "Shares") -> Laid:
-    """Order the filters of a shape, cut them into chunks, turn these into columns."""
+def lay_out(
+    table: ShapeTable, shape: ShapeProgram, predicates: SegmentPredicates, shares: "ExpectedShares"
+) -> ShapeLayout:
+    """Order the filters of a shape, cut them into chunks, and store these by columns."""
     refs = table.refs
     if shape.leads > 1:
         leads = refs[:, : shape.leads]
@@ -115,7 +125,7 @@ def lay_out(table: Table, shape: Shape, predicates: Predicates, shares: "Shares"
         group[(shares.of(first) < SELECTIVE) & shares.findable(first)] = 0
         first[group == 2] = 0
     if shape.leads > 1:
-        # Under an access predicate the order of the handles is worth more: matches come sorted.
+        # In a selective cluster the order of handles is worth more: matches come out sorted.
         second[group == 1] = refs[group == 1, 1]
     order = np.lexsort((table.handles, second, first, group))
     refs, group, first, second = refs[order], group[order], first[order], second[order]
@@ -129,7 +139,7 @@ def lay_out(table: Table, shape: Shape, predicates: Predicates, shares: "Shares"
     under = group[starts]
     bounds = tuple(int(np.searchsorted(under, number)) for number in range(3))
     leading = group[heads] == 0
-    return Laid(
+    return ShapeLayout(
         refs=_by_columns(refs, starts, sizes), places=order, chunk_sizes=sizes,
         bounds=(bounds[0], bounds[1], bounds[2], len(sizes)),
         access=first[heads[leading]].astype(np.int32),
@@ -140,7 +150,7 @@ def lay_out(table: Table, shape: Shape, predicates: Predicates, shares: "Shares"
 
 
 def _heads(group: Array, first: Array, second: Array) -> Array:
-    """Where chunks must begin: at another first predicate, and around many with the same second."""
+    """Where chunks must begin: at a new first predicate, and around many with the same second."""
     begins = (np.diff(group, prepend=-1) != 0) | (np.diff(first, prepend=-1) != 0)
     runs = np.flatnonzero(begins | (np.diff(second, prepend=-1) != 0))
     many = np.diff(np.append(runs, len(group))) >= COMMON
@@ -150,22 +160,22 @@ def _heads(group: Array, first: Array, second: Array) -> Array:
 
 
 def _by_columns(refs: Array, starts: Array, sizes: Array) -> Array:
-    """The references of each chunk column by column."""
+    """The references of each chunk, column by column."""
     found = np.empty(refs.size, np.int32)
     found[column_places(starts, sizes, refs.shape[1])] = refs
     return found
 
 
 def column_places(starts: Array, sizes: Array, width: int) -> Array:
-    """Where the references [filter, leaf] of chunks are."""
+    """places[filter, leaf]: where the references of chunks are stored."""
     start, size = np.repeat(starts, sizes), np.repeat(sizes, sizes)
     inside = np.arange(len(start)) - start
     found: Array = (start * width + inside)[:, None] + size[:, None] * np.arange(width)
     return found
 
 
-def _codes(refs: Array, starts: Array, predicates: Predicates) -> Array:
-    """Which attribute each column of a chunk compares, and how; -1 if in several ways."""
+def _codes(refs: Array, starts: Array, predicates: SegmentPredicates) -> Array:
+    """Which attribute each column of a chunk compares, and how; -1 if its filters differ."""
     if not len(starts):
         return np.zeros((0, refs.shape[1]), np.int64)
     codes = predicates.attributes_of(refs).astype(np.int64) * REF_KINDS + refs % REF_KINDS
@@ -175,7 +185,7 @@ def _codes(refs: Array, starts: Array, predicates: Predicates) -> Array:
 
 
 def _shared(leads: Array, starts: Array) -> Array:
-    """How many of the leads, from the first on, are the same in a whole chunk."""
+    """How many leading predicates, from the first on, are the same in a whole chunk."""
     if not len(starts) or not leads.shape[1]:
         return np.zeros(len(starts), np.uint8)
     same = np.minimum.reduceat(leads, starts) == np.maximum.reduceat(leads, starts)
@@ -194,8 +204,8 @@ def signatures_of(codes: list[Array]) -> Array:
     return _joined(found, np.int32)
 
 
-def table_of(programs: Programs, shape: int, handles: Array) -> Table:
-    """The filters of a shape again, with the handles by slot."""
+def table_of(programs: Programs, shape: int, handles: Array) -> ShapeTable:
+    """The filters of a shape, read back from programs; `handles` is by slot."""
     first, end = (int(bound) for bound in programs.subs[shape : shape + 2])
     width = int(programs.widths[shape])
     chunks = slice(int(programs.chunk_bounds[shape, 0]), int(programs.chunk_bounds[shape, 3]) + 1)
@@ -205,18 +215,18 @@ def table_of(programs: Programs, shape: int, handles: Array) -> Table:
     refs = programs.refs[at : at + (end - first) * width][places]
     if len(programs.named):
         refs = programs.named[refs]
-    return Table(handles[programs.slots[first:end]].astype(np.int64), refs)
+    return ShapeTable(handles[programs.slots[first:end]].astype(np.int64), refs)
 
 
-class Shares:
-    """The share of events that a reference is expected to let through."""
+class ExpectedShares:
+    """The share of events that a predicate is expected to be true of, judged by the filters."""
 
-    def __init__(self, material: Material) -> None:
-        self._predicates = predicates = material.predicates
+    def __init__(self, filters: InternedFilters) -> None:
+        self._predicates = predicates = filters.predicates
         attributes = len(predicates.cuts)
         self.masks = np.zeros(attributes, np.int64)
         equal = np.zeros(predicates.base, np.bool_)
-        for table in material.tables.values():
+        for table in filters.tables.values():
             refs = table.refs[table.refs < predicates.base * REF_KINDS]
             kinds = refs % REF_KINDS
             owners = predicates.attributes_of(refs)
@@ -233,7 +243,7 @@ class Shares:
         self._listed[predicates.first_test : predicates.first_out] = TEST / alike[tests]
 
     def of(self, refs: Array) -> Array:
-        """The expected share of events."""
+        """shares[...]: the expected share of events for each reference."""
         attributes, kinds = self._predicates.attributes_of(refs), refs % REF_KINDS
         found = np.full(refs.shape, OTHER)
         ranges = (kinds >= BELOW) & (kinds <= AT_LEAST)
@@ -245,7 +255,7 @@ class Shares:
         return found
 
     def findable(self, refs: Array) -> Array:
-        """Whether the values of events lead to a predicate: equalities, IN and tests."""
+        """Whether an event's values lead to a predicate: equalities, IN and tests."""
         numbers = refs // REF_KINDS
         listed = (numbers >= self._predicates.base) & (
             numbers < self._predicates.base + self._predicates.first_out
@@ -254,15 +264,15 @@ class Shares:
         return found
 
 
-class Seen(Shares):
-    """The share of events that a reference lets through, as counted in some of them."""
+class ProfiledShares(ExpectedShares):
+    """The share of events that a predicate is true of, as counted in the events of a profile."""
 
-    def __init__(self, material: Material, events: Batch) -> None:
-        super().__init__(material)
+    def __init__(self, filters: InternedFilters, events: Batch) -> None:
+        super().__init__(filters)
         predicates = self._predicates
         used = np.flatnonzero(self.masks | self._with_sets())
         classes = classes_of(events, predicates, used)
-        classes.sort(axis=1)  # what is missing comes first
+        classes.sort(axis=1)  # missing values come first
         self._size = max(events.size, 1)
         self._classes = [line[np.searchsorted(line, 0) :] for line in classes]
         sets = predicates.in_sets
@@ -284,7 +294,7 @@ class Seen(Shares):
                 [upto - below, all_ - (upto - below), below, upto, all_ - upto, all_ - below, all_,
                  self._size - all_]
             )  # fmt: skip
-            # What was never seen may come after all: half an event.
+            # What was never seen may still come: it counts as half an event.
             counted = by_kind[kinds[mine], np.arange(len(here))] + 0.5
             found[mine] = np.minimum(counted / self._size, 1.0)
         return found
@@ -298,7 +308,7 @@ class Seen(Shares):
 def distinct_up_to(numbers: Array, most: int) -> Array:
     """The distinct numbers, ascending; none if there are more than `most`."""
     found: Array = np.empty(0, numbers.dtype)
-    for start in range(0, len(numbers), 1 << 16):  # most often a first part says enough
+    for start in range(0, len(numbers), 1 << 16):  # a first part often has too many already
         found = np.union1d(found, numbers[start : start + (1 << 16)])
         if len(found) > most:
             return found[:0]

@@ -1,30 +1,30 @@
 """A compiled set of subscriptions: flat arrays that never change.
 
-Only `died` changes: the time at which a subscription went is noted there, so that whoever began to
-match before still sees it. Slots are numbers from 0 in the order of the handles.
+Only `died` changes: it notes when a subscription was removed, so that a match that began before
+still sees it. Slots are numbers from 0 in the order of the handles.
 """
 
 from typing import Any
 
 import numpy as np
 
-from tamis.engines.sliced.interning import Material
+from tamis.engines.sliced.interning import InternedFilters
 from tamis.engines.sliced.layout import programs_of, table_of
-from tamis.engines.sliced.segment_predicates import Predicates
-from tamis.engines.sliced.shape_programs import shape_of
+from tamis.engines.sliced.segment_predicates import SegmentPredicates
+from tamis.engines.sliced.shape_programs import shape_program
 from tamis.kernels.programs import ALIVE, Programs
 from tamis.predicates.event_batches import Batch
 
 Array = np.ndarray[Any, Any]
 
-SORTED = 0.3  # the share of filters under values of an attribute that is worth sorting events by it
+SORTED = 0.3  # share of filters in clusters of one attribute from which events are sorted by it
 
 
 class Segment:
-    """Programs, the handles of their subscriptions, and which of these are gone."""
+    """Programs, the handles of their subscriptions, and which of these were removed."""
 
     def __init__(
-        self, predicates: Predicates, programs: Programs, handles: Array, masks: Array,
+        self, predicates: SegmentPredicates, programs: Programs, handles: Array, masks: Array,
         shapes: tuple[str, ...],
     ) -> None:  # fmt: skip
         self.predicates = predicates
@@ -34,26 +34,26 @@ class Segment:
         self.shapes = shapes
         self.numbering = predicates.numbering(masks)
         self.used = np.flatnonzero(self.numbering.masks).astype(np.int64)
-        self.depth = max((shape_of(shape).depth for shape in shapes), default=1)
-        self.widest = max((shape_of(shape).width for shape in shapes), default=1)
-        # Whether a handle is its slot and a constant, which fits 32 bits.
+        self.depth = max((shape_program(shape).depth for shape in shapes), default=1)
+        self.widest = max((shape_program(shape).width for shape in shapes), default=1)
+        # Whether handle - slot is the same for all, and handles fit in 32 bits.
         self.is_gapless = (
             handles.dtype == np.int32 and int(handles[-1]) - int(handles[0]) == len(handles) - 1
         )
         self.sorted_by = self._sorted_by()
-        self.died: Array = np.empty(0, np.int64)  # by slot; made when the first one goes
+        self.died: Array = np.empty(0, np.int64)  # by slot; made at the first removal
         self.dead = 0
 
     @classmethod
-    def compile(cls, material: Material, profile: Batch | None = None) -> "Segment":
-        """Lay the filters out."""
-        programs, handles, masks = programs_of(material, profile)
+    def compile(cls, filters: InternedFilters, profile: Batch | None = None) -> "Segment":
+        """The segment of some filters; the events of a profile say which predicates are rare."""
+        programs, handles, masks = programs_of(filters, profile)
         if len(handles) == 0 or handles[-1] < 2**31:
             handles = handles.astype(np.int32)
-        return cls(material.predicates, programs, handles, masks, tuple(material.tables))
+        return cls(filters.predicates, programs, handles, masks, tuple(filters.tables))
 
     def moved(self, by: int) -> "Segment":
-        """The same, of which nothing is gone yet, under handles greater by a number."""
+        """The same segment, nothing of it removed, with `by` added to all handles."""
         handles = self.handles.astype(np.int64) + by
         if len(handles) == 0 or handles[-1] < 2**31:
             handles = handles.astype(np.int32)
@@ -63,24 +63,24 @@ class Segment:
         return len(self.handles) - self.dead
 
     def find(self, handle: int) -> int:
-        """The slot of a handle, -1 if it is not here or gone."""
+        """The slot of a handle, -1 if it is not here or was removed."""
         if not len(self.handles) or not self.handles[0] <= handle <= self.handles[-1]:
             return -1
-        # Of the type of the array, which else is converted as a whole.
+        # As a number of the array's type; else the whole array would be converted.
         slot = int(self.handles.searchsorted(self.handles.dtype.type(handle)))
         if self.handles[slot] != handle:
             return -1
         return slot if not self.dead or self.died[slot] == ALIVE else -1
 
     def kill(self, slot: int, now: int) -> None:
-        """The subscription of a slot goes at a time."""
+        """Note that the subscription of a slot was removed at a time."""
         if not len(self.died):
             self.died = np.full(len(self.handles), ALIVE, np.int64)
         self.died[slot] = now
         self.dead += 1
 
-    def material(self, now: int = ALIVE - 1) -> Material:
-        """What is left at a time, to be compiled again; some predicates may have no user left."""
+    def filters(self, now: int = ALIVE - 1) -> InternedFilters:
+        """The filters left at a time, to be compiled again; some predicates may be unused."""
         tables = {}
         for number, shape in enumerate(self.shapes):
             table = table_of(self.programs, number, self.handles)
@@ -90,10 +90,10 @@ class Segment:
                 table = table._replace(handles=table.handles[kept], refs=table.refs[kept])
             if len(table.handles):
                 tables[shape] = table
-        return Material(self.predicates, tables)
+        return InternedFilters(self.predicates, tables)
 
     def _sorted_by(self) -> int | None:
-        """The attribute whose value most filters ask for, if events are found by it at all."""
+        """The attribute by whose values most filters are found, if there are enough of them."""
         programs = self.programs
         weights = np.zeros(len(self.masks) + 1, np.int64)
         for shape in range(len(self.shapes)):

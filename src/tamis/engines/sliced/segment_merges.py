@@ -1,4 +1,4 @@
-"""Which segments are merged, and how that is done while others go on to match and to change."""
+"""Which segments are merged, and how, while other threads go on matching and changing."""
 
 import logging
 import threading
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tamis.engines.resources import check_memory
-from tamis.engines.sliced.interning import Material, combine
+from tamis.engines.sliced.interning import InternedFilters, combine
 from tamis.engines.sliced.segment import Segment
 from tamis.kernels.programs import ALIVE
 from tamis.predicates.event_batches import Batch
@@ -16,16 +16,16 @@ from tamis.predicates.event_batches import Batch
 if TYPE_CHECKING:
     from tamis.engines.sliced.engine import SlicedEngine
 
-# Bytes that compiling may take for each filter and each of its predicates. A bound, not a mean: a
-# process grew by 147 bytes for a filter of four predicates, where this says 340.
+# Bytes that compiling may take per filter and per predicate of it. A bound, not a mean: a process
+# grew by 147 bytes per filter of four predicates, where this says 340.
 FILTER_BYTES, LEAF_BYTES = 100, 60
-GROWTH = 4  # a segment is merged unless it is this many times larger than all smaller ones
+GROWTH = 4  # a segment is left alone if it is this many times larger than all smaller ones together
 
 logger = logging.getLogger("tamis")
 
 
 def due(segments: Sequence[Segment], new: int) -> Sequence[Segment]:
-    """The last segments, the smallest, with which `new` subscriptions are to be merged."""
+    """The last (smallest) segments, with which `new` subscriptions are to be merged."""
     total, first = new, len(segments)
     for place in range(len(segments) - 1, -1, -1):
         if len(segments[place]) < GROWTH * total:
@@ -34,24 +34,27 @@ def due(segments: Sequence[Segment], new: int) -> Sequence[Segment]:
     return segments[first:]
 
 
-class Compaction:
-    """Merges the segments of an engine, one merge after the other, without holding its lock."""
+class SegmentMerger:
+    """Merges the segments of an engine, one merge at a time, without holding its lock."""
 
     def __init__(self, engine: "SlicedEngine") -> None:
         self._engine = engine
-        self._merging = threading.Lock()  # held by whoever merges
+        self._merging = threading.Lock()  # held by the thread that merges
         self._thread: threading.Thread | None = None
-        self.busy: list[Segment] = []  # that are becoming one; others leave them alone
+        self.busy: list[Segment] = []  # those being merged now; nothing else may exchange them
 
     def start(self) -> None:
-        """Begin in a thread, unless one is at work or nothing is due."""
+        """Start merging in a thread, unless one is running or nothing is due."""
         thread = self._thread
         if (thread is None or not thread.is_alive()) and self.due():
             self._thread = threading.Thread(target=self.run, name="tamis-compaction", daemon=True)
             self._thread.start()
 
     def run(self, *, everything: bool = False) -> None:
-        """Merge what is due, or all; another that is at work does it instead, or is waited for."""
+        """Merge what is due, or everything.
+
+        If another thread is merging, it does what is due; for everything, this one waits for it.
+        """
         if not self._merging.acquire(blocking=everything):
             return
         try:
@@ -62,14 +65,14 @@ class Compaction:
         except Exception:
             if everything:
                 raise
-            # The segments stay as they were: slower, but right.
+            # The segments stay as they were, which is slower but correct.
             logger.exception("segments could not be merged")
         finally:
             self.busy = []
             self._merging.release()
 
     def due(self) -> list[Segment]:
-        """The segments that are to become one."""
+        """The segments that are to be merged into one."""
         segments = self._engine.segments
         gone = [segment for segment in segments if segment.dead > len(segment)]
         last = list(due(segments[:-1], len(segments[-1]))) if segments else []
@@ -79,7 +82,7 @@ class Compaction:
         return chosen
 
     def _step(self, *, everything: bool) -> bool:
-        """One merge; False if none is due."""
+        """Do one merge; False if none is due."""
         engine = self._engine
         with engine.lock:
             segments = engine.segments
@@ -89,8 +92,8 @@ class Compaction:
             self.busy = chosen
         if not chosen:
             return False
-        materials = [segment.material(now) for segment in chosen]
-        made = compiled(materials, engine.memory, engine.profile)
+        parts = [segment.filters(now) for segment in chosen]
+        made = compiled(parts, engine.memory, engine.profile)
         with engine.lock:
             if made is not None:
                 _repeat_deaths(chosen, made, now)
@@ -100,19 +103,19 @@ class Compaction:
 
 
 def compiled(
-    materials: Sequence[Material], memory: int | None = None, profile: Batch | None = None
+    parts: Sequence[InternedFilters], memory: int | None = None, profile: Batch | None = None
 ) -> Segment | None:
-    """One segment of some materials, None of nothing, in so many bytes of memory."""
-    materials = [material for material in materials if material.tables]
-    if not materials:
+    """One segment of all filters, None if there are none; refused if it may exceed `memory`."""
+    parts = [part for part in parts if part.tables]
+    if not parts:
         return None
     if memory is not None:
-        _check_memory(materials, memory)
-    return Segment.compile(combine(materials), profile)
+        _check_memory(parts, memory)
+    return Segment.compile(combine(parts), profile)
 
 
-def _check_memory(materials: Sequence[Material], memory: int) -> None:
-    tables = [table for material in materials for table in material.tables.values()]
+def _check_memory(parts: Sequence[InternedFilters], memory: int) -> None:
+    tables = [table for part in parts for table in part.tables.values()]
     filters = sum(len(table.handles) for table in tables)
     needed = FILTER_BYTES * filters + LEAF_BYTES * sum(table.refs.size for table in tables)
     check_memory(
@@ -121,7 +124,7 @@ def _check_memory(materials: Sequence[Material], memory: int) -> None:
 
 
 def _repeat_deaths(old: Sequence[Segment], new: Segment, since: int) -> None:
-    """What went while the new segment was made goes from it too."""
+    """Remove from the new segment what was removed from the old ones while it was made."""
     for segment in old:
         slots = np.flatnonzero((segment.died > since) & (segment.died != ALIVE))
         for slot in slots.tolist():

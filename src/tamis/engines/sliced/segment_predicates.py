@@ -19,7 +19,7 @@ from tamis.language.ast import Node
 
 Array = np.ndarray[Any, Any]
 
-HOMES = 4096  # about as many places has the table from numbers to attributes
+HOMES = 4096  # about the number of entries of the table from numbers to attributes
 
 
 class Texts(NamedTuple):
@@ -54,10 +54,10 @@ Cuts = Array | Texts  # of one attribute: keys or strings, ascending, distinct
 
 
 class FlatCuts(NamedTuple):
-    """The cuts of all attributes behind each other: those from at[0, a] to at[1, a].
+    """The cuts of all attributes, one after the other: those of a from at[0, a] to at[1, a].
 
-    Keys stand in `keys`. Of strings these are offsets, one more than there are strings, into
-    `data`.
+    Keys are in `keys`. Strings are in `data`, and at[:, a] is a range of `offsets`, one more than
+    there are strings.
     """
 
     at: Array  # int64[2, attribute], in keys or in offsets
@@ -67,7 +67,7 @@ class FlatCuts(NamedTuple):
 
 
 def flattened(cuts: Sequence[Cuts]) -> FlatCuts:
-    """Cuts one behind the other."""
+    """The cuts of all attributes, one after the other."""
     at: list[int] = []
     keys, offsets, data = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [NO_TEXTS.data]
     used = [0, 0, 0]
@@ -98,17 +98,17 @@ class Sets(NamedTuple):
     members: Array  # int32[*]
 
 
-class Predicates:
-    """Numbers for cuts, sets and tests. None of them changes."""
+class SegmentPredicates:
+    """Numbers for the cuts, sets and tests of a segment; they never change."""
 
     def __init__(
         self, flat: FlatCuts, is_text: Sequence[bool], in_sets: Sets, out_sets: Sets,
         test_attributes: Sequence[int], tests: Callable[[], Sequence[Node]],
     ) -> None:  # fmt: skip
-        """The members of the sets are counted from 0 in each attribute.
+        """`in_sets` are the sets of IN, `out_sets` those of NOT IN, by ascending attribute.
 
-        `in_sets` are those of IN, `out_sets` those of NOT IN, by ascending attribute. Tests of
-        several attributes have the attribute len(cuts); `tests` makes them when they are needed.
+        Their members are numbers that count from 0 in each attribute. Tests of several attributes
+        have the attribute len(cuts); `tests` makes the tests when they are needed.
         """
         self.flat = flat
         self.cuts = tuple(self._part(a, text) for a, text in enumerate(is_text))
@@ -121,7 +121,7 @@ class Predicates:
         step = 1 << self.shift
         self.starts = np.zeros(attributes + 1, np.int64)
         np.cumsum((sizes + step - 1) // step * step, out=self.starts[1:])
-        self.base = int(self.starts[-1])  # of what is listed
+        self.base = int(self.starts[-1])  # the first number after all cuts
         self.in_sets = _numbered(in_sets, self.starts)
         self.out_sets = _numbered(out_sets, self.starts)
         self.first_test = len(in_sets.attributes)
@@ -142,8 +142,8 @@ class Predicates:
     def of(
         cls, cuts: Sequence[Cuts], in_sets: Sets, tests: Sequence[Node], out_sets: Sets,
         test_attributes: Sequence[int],
-    ) -> "Predicates":  # fmt: skip
-        """Numbers for the cuts of each attribute, for sets and tests."""
+    ) -> "SegmentPredicates":  # fmt: skip
+        """The predicates of the cuts of each attribute, of sets and of tests."""
         is_text = [isinstance(part, Texts) for part in cuts]
         known = tuple(tests)
         return cls(flattened(cuts), is_text, in_sets, out_sets, test_attributes, lambda: known)
@@ -154,14 +154,14 @@ class Predicates:
         return tuple(self._make_tests())
 
     def _part(self, attribute: int, is_text: bool) -> Cuts:
-        """The cuts of an attribute, where they stand in the flat ones."""
+        """The cuts of an attribute, as a view of the flat ones."""
         start, end = (int(bound) for bound in self.flat.at[:, attribute])
         if is_text:
             return Texts(self.flat.offsets[start:end], self.flat.data)
         return self.flat.keys[start:end]
 
     def attributes_of(self, refs: Array) -> Array:
-        """The attribute of each reference, -1 for what is listed."""
+        """The attribute of each reference, -1 for those of sets and tests."""
         numbers = refs // REF_KINDS
         found = np.full(refs.shape, -1, np.int32)
         inside = numbers < self.base

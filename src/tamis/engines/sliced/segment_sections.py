@@ -1,4 +1,4 @@
-"""A segment as named arrays, for files; on the way back the arrays are used where they lie."""
+"""A segment as named arrays, for files; when read back, the arrays are used in place."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ import numpy as np
 from tamis.container import checked_array, misfit
 from tamis.engines.sliced.leaves import leaves_of
 from tamis.engines.sliced.segment import Segment
-from tamis.engines.sliced.segment_predicates import FlatCuts, Predicates, Sets
+from tamis.engines.sliced.segment_predicates import FlatCuts, SegmentPredicates, Sets
 from tamis.kernels.programs import Programs
 from tamis.kernels.simd_rows import LANES
 from tamis.kernels.value_classes import REF_KINDS
@@ -20,11 +20,11 @@ from tamis.semantics import Semantics
 Array = np.ndarray[Any, Any]
 Get = Callable[[str], Array]
 
-LAYOUT = 1  # of these arrays; another one cannot be read
+LAYOUT = 1  # version of these arrays; no other version can be read
 
 
-class Stored(NamedTuple):
-    """What a file says of a segment."""
+class SegmentSections(NamedTuple):
+    """A segment as it is stored in a file."""
 
     meta: dict[str, Any]
     sections: dict[str, Array]
@@ -33,8 +33,8 @@ class Stored(NamedTuple):
 def to_sections(
     segment: Segment, handles: Array, expression_of: Callable[[int], Expression],
     semantics: Semantics,
-) -> Stored:  # fmt: skip
-    """The arrays of a segment without anything gone, under other handles, by slot."""
+) -> SegmentSections:  # fmt: skip
+    """The arrays of a segment from which nothing was removed; `handles` are new ones, by slot."""
     predicates = segment.predicates
     sections: dict[str, Array] = {
         f"programs.{name}": array for name, array in segment.programs._asdict().items()
@@ -46,14 +46,14 @@ def to_sections(
     sections["masks"] = segment.masks
     sections["tests.attributes"] = np.array(predicates.test_attributes, np.int32)
     sections["tests.sources"] = _sources(segment, handles, expression_of, semantics)
-    return Stored({"layout": LAYOUT, "shapes": list(segment.shapes)}, sections)
+    return SegmentSections({"layout": LAYOUT, "shapes": list(segment.shapes)}, sections)
 
 
 def from_sections(
     meta: Mapping[str, Any], get: Get, expression_of: Callable[[int], Expression],
     semantics: Semantics,
 ) -> Segment:  # fmt: skip
-    """The segment; tests are made from the filters that have them when first asked for."""
+    """The segment of some arrays; its tests are made from their filters when first needed."""
     if meta.get("layout") != LAYOUT:
         raise misfit("layout")
     schema = semantics.schema
@@ -79,7 +79,7 @@ def from_sections(
     attributes = checked_array(get, "tests.attributes", ("i4",)).tolist()
     keys = Keys(schema)
     is_text = [not keys.has(attribute) for attribute in range(len(schema))]
-    predicates = Predicates(flat, is_text, in_sets, out_sets, attributes, tests)
+    predicates = SegmentPredicates(flat, is_text, in_sets, out_sets, attributes, tests)
     shapes = tuple(meta["shapes"])
     return Segment(predicates, programs, handles, get("masks"), shapes)
 
@@ -88,14 +88,14 @@ def _sources(
     segment: Segment, handles: Array, expression_of: Callable[[int], Expression],
     semantics: Semantics,
 ) -> Array:  # fmt: skip
-    """For each test, the handle of a filter that has it, and its place among the leaves there."""
+    """For each test, the handle of a filter with it and its place among the filter's leaves."""
     predicates = segment.predicates
     found = np.full((len(predicates.test_attributes), 2), -1, np.int64)
     if not predicates.test_attributes:
         return found.reshape(-1)
     first = predicates.base + predicates.first_test
     by_slot = segment.handles
-    for table in segment.material().tables.values():
+    for table in segment.filters().tables.values():
         numbers = table.refs // REF_KINDS - first
         rows, columns = np.nonzero((numbers >= 0) & (numbers < len(predicates.tests)))
         tests, places = np.unique(numbers[rows, columns], return_index=True)

@@ -1,4 +1,4 @@
-"""Shapes of filters, as the kernels run them."""
+"""The program of a shape: the operations by which kernels evaluate filters of that shape."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -6,33 +6,33 @@ from typing import NamedTuple
 from tamis.kernels.programs import AND_LEAF, AND_TOP, OR_LEAF, OR_TOP, PUSH
 
 
-class Shape(NamedTuple):
-    """A formula in postfix order, taken apart."""
+class ShapeProgram(NamedTuple):
+    """The operations of a formula, after the leading leaves that must all be true."""
 
-    width: int  # leaves
-    leads: int  # the first of them, which must all be true
-    ops: tuple[int, ...]  # what to do with the others
+    width: int  # number of leaves
+    leads: int  # number of leading leaves
+    ops: tuple[int, ...]  # what to do with the other leaves
     depth: int  # of the stack
 
 
 @lru_cache(maxsize=10_000)
-def shape_of(text: str) -> Shape:
-    """Take a formula apart: ``aaa|&`` has one lead, before a disjunction of two."""
+def shape_program(text: str) -> ShapeProgram:
+    """The program of a shape: ``aaa|&`` has one leading leaf, before an OR of two."""
     leads = _leads(text)
     ops = _operations(text[2 * leads - 1 :] if leads else text)
     depth = deepest = min(leads, 1)
     for op in ops:
         depth += (op == PUSH) - (op >= AND_TOP)
         deepest = max(deepest, depth)
-    return Shape(text.count("a"), leads, ops, deepest)
+    return ShapeProgram(text.count("a"), leads, ops, deepest)
 
 
 def _leads(text: str) -> int:
-    """How many leaves at the start are members of the outermost AND."""
+    """How many leaves at the start belong to the outermost AND."""
     depth = 0
     for sign in text:
         depth += 1 if sign == "a" else -1
-        if depth == 1 and sign == "|":  # something is combined with the first leaf by OR
+        if depth == 1 and sign == "|":  # the first leaf is part of an OR
             return 0
     count = 1
     while text.startswith("a&", 2 * count - 1):
@@ -41,12 +41,12 @@ def _leads(text: str) -> int:
 
 
 def _operations(text: str) -> tuple[int, ...]:
-    """The operations of a formula; a leaf that is combined at once is not pushed."""
+    """The operations of a formula; a leaf that is combined right away is not pushed."""
     found = []
     for place, sign in enumerate(text):
-        behind = text[place + 1 : place + 2]
+        following = text[place + 1 : place + 2]
         if sign == "a":
-            found.append({"&": AND_LEAF, "|": OR_LEAF}.get(behind, PUSH))
+            found.append({"&": AND_LEAF, "|": OR_LEAF}.get(following, PUSH))
         elif text[place - 1] != "a":
             found.append(AND_TOP if sign == "&" else OR_TOP)
     return tuple(found)

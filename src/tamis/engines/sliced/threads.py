@@ -1,4 +1,4 @@
-"""Parts of a batch on several threads; the kernels do not hold the interpreter's lock."""
+"""Parts of a batch on several threads; kernels release the interpreter's lock."""
 
 import os
 from collections import deque
@@ -21,8 +21,8 @@ def in_order_of(
 ) -> Iterator[T]:
     """work(start, end) for all parts of range(size), in their order.
 
-    `step` says how large the next part is. At most one part more than there are threads is done or
-    under way and not yet taken, so that memory is bounded.
+    `step` says how large the next part is. To bound memory, at most one part more than there are
+    threads is computed ahead of the one that the caller takes next.
     """
     threads = threads or processors()
     if threads == 1 or size <= step():

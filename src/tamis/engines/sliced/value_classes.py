@@ -1,4 +1,7 @@
-"""Events as classes between the cuts of a segment, and the tests that their values pass."""
+"""The values of events as classes between the cuts of a segment, and the tests that they pass.
+
+See `tamis.kernels.value_classes` for cuts and classes.
+"""
 
 import operator
 from collections.abc import Callable, Sequence
@@ -8,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.engines.sliced.segment_predicates import Predicates, Texts, texts_of
+from tamis.engines.sliced.segment_predicates import SegmentPredicates, Texts, texts_of
 from tamis.events import Row
 from tamis.kernels.event_truth import row_classes
 from tamis.kernels.value_classes import MISSING, key_classes, string_classes
@@ -24,7 +27,7 @@ from tamis.types import Kind
 Array = np.ndarray[Any, Any]
 
 MOST_REMEMBERED = 100_000  # values of an attribute whose tests are remembered
-FEWEST_LEARNED = 8  # new values from which patterns are searched in all of them at once
+FEWEST_LEARNED = 8  # new values from which Arrow searches patterns in all of them at once
 
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
@@ -34,23 +37,23 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class Pattern(NamedTuple):
-    """A search that Arrow does for a whole column."""
+    """A string test that Arrow runs for a whole column."""
 
     search: Callable[[pa.Array, str], pa.Array]
     text: str
     negative: bool
 
 
-class Passed(NamedTuple):
-    """The tests that the events pass: those of numbers[starts[code]:starts[code + 1]]."""
+class PassedTests(NamedTuple):
+    """The tests that events pass: an event with a code numbers[starts[code]:starts[code + 1]]."""
 
     codes: Array  # int64[event]
     starts: Array  # int64[code + 1]
     numbers: Array  # int32[*]
 
 
-def classes_of(batch: Batch, predicates: Predicates, used: Array) -> Array:
-    """classes[attribute, event]; those of attributes that are not used are missing."""
+def classes_of(batch: Batch, predicates: SegmentPredicates, used: Array) -> Array:
+    """classes[attribute, event]; MISSING for all events if an attribute is not used."""
     found = np.full((len(predicates.cuts), batch.size), MISSING, np.int32)
     for a in used.tolist():
         cuts, first = predicates.cuts[a], int(predicates.starts[a]) + 1
@@ -68,7 +71,7 @@ def classes_of(batch: Batch, predicates: Predicates, used: Array) -> Array:
 class RowClasses:
     """The classes of single events."""
 
-    def __init__(self, predicates: Predicates, used: Array, keys: Keys) -> None:
+    def __init__(self, predicates: SegmentPredicates, used: Array, keys: Keys) -> None:
         self._used = used
         self._starts = predicates.starts
         self._flat = predicates.flat
@@ -99,10 +102,10 @@ class RowClasses:
         return found
 
 
-class Tests:
-    """The tests of a segment: once for each distinct value, and remembered."""
+class SegmentTests:
+    """The tests of a segment: run once for each distinct value, and remembered."""
 
-    def __init__(self, predicates: Predicates, schema: Schema) -> None:
+    def __init__(self, predicates: SegmentPredicates, schema: Schema) -> None:
         self._schema = schema
         self._first = predicates.first_test
         self._by_attribute: dict[int, list[tuple[int, Callable[[Row], Any]]]] = {}
@@ -119,7 +122,7 @@ class Tests:
             if (pair := _pair_of(test, schema)) is not None
         ]
         compared = {number for number, *_ in self._pairs}
-        # By row, and of a batch only those that are no comparison of two columns.
+        # A row runs all of them; a batch only the others, as it compares pairs column by column.
         self._several = several
         self._others = [test for test in several if test[0] not in compared]
         self._known: dict[int, dict[Any, Array]] = {a: {} for a in self._by_attribute}
@@ -140,15 +143,15 @@ class Tests:
             found.append(_passed(self._several, row))
         return np.concatenate(found) if found else np.empty(0, np.int32)
 
-    def of_batch(self, batch: Batch, rows: Sequence[Row] | None) -> list[Passed]:
-        """What the events of a batch pass, by attribute."""
+    def of_batch(self, batch: Batch, rows: Sequence[Row] | None) -> list[PassedTests]:
+        """The tests that the events of a batch pass, by attribute."""
         found = [self._attribute(a, batch.columns[a]) for a in self._by_attribute]
         if self._several:
             found.append(self._of_several(batch, rows))
         return found
 
-    def _of_several(self, batch: Batch, rows: Sequence[Row] | None) -> Passed:
-        """Tests of several attributes: columns are compared, and other tests asked row by row."""
+    def _of_several(self, batch: Batch, rows: Sequence[Row] | None) -> PassedTests:
+        """Tests of several attributes: pairs are compared by columns, others run row by row."""
         events, numbers = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
         for number, compare, left, right in self._pairs:
             one, other = batch.columns[left], batch.columns[right]
@@ -164,9 +167,9 @@ class Tests:
         where = np.concatenate(events)
         order = np.argsort(where, kind="stable")
         starts = np.searchsorted(where[order], np.arange(batch.size + 1))
-        return Passed(np.arange(batch.size), starts, np.concatenate(numbers)[order])
+        return PassedTests(np.arange(batch.size), starts, np.concatenate(numbers)[order])
 
-    def _attribute(self, a: int, column: Column) -> Passed:
+    def _attribute(self, a: int, column: Column) -> PassedTests:
         if column.distinct is not None:
             values = column.distinct.to_pylist()
             codes = np.where(column.present, column.keys, len(values))
@@ -179,7 +182,7 @@ class Tests:
         return _listed(codes, [self._numbers(a, value) for value in [*values, None]])
 
     def _learn(self, a: int, values: list[str]) -> None:
-        """What many new strings pass: pattern by pattern, all strings at once."""
+        """Run the tests on many new strings: pattern by pattern, all strings at once."""
         if len(values) < FEWEST_LEARNED or len(values) > MOST_REMEMBERED:
             return
         known = self._known[a]
@@ -191,9 +194,9 @@ class Tests:
             passed = np.asarray(search(column, text)) != negative
             places.append(np.flatnonzero(passed))
             numbers.append(np.full(len(places[-1]), number, np.int32))
-        before, behind = (None,) * a, (None,) * (len(self._schema) - a - 1)
+        before, after = (None,) * a, (None,) * (len(self._schema) - a - 1)
         for place, value in enumerate(values if a in self._by_row else ()):
-            numbers.append(_passed(self._by_row[a], (*before, value, *behind)))
+            numbers.append(_passed(self._by_row[a], (*before, value, *after)))
             places.append(np.full(len(numbers[-1]), place))
         where = np.concatenate(places)
         order = np.argsort(where, kind="stable")
@@ -204,11 +207,11 @@ class Tests:
     def _numbers(self, a: int, value: Any) -> Array:
         """The tests of one attribute that a value passes."""
         known = self._known[a]
-        key = "nan" if value != value else value  # noqa: PLR0124 - nan is equal to nothing
+        key = "nan" if value != value else value  # noqa: PLR0124 - NaN is not equal to itself
         numbers = known.get(key)
         if numbers is None:
-            before, behind = a, len(self._schema) - a - 1
-            row = (None,) * before + (value,) + (None,) * behind
+            before, after = a, len(self._schema) - a - 1
+            row = (None,) * before + (value,) + (None,) * after
             numbers = _passed(self._by_attribute[a], row)
             if len(known) >= MOST_REMEMBERED:
                 known.clear()
@@ -245,8 +248,8 @@ def _passed(tests: Sequence[tuple[int, Callable[[Row], Any]]], row: Row) -> Arra
     return np.array([number for number, test in tests if test(row) is True], np.int32)
 
 
-def _listed(codes: Array, lists: Sequence[Array]) -> Passed:
+def _listed(codes: Array, lists: Sequence[Array]) -> PassedTests:
     starts = np.zeros(len(lists) + 1, np.int64)
     np.cumsum([len(numbers) for numbers in lists], out=starts[1:])
     numbers = np.concatenate(lists) if lists else np.empty(0, np.int32)
-    return Passed(codes.astype(np.int64), starts, numbers)
+    return PassedTests(codes.astype(np.int64), starts, numbers)

@@ -8,7 +8,7 @@ Array = np.ndarray[Any, Any]
 
 
 def grown(array: Array, rows: int, fill: int = 0) -> Array:
-    """The array with room for so many rows, at least twice as many as before if it had not."""
+    """The array if it has enough rows, else a copy with at least twice as many as before."""
     have = len(array)
     if rows <= have:
         return array

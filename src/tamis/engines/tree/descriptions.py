@@ -45,7 +45,7 @@ def describe(predicate: Node) -> Description:
     """What a canonical predicate is."""
     match classify(predicate):
         case Comparison(ast.Attribute(path, kind), op, value) if (
-            value == value  # noqa: PLR0124 - not nan, which is equal to none here
+            value == value  # noqa: PLR0124 - not NaN, which is not equal to itself
         ):
             return Description(_KINDS[op], path, op, kind, value)
         case Membership(ast.Attribute(path, kind), values, negated):
@@ -63,7 +63,7 @@ def describe(predicate: Node) -> Description:
 
 
 def ordinal(value: Any) -> int:
-    """A whole number of 64 bits for a number, in the order of numbers; -0.0 has that of 0.0."""
+    """A 64-bit whole number for a number, in the order of numbers; -0.0 and 0.0 have the same."""
     if not isinstance(value, float):
         return int(value)
     bits: int = struct.unpack("<q", struct.pack("<d", value))[0]
@@ -77,7 +77,7 @@ def _digest(*predicates: Node) -> int:
 
 
 def _rank(constant: Any, kind: Type | None) -> int:
-    """A whole number of 64 bits in the order of constants, the same for texts that begin alike."""
+    """A 64-bit whole number in the order of constants; equal for texts with the same beginning."""
     if kind is None or kind.kind in NUMBERS:
         return ordinal(constant)
     head = str(constant).encode("utf-8", "surrogatepass")[:8].ljust(8, b"\0")
@@ -87,7 +87,7 @@ def _rank(constant: Any, kind: Type | None) -> int:
 def tightest(
     bounds: list[tuple[int, Description]],
 ) -> tuple[tuple[int, ...], Description] | None:
-    """The test that says what several bounds of one attribute say; None if nothing passes it."""
+    """One test that is equivalent to several bounds of an attribute; None if nothing passes."""
     lower: tuple[int, Description] | None = None
     upper: tuple[int, Description] | None = None
     for bound in bounds:
@@ -114,7 +114,7 @@ def _is_tighter(one: Description, other: Description) -> bool:
 
 
 def keys(nodes: list[Node], known: Description) -> tuple[int, int]:
-    """Places within a kind, weaker tests first."""
+    """The place of a test within its kind, weaker tests first."""
     match known.kind:
         case t.K_PRESENT | t.K_NULL | t.K_EXAMINE:
             return 0, 0
@@ -137,7 +137,7 @@ def keys(nodes: list[Node], known: Description) -> tuple[int, int]:
 
 
 def extent(known: Description) -> tuple[int, int, int]:
-    """Between which numbers an element is true, and what it follows from: LOW, HIGH, FORM."""
+    """LOW, HIGH, FORM: between which numbers a test is true, and how it follows from others."""
     numeric = known.type is not None and known.type.kind in NUMBERS
     everything = (INT64_MIN, INT64_MAX)
     match known.kind:
@@ -170,5 +170,5 @@ def _bound(known: Description) -> tuple[int, int]:
         low, high = INT64_MIN, place - (known.op == "<")
     else:
         low, high = place + (known.op == ">"), INT64_MAX
-    # Nothing is below the least number: an empty interval lies within every other.
+    # Nothing is below the least number; an empty interval lies within every other.
     return (low, high) if low <= high else (INT64_MAX, INT64_MIN)

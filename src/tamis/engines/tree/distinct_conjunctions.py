@@ -1,4 +1,4 @@
-"""The distinct conjunctions that an engine holds, and who holds them."""
+"""The distinct conjunctions of an engine, and the slots that hold each."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from tamis.kernels import tree_conjunctions as k
 from tamis.kernels.growing_tree import NONE
 
 
-class GroupStore:
+class ConjunctionStore:
     """Sequences of elements, each distinct one under a number; see `kernels.tree_conjunctions`."""
 
     def __init__(self, elements: Elements) -> None:
@@ -39,7 +39,7 @@ class GroupStore:
         return len(self.arrays[3])
 
     def sequence(self, group: int) -> Array:
-        """The elements of a group; valid until groups are added."""
+        """The elements of a group; valid until the next group is added."""
         start, length = self.rows[group, k.START], self.rows[group, k.LENGTH]
         return self.arrays[1][start : start + length]
 
@@ -52,25 +52,25 @@ class GroupStore:
         return k.add_group(self.arrays, self._elements.arrays, sequence, home)
 
     def drop(self, group: int) -> None:
-        """Forget a group that has no slots and is in no tree."""
+        """Drop a group that has no slots and is in no tree."""
         k.drop_group(self.arrays, self._elements.arrays, group)
         if not len(self):
             state = self.arrays[4]
             state[k.G_POOL] = state[k.G_WASTE] = 0
 
     def is_empty(self, group: int) -> bool:
-        """Whether nobody holds a group."""
+        """Whether no slot holds a group."""
         return bool(self.arrays[5][group] == NONE)
 
     def join(self, slot: int, group: int) -> None:
-        """A slot holds a group's conjunction."""
+        """Let a slot hold a group."""
         rows, pool, table, slots, state, first = self.arrays
         if slot >= len(slots):
             self.arrays = (rows, pool, table, grown(slots, slot + 1, NONE), state, first)
         k.add_slot(self.arrays, slot, group)
 
     def leave(self, slot: int) -> int:
-        """A slot holds nothing any more; its group if that has no other slot, else NONE."""
+        """Let a slot go; its group if that has no other slot, else NONE."""
         return k.remove_slot(self.arrays, slot)
 
     def slots_of(self, group: int) -> Iterator[int]:
@@ -82,7 +82,7 @@ class GroupStore:
             slot = int(slots[slot, k.FOLLOWING])
 
     def holds(self, slot: int) -> bool:
-        """Whether a slot holds a group; one that is never true is in none."""
+        """Whether a slot holds a group; a conjunction that is never true has none."""
         slots = self.arrays[3]
         return slot < len(slots) and bool(slots[slot, k.GROUP] >= 0)
 

@@ -3,7 +3,7 @@
 The tests are "examine attribute a", whose results are the values of ``a = value``; every other
 predicate, whose only result of interest is true; and a *range*, a lower and an upper bound of one
 attribute in one conjunction. An *element* is a test with a result. Elements are small numbers that
-are used again; what kernels know of them is in `rows` (`kernels.growing_tree` has the columns).
+are reused; what kernels know of them is in `rows` (`kernels.growing_tree` has the columns).
 """
 
 from typing import Any
@@ -23,8 +23,8 @@ from tamis.predicates.id_pool import IdPool
 from tamis.predicates.implication import implies
 from tamis.predicates.index import PredicateIndex
 
-MOST_FACTS = 2**20  # implications that are remembered; more are not looked for
-MOST_QUARANTINED = 1024  # elements that went and are still named in a fact
+MOST_FACTS = 2**20  # implications that are remembered; beyond that none is looked up
+MOST_QUARANTINED = 1024  # dropped elements that a fact still names
 
 
 class Elements:
@@ -40,7 +40,7 @@ class Elements:
         self._ranges: dict[tuple[int, int], int] = {}
         self.examined: dict[int, dict[Any, int]] = {}  # attribute -> value -> element
         self.compared: dict[int, int] = {}  # attribute -> boolean tests that its value decides
-        self.asked = 0  # boolean tests that need the truth of predicates
+        self.asked = 0  # boolean tests that need the satisfied predicates of the index
         self.asked_comparisons = 0  # those of them that are comparisons
         self.of_predicate: Array = np.full(64, t.NONE, np.int32)
         self._buffer: Array = np.zeros(MOST_TRANSLATED, np.int32)
@@ -120,11 +120,11 @@ class Elements:
         nodes = [self._predicates.node(part) for part in parts]
         attribute = len(self._positions) if known.path is None else self._positions[known.path]
         other = parts[1] if len(parts) == 2 else t.NONE
-        # In the order of the columns; nobody uses it yet, and it is not strung to any other.
+        # In the order of the columns; it is not used yet, and not linked to any other.
         row = (attribute, known.kind, *keys(nodes, known), *extent(known), 0, parts[0], other, -1)
         self.rows[new] = row
         self._count(self.rows[new], nodes, 1)
-        # A test may outlive the conjunctions that brought it, as an implied edge of others.
+        # A test may outlive its conjunctions, as an implied edge of others.
         for node in nodes:
             self._predicates.intern(node)
         if len(parts) == 2:
@@ -137,7 +137,7 @@ class Elements:
         return new
 
     def _count(self, row: Array, nodes: list[Node], sign: int) -> None:
-        """Note what matching must know, now that an element comes (1) or goes (-1)."""
+        """Update what matching must know of an event, as an element comes (1) or goes (-1)."""
         if row[t.KIND] == t.K_EXAMINE:
             return
         if row[t.FORM] in {t.F_NULL, t.F_INTERVAL, t.F_POINT}:
@@ -151,10 +151,10 @@ class Elements:
         if isinstance(test, Comparison) and isinstance(test.value, ast.Attribute):
             self.asked_comparisons += sign
 
-    # --- elements that nobody uses
+    # --- elements that are no longer used
 
     def collect(self) -> None:
-        """Let go of the elements that fell out of use."""
+        """Drop the elements that are no longer used."""
         rows, _, fallen = self.arrays
         while fallen[0] >= 0:
             old = int(fallen[0])
@@ -187,7 +187,7 @@ class Elements:
     # --- what follows from what
 
     def look_up(self, source: int, target: int) -> bool:
-        """Find out whether one element implies another; False if there is no room for the answer.
+        """Note whether one element implies another; False if there is no room for the answer.
 
         Kernels decide about numbers themselves.
         """

@@ -1,11 +1,15 @@
-"""Matching by a tree of tests (TREE: Aguilera et al., Gryphon, PODC 1999)."""
+"""Matching by a tree of tests.
+
+It is that of Aguilera et al., "Matching events in a content-based subscription system" (PODC 1999;
+TREE for short).
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from tamis.engines.base import Options
-from tamis.engines.conjunction_engine import ConjunctiveEngine
-from tamis.engines.tree.distinct_conjunctions import GroupStore
+from tamis.engines.conjunction_engine import ConjunctionEngine
+from tamis.engines.tree.distinct_conjunctions import ConjunctionStore
 from tamis.engines.tree.elements import Elements
 from tamis.engines.tree.equality_tree import EqualityTree
 from tamis.engines.tree.event_state import EventState
@@ -21,7 +25,7 @@ from tamis.predicates.comparison_index import Ids
 from tamis.semantics import Semantics
 
 
-class TreeEngine(ConjunctiveEngine):
+class TreeEngine(ConjunctionEngine):
     """A general tree (appendix A), and one for conjunctions of equalities (appendix B)."""
 
     name = "tree"
@@ -33,7 +37,7 @@ class TreeEngine(ConjunctiveEngine):
         self._limit = options.max_nodes
         self._equalities_apart = options.equality_tree
         self._elements = Elements(self.predicates)
-        self._groups = GroupStore(self._elements)
+        self._groups = ConjunctionStore(self._elements)
         self.general = GrowingTree(
             self._elements, self._groups, implied_edges=options.implied_edges
         )
@@ -46,7 +50,7 @@ class TreeEngine(ConjunctiveEngine):
 
     def insert(self, slot: int, predicates: Ids) -> None:
         sequence = self._elements.sequence(predicates)
-        if sequence is None:  # never true, and in no tree
+        if sequence is None:  # never true, so it is in no tree
             return
         group = self._groups.find(sequence)
         if group == NONE:
@@ -83,7 +87,7 @@ class TreeEngine(ConjunctiveEngine):
         return self._search()
 
     def complete_rows(self, rows: Sequence[Row]) -> Iterator[Ids]:
-        """Tests look at the event's values; few need the satisfied predicates of the index."""
+        """Search by the values of each row; few tests need the index of predicates."""
         for row in rows:
             self._event.read(row)
             yield self._search()
@@ -103,7 +107,7 @@ class TreeEngine(ConjunctiveEngine):
 
     @property
     def visited(self) -> int:
-        """How many nodes all searches visited since `reset_visited`; compare `theorem_bound`."""
+        """How many nodes all searches have visited since `reset_visited`; see `theorem_bound`."""
         return self._event.visited
 
     def reset_visited(self) -> None:
@@ -111,7 +115,7 @@ class TreeEngine(ConjunctiveEngine):
         self._event.reset_visited()
 
     def settle(self) -> None:
-        """Annotate now what waits to be annotated, so that measurements do not see it happen."""
+        """Annotate all conjunctions now, so that it does not happen during a measurement."""
         self.equality.settle()
 
     def outline(self) -> dict[str, Outline]:

@@ -1,15 +1,15 @@
-"""Conjunctions of equalities: an annotated tree that keeps its shape, and a young one beside it.
+"""Conjunctions of equalities: an annotated tree that keeps its shape, and a growing one beside it.
 
-Successors and subtrees belong to a shape, so a conjunction that is new waits in an ordinary tree
-until enough of them have come; then both become one. One whose leaf exists joins it. A leaf that
-nobody holds stays, empty, until then, and so do the predicates on the way to it. Without
-annotations and index attributes there is only the ordinary tree.
+The annotations belong to a shape, so a new conjunction waits in the growing tree until there are
+enough of them; then both trees become one annotated tree. A conjunction whose leaf exists already
+joins it. A leaf without subscriptions stays until then, and so do the predicates on the way to it.
+Without annotations and index attributes there is only the growing tree.
 """
 
 import numpy as np
 
 from tamis.engines.tree.arrays import Array
-from tamis.engines.tree.distinct_conjunctions import GroupStore
+from tamis.engines.tree.distinct_conjunctions import ConjunctionStore
 from tamis.engines.tree.elements import Elements
 from tamis.engines.tree.event_state import EventState
 from tamis.engines.tree.factoring import Factoring
@@ -24,8 +24,8 @@ class EqualityTree:
     """The equality tree (TREE, appendix B) with the optimisations of section 5."""
 
     def __init__(
-        self, options: TreeOptions, factoring: Factoring, elements: Elements, groups: GroupStore,
-        attributes: int,
+        self, options: TreeOptions, factoring: Factoring, elements: Elements,
+        groups: ConjunctionStore, attributes: int,
     ) -> None:  # fmt: skip
         self._options = options
         self._factoring = factoring
@@ -36,7 +36,7 @@ class EqualityTree:
         self.growing = GrowingTree(elements, groups, levels=levels)
         self.static: StaticTree | None = None
         self._young = 0  # groups in the growing tree
-        self._empty = 0  # groups of the static one that nobody holds
+        self._empty = 0  # groups of the static tree that have no slots
         self._settles = options.successors != "none" or factoring.number > 0
 
     @property
@@ -44,7 +44,7 @@ class EqualityTree:
         return self.growing.nodes + (self.static.nodes if self.static else 0)
 
     def plant(self, group: int, sequence: Array, others: int) -> None:
-        """Add a group; `CapacityError` if it does not fit beside so many nodes of other trees."""
+        """Add a group; `CapacityError` if it does not fit beside the `others` nodes."""
         self._factoring.check(sequence)
         taken = others + (self.static.nodes if self.static else 0)
         self.growing.plant(group, sequence, self._options.max_nodes - taken)
@@ -52,12 +52,12 @@ class EqualityTree:
         self._young += 1
 
     def revive(self, group: int) -> None:
-        """A group without slots gets one again."""
+        """Note that a group without slots has one again."""
         if self._groups.rows[group, HOME] == OLD:
             self._empty -= 1
 
     def uproot(self, group: int) -> None:
-        """A group has no slots any more."""
+        """Note that a group has no slots any more."""
         if self._groups.rows[group, HOME] == YOUNG:
             self._factoring.count(self._groups.sequence(group), -1)
             self.growing.uproot(group)
@@ -72,7 +72,7 @@ class EqualityTree:
     # --- matching
 
     def search(self, event: EventState) -> None:
-        """Find the conjunctions of an event; build the tree anew if it is time."""
+        """Find the conjunctions of an event; build the tree again first if it is time."""
         if self._settles and self._is_time():
             self.settle()
         if self.static is not None:
@@ -104,7 +104,7 @@ class EqualityTree:
         self.static, self._young = static, 0
 
     def _drop_empty(self) -> None:
-        """Forget the groups of the static tree that nobody holds; the tree must go, too."""
+        """Drop the groups of the static tree that have no slots; the tree is then invalid."""
         if self._empty:
             for group in empty_groups(self._groups.arrays).tolist():
                 self._factoring.count(self._groups.sequence(group), -1)

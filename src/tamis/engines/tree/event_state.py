@@ -26,7 +26,7 @@ _NOTHING = np.empty(0, np.int32)
 
 
 class EventState:
-    """Arrays that are used for one event after the other."""
+    """Arrays that are reused from event to event."""
 
     def __init__(self, predicates: PredicateIndex, elements: Elements) -> None:
         self._predicates = predicates
@@ -54,7 +54,7 @@ class EventState:
     # --- reading an event
 
     def read(self, row: Row) -> None:
-        """Note the values that tests ask for, and the predicates that values do not decide."""
+        """Note the values that are tested, and the predicates that values do not decide."""
         self.forget()
         codes, missing = self._codes, self._missing
         for attribute, values in self._elements.examined.items():
@@ -77,7 +77,7 @@ class EventState:
             self._assume(self._predicates.satisfied(row, comparisons=comparisons))
 
     def read_satisfied(self, satisfied: Ids) -> None:
-        """Note what is known if nothing but the satisfied predicates is."""
+        """Note what follows from the satisfied predicates alone, without any values."""
         self.forget()
         self._by_value = False
         elements = self._elements
@@ -99,7 +99,7 @@ class EventState:
             self._satisfied = _NOTHING
 
     def decide(self, expected: int) -> bool:
-        """Perform all tests now if a search is expected to perform at least as many anyway."""
+        """Perform all tests now, if a search is expected to perform at least as many anyway."""
         size = self._elements.size
         if self._by_value and size > expected:
             return False
@@ -116,12 +116,12 @@ class EventState:
             self._stack = np.zeros(2 * len(self._stack), np.int64)
 
     def make_room(self, slots: int) -> None:
-        """Room to find all slots."""
+        """Make room for all slots to be found."""
         if slots > len(self._found):
             self._found = np.zeros(slots, np.int32)
 
     def take(self) -> Ids:
-        """The slots that were found; the next search finds anew."""
+        """The slots that were found; the next search starts with none."""
         found: Ids = self._found[: self._tally[FOUND]].copy()
         self._tally[FOUND] = 0
         return found

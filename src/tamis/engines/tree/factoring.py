@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tamis.engines.tree.arrays import Array
-from tamis.engines.tree.distinct_conjunctions import GroupStore
+from tamis.engines.tree.distinct_conjunctions import ConjunctionStore
 from tamis.engines.tree.elements import Elements
 from tamis.engines.tree.options import TreeOptions
 from tamis.errors import CapacityError, OptionError, unknown_attribute
@@ -14,7 +14,7 @@ from tamis.kernels.tree_factoring import Factors, count_copies, number_values
 from tamis.schema import Schema
 
 MOST_SUBTREES = 65_536
-# Index attributes that tamis chooses may make the tree so many times as large, not more.
+# Index attributes that tamis chooses may make the tree at most this many times as large.
 MOST_COPIES = 8
 
 
@@ -33,13 +33,13 @@ class Factoring:
                 if name not in schema:
                     raise OptionError(f"index_attributes: {unknown_attribute(name, schema)}")
             self._named = tuple(schema.positions[schema[name].path] for name in given)
-        # Of the groups held, by the set of given attributes that they test: the nodes of a copy.
+        # For each set of given attributes that groups test: the nodes of one copy of these groups.
         self._weights: dict[frozenset[int], int] = {}
 
-    # --- given attributes: whether there is room is known when a conjunction comes
+    # --- given attributes: a conjunction is refused when it comes, if there is no room
 
     def count(self, sequence: Array, sign: int) -> None:
-        """A conjunction comes (+1) or goes (-1)."""
+        """Count a conjunction that comes (+1) or goes (-1)."""
         if self._named:
             tested = self._tested(sequence)
             weight = self._weights.get(tested, 0) + sign * (len(sequence) + 1)
@@ -50,8 +50,8 @@ class Factoring:
     def check(self, sequence: Array) -> None:
         """`CapacityError` if the tree with one more conjunction could not be factored.
 
-        Both limits are checked against upper bounds: values that only the general tree asks for
-        count, too, and copies are counted as if they shared no nodes.
+        Both limits are checked against upper bounds: values that only the general tree tests count,
+        too, and copies are counted as if they shared no nodes.
         """
         if not self._named:
             return
@@ -79,7 +79,7 @@ class Factoring:
 
     # --- when the tree is built
 
-    def plan(self, groups: GroupStore, members: Array) -> Factors:
+    def plan(self, groups: ConjunctionStore, members: Array) -> Factors:
         """index[*, 3] and classes[e] for `plant_all`."""
         rows = self._elements.rows
         classes = np.zeros(len(rows), np.int32)
@@ -97,8 +97,8 @@ class Factoring:
             stride *= number
         return index, classes
 
-    def _choose(self, groups: GroupStore, members: Array, counts: Array) -> Sequence[int]:
-        """The attributes that are tested most, as far as subtrees and copies allow."""
+    def _choose(self, groups: ConjunctionStore, members: Array, counts: Array) -> Sequence[int]:
+        """The attributes that are tested most, within the limits of subtrees and copies."""
         rows = self._elements.rows
         radix = np.zeros(self._attributes + 1, np.int64)
         room = count_copies(groups.arrays, rows, members, radix)[1] * MOST_COPIES

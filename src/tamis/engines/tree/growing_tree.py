@@ -1,9 +1,9 @@
-"""The matching tree that conjunctions come to and go from one by one (TREE, appendices)."""
+"""The matching tree to which conjunctions are added, and removed, one by one (TREE, appendices)."""
 
 import numpy as np
 
 from tamis.engines.tree.arrays import Array, grown
-from tamis.engines.tree.distinct_conjunctions import GroupStore
+from tamis.engines.tree.distinct_conjunctions import ConjunctionStore
 from tamis.engines.tree.elements import Elements
 from tamis.errors import CapacityError
 from tamis.kernels import growing_tree as t
@@ -11,14 +11,18 @@ from tamis.kernels import tree_conjunctions as k
 from tamis.kernels.tree_match import EventArrays, match
 
 NO_FACTS = np.zeros(0, np.int64)
-MOST_ASKED = 64  # implications that are looked up for one conjunction; it follows no more of them
+MOST_LOOKED_UP = 64  # implications for one conjunction; further implied edges are not followed
 
 
 class GrowingTree:
-    """Nodes and edges in flat arrays. Without `levels`, attributes in order, chains collapse."""
+    """Nodes and edges in flat arrays.
+
+    With `levels`, the attributes in order, every node tests the attribute of its level; without,
+    chains collapse.
+    """
 
     def __init__(
-        self, elements: Elements, groups: GroupStore, *, levels: Array | None = None,
+        self, elements: Elements, groups: ConjunctionStore, *, levels: Array | None = None,
         implied_edges: bool = False, roots: int = 1,
     ) -> None:  # fmt: skip
         self._elements = elements
@@ -41,11 +45,11 @@ class GrowingTree:
 
     @property
     def edges(self) -> int:
-        """How many edges there are: one to every node that is no root."""
+        """How many edges there are: one to every node that is not a root."""
         return self.nodes - int(np.count_nonzero(self.arrays[2] >= 0))
 
     def plant(self, group: int, sequence: Array, limit: int) -> None:
-        """Add a conjunction; `CapacityError`, and nothing changes, beyond a number of nodes."""
+        """Add a conjunction; `CapacityError`, with nothing changed, beyond `limit` nodes."""
         self.arrays[3][t.LIMIT] = limit
         elements = self._elements.arrays
         asked = 0
@@ -59,7 +63,7 @@ class GrowingTree:
             if leaf == t.ASK:
                 state = self.arrays[3]
                 asked += 1
-                known = asked <= MOST_ASKED and self._elements.look_up(
+                known = asked <= MOST_LOOKED_UP and self._elements.look_up(
                     int(state[t.ASK_SOURCE]), int(state[t.ASK_TARGET])
                 )
                 elements = self._elements.arrays
@@ -70,13 +74,13 @@ class GrowingTree:
         k.attach_to_leaf(self._groups.arrays, self.arrays[0], leaf, group)
 
     def uproot(self, group: int) -> None:
-        """Take a conjunction out."""
+        """Remove a conjunction."""
         leaf = k.detach_from_leaf(self._groups.arrays, self.arrays[0], group)
         if leaf >= 0:
             t.remove_leaf(self.arrays, self._elements.arrays, leaf, self.levels is None)
 
     def make_room(self, lack: int) -> None:
-        """Make room for what a kernel said it needs."""
+        """Enlarge the arrays by what a kernel says it needs."""
         nodes, table, roots, state = self.arrays
         needed = int(state[t.NEEDED])
         if lack == t.FULL:

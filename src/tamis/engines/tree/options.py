@@ -16,14 +16,14 @@ class TreeOptions(Options):
 
     * `implied_edges`: a conjunction whose next test implies a test on the way goes below its result
       (Fig. 3), not below its *-edge.
-    * `equality_tree`: conjunctions of equalities are held in a tree of their own (appendix B), to
-      which the next three belong.
+    * `equality_tree`: conjunctions of equalities have their own tree (appendix B), to which the
+      next three settings belong.
     * `collapse`: a chain of nodes that have only a *-edge is one edge (section 5).
     * `successors`: ``"refined"``, ``"plain"`` or ``"none"`` (section 5).
     * `index_attributes`: attributes with a separate subtree for each combination of their values
-      (factoring, section 5), by name, or how many of them tamis shall choose.
-    * `young`: so many conjunctions, and an eighth of the annotated or factored tree, may wait
-      beside it in an ordinary tree before it is built anew.
+      (factoring, section 5): their names, or how many of them tamis may choose.
+    * `young`: this many conjunctions, plus an eighth of the annotated or factored tree, may wait
+      beside it in an ordinary tree before it is built again.
     * `max_nodes`: the most nodes; one more is a `CapacityError`.
     """
 
@@ -42,7 +42,7 @@ class TreeOptions(Options):
         choose("successors", self.successors, SUCCESSORS)
         _check_number("young", self.young, 0, LARGEST_TREE)
         _check_number("max_nodes", self.max_nodes, 1, LARGEST_TREE)
-        index: object = self.index_attributes  # whatever a caller gave
+        index: object = self.index_attributes  # a caller may give anything
         if isinstance(index, str):
             raise OptionError("index_attributes is a tuple of names or a number, not one name")
         if isinstance(index, tuple | list):

@@ -1,9 +1,9 @@
-"""Trees as the paper draws them, for tests, documents and the curious."""
+"""Trees as the paper draws them, for tests and documents."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tamis.engines.tree.distinct_conjunctions import GroupStore
+from tamis.engines.tree.distinct_conjunctions import ConjunctionStore
 from tamis.engines.tree.elements import Elements
 from tamis.engines.tree.growing_tree import GrowingTree
 from tamis.engines.tree.static_tree import StaticTree
@@ -35,15 +35,15 @@ Outline = dict[Path, NodeView]
 
 
 class Outliner:
-    """Knows how the elements of an engine are written."""
+    """Writes the trees of an engine as outlines."""
 
-    def __init__(self, schema: Schema, elements: Elements, groups: GroupStore) -> None:
+    def __init__(self, schema: Schema, elements: Elements, groups: ConjunctionStore) -> None:
         self._names = [attribute.name for attribute in schema.attributes]
         self._elements = elements
         self._groups = groups
 
     def growing(self, tree: GrowingTree) -> Outline:
-        """A tree that grows."""
+        """The outline of a growing tree."""
         nodes, _, roots, state = tree.arrays
         children: dict[int, list[int]] = {}
         free, v = set(), int(state[t.FREE])
@@ -66,7 +66,7 @@ class Outliner:
         return found
 
     def static(self, tree: StaticTree) -> Outline:
-        """A tree that keeps its shape."""
+        """The outline of an annotated tree."""
         nodes, successors, roots, order, _, _, held = tree.arrays
         stack = [
             (self._subtree(tree, place), int(root)) for place, root in enumerate(roots) if root >= 0

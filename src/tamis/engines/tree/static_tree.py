@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tamis.engines.tree.arrays import Array
-from tamis.engines.tree.distinct_conjunctions import GroupStore
+from tamis.engines.tree.distinct_conjunctions import ConjunctionStore
 from tamis.engines.tree.elements import Elements
 from tamis.engines.tree.growing_tree import GrowingTree
 from tamis.engines.tree.options import LARGEST_TREE, TreeOptions
@@ -21,16 +21,16 @@ from tamis.kernels.tree_factoring import (
 )
 from tamis.kernels.tree_match import EventArrays
 
-# Successors that a node may have on average; where they would be more, the tree has none.
+# Successors that a node may have on average; if there would be more, the tree has none.
 MOST_SUCCESSORS = 32
-DEEPEST = 2**16  # successors of successors that wait at one time while they are found
+DEEPEST = 2**16  # length of the stack on which successors of successors are found
 
 
 class StaticTree:
-    """Keeps its shape until another is built; its leaves hold groups, whose slots come and go."""
+    """A tree that never changes; its leaves hold groups, whose slots come and go."""
 
     def __init__(
-        self, elements: Elements, groups: GroupStore, members: Array, factors: Factors,
+        self, elements: Elements, groups: ConjunctionStore, members: Array, factors: Factors,
         options: TreeOptions, attributes: int,
     ) -> None:  # fmt: skip
         index, classes = factors
@@ -72,7 +72,7 @@ class StaticTree:
 def _place_in_subtrees(
     growing: GrowingTree,
     elements: Elements,
-    groups: GroupStore,
+    groups: ConjunctionStore,
     members: Array,
     plan: FactoringPlan,
 ) -> None:
@@ -87,7 +87,7 @@ def _place_in_subtrees(
 
 
 def _successors(nodes: Array, parents: Array, levels: int, *, refined: bool) -> Array | None:
-    """The successors of all nodes, None if they are too many."""
+    """The successors of all nodes, None if there are too many."""
     order = s.order_by_entry(nodes, levels)
     most = min(MOST_SUCCESSORS * len(nodes) + 64, 2**31 - 1)  # places of 32 bits
     stack = np.zeros(DEEPEST, np.int64)
@@ -106,9 +106,9 @@ def _successors(nodes: Array, parents: Array, levels: int, *, refined: bool) -> 
 
 
 def _fitting(most: int, start: int, run: Callable[[Array], int]) -> Array | None:
-    """The part of a pool that `run` fills, in one that is large enough; None if that is too large.
+    """What `run` writes into a pool that is large enough; None if that would exceed `most`.
 
-    A pool is not used up to its end: `run` must see that it was large enough.
+    The pool is never filled to its end, so that `run` can tell whether it was large enough.
     """
     size = start + 64
     while True:

@@ -26,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.engines.sliced.leaves import EQUAL, LEAF_KINDS, ONE_OF, Leaves
-from tamis.engines.sliced.shape_programs import shape_of
+from tamis.engines.sliced.shape_programs import shape_program
 from tamis.errors import counted
 from tamis.predicates.event_batches import Column, batch_of_table
 from tamis.predicates.keys import Keys
@@ -94,7 +94,7 @@ def keys_of(leaves: Leaves) -> dict[int, tuple[Any, ...]]:
     found: dict[int, tuple[Any, ...]] = {}
     if not leaves.codes:
         return found
-    for place in range(shape_of(leaves.shape).leads):
+    for place in range(shape_program(leaves.shape).leads):
         attribute, kind = divmod(leaves.codes[place], LEAF_KINDS)
         if kind not in {EQUAL, ONE_OF}:
             continue

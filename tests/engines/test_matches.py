@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import each
-from tamis.engines.match_lists import lists_of, merged
+from tamis.engines.matches import lists_of, merged
 
 HANDLES = st.integers(0, 9) | st.integers(0, 2**31 - 1)
 

@@ -1,4 +1,7 @@
-"""Matches of many events in pieces: counts[event], and the handles one event behind the other."""
+"""The matches of many events in pieces.
+
+A piece has counts[event], and the handles of all its events one after the other.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -18,7 +21,7 @@ def lists_of(counts: Array, found: Array) -> Iterator[Array]:
 
 
 def joined(pieces: Sequence[Piece]) -> Piece:
-    """Pieces of events that follow each other as one."""
+    """Pieces of consecutive events as one piece."""
     if len(pieces) == 1:
         return pieces[0]
     counts, found = zip(*pieces, strict=True)
