@@ -40,8 +40,8 @@ class Answer(Enum):
 @functools.lru_cache(maxsize=REMEMBERED)
 def entails(b: Node, a: Node, space: EventSpace) -> Answer:
     """Whether every event of the space that makes form b true makes form a true."""
-    if b == a or isinstance(b, ast.Literal) or isinstance(a, ast.Literal):
-        return _of_constants(b, a, space)
+    if b == a:
+        return Answer.YES
     answer = _implies(b, a, space)
     if answer is Answer.UNDECIDED and _by_single_items(b, a, space):
         return Answer.YES
@@ -52,7 +52,7 @@ def _implies(b: Node, a: Node, space: EventSpace) -> Answer:
     given = box_of(b, space, computed=True)
     wanted = box_of(a, space, computed=True)
     if given is None or wanted is None:
-        return _IMPLIED[_search(b, a, space)[0]]
+        return _search_implies(b, a, space)
     return _box_implies(given, wanted, space)
 
 
@@ -72,32 +72,10 @@ def _by_single_items(b: Node, a: Node, space: EventSpace) -> bool:
 @functools.lru_cache(maxsize=REMEMBERED)
 def satisfiable(form: Node, space: EventSpace) -> Answer:
     """Whether some event of the space makes a form true."""
-    if isinstance(form, ast.Literal):
-        return Answer.YES if form.value is True else Answer.NO
     box = box_of(form, space, computed=True)
     if box is None:
-        return _POSSIBLE[_search(form, FALSE, space)[0]]
+        return _OPPOSITE[_search_implies(form, FALSE, space)]
     return _box_possible(box, space)
-
-
-_IMPLIED = {
-    Finding.NONE: Answer.YES,
-    Finding.EVENT: Answer.NO,
-    Finding.UNKNOWN: Answer.UNDECIDED,
-}
-_POSSIBLE = {
-    Finding.NONE: Answer.NO,
-    Finding.EVENT: Answer.YES,
-    Finding.UNKNOWN: Answer.UNDECIDED,
-}
-
-
-def _of_constants(b: Node, a: Node, space: EventSpace) -> Answer:
-    if b in {a, FALSE} or a == TRUE:
-        return Answer.YES
-    if a == FALSE:
-        return _OPPOSITE[satisfiable(b, space)]
-    return _IMPLIED[_search(b, a, space)[0]]
 
 
 _OPPOSITE = {
@@ -149,12 +127,7 @@ def _condition_implies(given: Condition, wanted: Condition, space: EventSpace) -
             holds = holds_of(wanted.node)
             missing = not given.values.missing or holds(None)
             return Answer.YES if missing and all(map(holds, some)) else Answer.NO
-    return _node_implies(given.node, wanted.node, space)
-
-
-@functools.lru_cache(maxsize=REMEMBERED)
-def _node_implies(given: Node, wanted: Node, space: EventSpace) -> Answer:
-    return _IMPLIED[_search(given, wanted, space)[0]]
+    return _search_implies(given.node, wanted.node, space)
 
 
 def _box_possible(box: Box, space: EventSpace) -> Answer:
@@ -164,7 +137,7 @@ def _box_possible(box: Box, space: EventSpace) -> Answer:
     answer = Answer.YES
     for condition in box.conditions:
         if condition.values is None:
-            found = _condition_possible(condition.node, space)
+            found = _OPPOSITE[_search_implies(condition.node, FALSE, space)]
             if found is Answer.NO:
                 return found
             if found is Answer.UNDECIDED:
@@ -172,12 +145,19 @@ def _box_possible(box: Box, space: EventSpace) -> Answer:
     return answer
 
 
-@functools.lru_cache(maxsize=REMEMBERED)
-def _condition_possible(condition: Node, space: EventSpace) -> Answer:
-    return _POSSIBLE[_search(condition, FALSE, space)[0]]
-
-
 # --- in general
+
+
+@functools.lru_cache(maxsize=REMEMBERED)
+def _search_implies(b: Node, a: Node, space: EventSpace) -> Answer:
+    return _IMPLIED[_search(b, a, space)[0]]
+
+
+_IMPLIED = {
+    Finding.NONE: Answer.YES,
+    Finding.EVENT: Answer.NO,
+    Finding.UNKNOWN: Answer.UNDECIDED,
+}
 
 
 def witness(b: Node, a: Node, space: EventSpace) -> Row | None:

@@ -18,11 +18,11 @@ from tamis.predicates.event_space import EventSpace, form_of
 from tamis.predicates.value_orders import order_of
 from tamis.schema import Attribute
 from tamis.semantics import Semantics
+from tamis.timestamps import FIRST, LAST
 from tamis.types import TIMESTAMP
 
 MOST_MEMBERS = 64  # values up to which a set is written as a list
 _CROWDED = 3  # values per interval beyond which intervals are shorter to write
-_FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999  # the years 1 to 9999
 
 
 def expression_of(box: Box, semantics: Semantics) -> Expression:
@@ -104,10 +104,10 @@ def _representable(node: Node) -> Node:
         case ast.And(items) | ast.Or(items):
             return type(node)(tuple(_representable(item) for item in items))
         case ast.Compare(">=", left, ast.Literal(int(value), kind)) if kind == TIMESTAMP:
-            if value > _LAST:
+            if value > LAST:
                 return ast.Compare(">", left, ast.Literal(value - 1, kind))
         case ast.Compare("<=", left, ast.Literal(int(value), kind)) if (
-            kind == TIMESTAMP and value < _FIRST
+            kind == TIMESTAMP and value < FIRST
         ):
             return ast.Compare("<", left, ast.Literal(value + 1, kind))
         case _:

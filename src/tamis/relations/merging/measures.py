@@ -67,9 +67,9 @@ class Uniform:
     def around(
         cls, expressions: Iterable[Expression], *, presence: float | Mapping[str, float] = 1
     ) -> "Uniform":
-        """Bounds for attributes without a domain: around the constants of some filters.
+        """A measure with bounds around the constants of some filters, where there is no domain.
 
-        They leave as much room on both sides as the constants lie apart.
+        The bounds leave as much room on both sides as the constants lie apart.
         """
         all_of_them = list(expressions)
         constants: dict[Any, set[Any]] = {}
