@@ -1,4 +1,4 @@
-"""Covering by MBDs: the passes, the bits that a box gives to variables, and keeping house."""
+"""Covering by MBDs: the passes, the bits that a box gives to variables, and housekeeping."""
 
 import pytest
 from hypothesis import given, settings
@@ -161,3 +161,10 @@ def test_terms_that_no_box_has_are_forgotten(monkeypatch):
     for k in range(200):
         stored.find(f"x > {k}.5D")
     assert len(stored.search.assignments) < 20
+
+
+def test_the_terms_of_a_new_box_stay_while_unused_ones_are_dropped(monkeypatch):
+    monkeypatch.setattr(mbd_search, "UNUSED", 3)
+    stored = Stored(["i > 0"])
+    for k in range(20):
+        assert stored.find(f"i > {k + 1} AND x > {k}.5D AND s = '{k}'") == SearchResult(0, [])

@@ -136,10 +136,11 @@ class MbdSearch:
     # --- variables
 
     def _make_variables(self, terms: Iterable[Term]) -> None:
+        # First, because the terms of a new box do not count as used yet and must stay.
+        if len(self.assignments) > 2 * len(self._uses) + UNUSED:
+            self._drop_unused()
         for term in terms:
             if term not in self.assignments:
-                if len(self.assignments) > 2 * len(self._uses) + UNUSED:
-                    self._drop_unused()
                 self.assignments.add(term, self._variable(term))
 
     def _variable(self, term: Term) -> int:
