@@ -52,40 +52,38 @@ def pytest_xdist_auto_num_workers() -> int:
     return min(os.cpu_count() or 1, 4) + 1
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Say what runs together when there are several processes, and what runs first.
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    is_slow = collection_path.parent == TESTS and collection_path.name in COMPILED
+    return True if is_slow and config.getoption("--quick") else None
 
-    All tests of the one Spark session are a group, which begins first because it takes longest.
-    Tests marked as long come next, each on its own. The tests of any other file are a group, so
-    that fixtures of a module are made once.
-    """
-    for item in items:
-        if uses_spark(item):
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Say what runs together when there are several processes, and what runs first."""
+    turns = {item: turn_and_group(item) for item in items}
+    for item, (turn, group) in turns.items():
+        if turn == 0:
             item.add_marker(pytest.mark.spark)
-            item.add_marker(pytest.mark.xdist_group("spark"))
-        elif not item.get_closest_marker("long"):
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
-    items.sort(key=turn)  # stable: files that have the same turn keep their order
+        if group:
+            item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: turns[item][0])  # stable: otherwise the order is that of the files
     if config.getoption("--quick"):
         config.hook.pytest_deselected(items=[item for item in items if not is_quick(item)])
         items[:] = [item for item in items if is_quick(item)]
 
 
-def uses_spark(item: pytest.Item) -> bool:
-    return "spark" in getattr(item, "fixturenames", ())
-
-
-def turn(item: pytest.Item) -> int:
-    if uses_spark(item):
-        return 0
-    return 1 if item.get_closest_marker("long") else 2
+def turn_and_group(item: pytest.Item) -> tuple[int, str | None]:
+    """The longest groups come first, so that no process is left alone with one at the end."""
+    if "spark" in getattr(item, "fixturenames", ()):
+        return 0, "the Spark session of the run"
+    if item.get_closest_marker("spark"):
+        return 1, "processes with a Spark of their own"
+    if item.get_closest_marker("long"):
+        return 2, None  # on its own
+    return 3, item.nodeid.partition("::")[0]  # fixtures of a module are made once
 
 
 def is_quick(item: pytest.Item) -> bool:
-    """Whether a test runs without Spark, and soon ends although nothing is compiled."""
-    if item.get_closest_marker("spark") or item.get_closest_marker("long"):
-        return False
-    return item.path.relative_to(TESTS).parts[0] not in COMPILED
+    return not (item.get_closest_marker("spark") or item.get_closest_marker("long"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

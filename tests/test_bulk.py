@@ -139,6 +139,7 @@ FORMS = {
 }
 
 
+@pytest.mark.long
 @each("form", FORMS.values())
 @each(("size", "kind"), [(2, str), (70, str), (70, int)])
 def test_every_form(form, size, kind):
@@ -189,6 +190,7 @@ def test_nothing(nothing):
 # --- one and the same as one by one
 
 
+@pytest.mark.long
 @each("engine", ENGINES)
 @each("size", SIZES)
 def test_sizes_around_the_border(engine, size):
@@ -249,6 +251,7 @@ def test_a_row_that_does_not_count_must_be_right_too(size):
     assert [row for row, _, _ in caught.value.failures] == [0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [1100, 5100])
 def test_thousands(size):
     matcher = Matcher(SMALL)

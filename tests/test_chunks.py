@@ -65,6 +65,7 @@ FORMS = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 @pytest.mark.parametrize("engine", ["auto", "sliced", "counting-list"])

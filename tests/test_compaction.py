@@ -211,6 +211,7 @@ def table_of(some):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("semantics", NAMES)
 @settings(max_examples=25)
 @given(tables(), st.lists(rows(), max_size=12), st.booleans())
@@ -234,6 +235,7 @@ def test_the_matches_of_the_originals_come_back(semantics, texts, some, merge):
     assert sorted([*found.mapping["original"].to_pylist(), *never]) == list(range(len(texts)))
 
 
+@pytest.mark.long
 @each("output", ["pairs", "lists", "counts"])
 def test_many_subscriptions_in_every_output(output):
     schema = {"i": "int", "x": "double", "s": "string", "b": "bool"}

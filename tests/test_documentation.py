@@ -32,6 +32,7 @@ PYTHON = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", PYTHON)
 def test_python_blocks_run_and_say_what_they_promise(page, capsys):
     assert_blocks_are_true(page, capsys)

@@ -44,6 +44,7 @@ def saved(path, texts, **options):
     return path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ["auto", "sliced"])
 @pytest.mark.parametrize("sizes", [(3, 4), (100, 1, 300), (0, 70, 0, 70), (80, 2)])
 def test_absorbing_files_is_like_subscribing_to_all(path, engine, sizes):

@@ -67,6 +67,7 @@ def test_every_semantics(path, name, engine):
     assert len(again) == len(TEXTS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 @given(texts=st.lists(filters(), min_size=1, max_size=8), some=st.lists(rows(), max_size=4))
 @settings(max_examples=12)
@@ -246,6 +247,7 @@ def test_a_loaded_matcher_goes_on(path):
         matcher = loaded
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("uncompiled", [0, 10**9])
 def test_a_long_life(tmp_path, uncompiled):
     run_state_machine_as_test(

@@ -159,6 +159,7 @@ class Life(RuleBasedStateMachine):
 SOON = {"SMALL": 2, "PAGES": 2, "CHUNK": 3}  # everything happens early
 
 
+@pytest.mark.long
 @LISTED
 @pytest.mark.parametrize(
     "constants",

@@ -368,7 +368,6 @@ def test_places_that_are_refused_before_anything_is_read(place):
 # --- as a process
 
 
-@pytest.mark.long
 def test_a_process_says_nothing_but_the_answer(tmp_path, capsys):
     place = Place(tmp_path, capsys)
     command = [sys.executable, "-m", "tamis", "match", "subscriptions.parquet", "events.parquet"]

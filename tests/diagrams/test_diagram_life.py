@@ -244,6 +244,7 @@ class Life(RuleBasedStateMachine):
         assert self.diagram.variables <= self.most
 
 
+@pytest.mark.long
 def test_a_long_life():
     run_state_machine_as_test(Life, settings=settings(max_examples=30, stateful_step_count=30))
 

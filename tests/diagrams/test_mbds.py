@@ -1,6 +1,7 @@
 """Output nodes in groups of equal children: the set of MBDs."""
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -228,5 +229,6 @@ class Life(RuleBasedStateMachine):
         assert all(self.mbds.outputs())
 
 
+@pytest.mark.long
 def test_a_long_life():
     run_state_machine_as_test(Life, settings=settings(max_examples=30, stateful_step_count=30))

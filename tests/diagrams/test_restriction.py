@@ -132,6 +132,7 @@ def semantics_of(name, schema, defaults):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 @given(text=filters(), some=st.lists(rows(), max_size=4), defaults=rows())
 @settings(max_examples=100)

@@ -168,6 +168,7 @@ print("numba" in sys.modules, m.engine)
 # --- the same answers
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("limits")
 @pytest.mark.parametrize("name", NAMES)
 def test_answers_while_switching(name):

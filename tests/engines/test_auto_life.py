@@ -12,19 +12,12 @@ from hypothesis.stateful import (
 )
 
 from cases import each
-from strategies import SCHEMA, delicate_rows, filters, rows
+from oracles import DEFAULTS, listed, whole
+from strategies import SCHEMA, filters, rows
 from tamis import ExpressionError, parse
 from tamis.engines import auto, make_engine
 from tamis.predicates.event_batches import batch_of_rows
 from tamis.semantics import NAMES, Semantics
-
-DEFAULTS = dict(zip(SCHEMA, delicate_rows()[7], strict=True)) | {
-    "x": None, "s": "", "b": None, "at": "2024-01-01", "until": None,
-}  # fmt: skip
-
-
-def total(row):
-    return tuple(d if v is None else v for v, d in zip(row, delicate_rows()[3], strict=True))
 
 
 def ready_for(engine, text):
@@ -41,11 +34,7 @@ def all_answers(engine, asked):
     batch = batch_of_rows(asked, SCHEMA)
     yield [found.tolist() for found in engine.match_many(asked)]
     for rows_too in (None, asked):
-        found = []
-        for counts, handles in engine.match_batch(batch, rows_too):
-            taken = iter(handles.tolist())
-            found += [[next(taken) for _ in range(count)] for count in counts.tolist()]
-            assert next(taken, None) is None
+        found = listed(engine.match_batch(batch, rows_too))
         yield found
         assert engine.count_batch(batch, rows_too).tolist() == [len(one) for one in found]
 
@@ -70,7 +59,7 @@ def life_of(semantics_name, uncompiled, most_live):
     """As in `test_conformance`, and with bulks."""
 
     def prepared(meaning, row):
-        return meaning.prepare(total(row) if semantics_name == "total" else row)
+        return meaning.prepare(whole(row) if semantics_name == "total" else row)
 
     class Life(RuleBasedStateMachine):
         @initialize()
@@ -128,6 +117,7 @@ def life_of(semantics_name, uncompiled, most_live):
     return Life
 
 
+@pytest.mark.long
 @each("name", NAMES)
 @each("bounds", [(0, 0), (0, 1), (1, 2)])
 def test_a_long_life(name, bounds):

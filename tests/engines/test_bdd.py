@@ -386,6 +386,7 @@ def test_nothing_is_left_when_all_are_removed(options):
     assert engine.match((1, 1, 1, "1")).tolist() == []
 
 
+@pytest.mark.long
 @each("order", ORDERS)
 def test_memory_stays_bounded_as_filters_come_and_go(order):
     engine = engine_of(order=order)

@@ -1,68 +1,112 @@
 """Every engine, every semantics: always the answers of `naive`.
 
-Run one engine alone with ``pytest tests/engines --engine counting-list``.
+All engines are asked about the same filters and events, which are drawn once. Run one engine alone
+with ``pytest tests/engines --engine counting-list``.
 """
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    rule,
+    run_state_machine_as_test,
+)
 
+from cases import each
+from oracles import DEFAULTS, listed, table_of, whole
 from strategies import SCHEMA, delicate_rows, filters, rows
 from tamis import LimitError, Schema, TypeMismatch, parse
 from tamis.engines import ENGINES, make_engine
 from tamis.engines.conjunction_engine import ConjunctionEngine
+from tamis.predicates.event_batches import batch_of_rows, batch_of_table
 from tamis.semantics import NAMES, Semantics
 
-DEFAULTS = dict(zip(SCHEMA, delicate_rows()[7], strict=True)) | {
-    "x": None, "s": "", "b": None, "at": "2024-01-01", "until": None,
-}  # fmt: skip
+
+@pytest.fixture(scope="session")
+def engines(request):
+    """The names of the engines to compare with the oracle."""
+    wanted = request.config.getoption("--engine")
+    return [wanted] if wanted else [name for name in ENGINES if name != "naive"]
 
 
 def semantics_of(name):
     return Semantics(name, SCHEMA, DEFAULTS if name == "default" else None)
 
 
-def engines_under_test(config):
-    wanted = config.getoption("--engine")
-    return [wanted] if wanted else [name for name in ENGINES if name != "naive"]
-
-
-def pytest_generate_tests(metafunc):
-    if "engine" in metafunc.fixturenames:
-        metafunc.parametrize("engine", engines_under_test(metafunc.config))
-    if "semantics" in metafunc.fixturenames:
-        metafunc.parametrize("semantics", NAMES)
-
-
-def total(row):
-    """A row without missing values, for the semantics that allows none."""
-    return tuple(d if v is None else v for v, d in zip(row, delicate_rows()[3], strict=True))
-
-
-def prepared(engine, texts):
-    """Expressions that tamis takes and the engine can hold."""
+def accepted(texts):
+    """The expressions of those filters that tamis takes."""
     for text in texts:
         try:
-            expression = parse(text, SCHEMA)
-            yield expression, engine.prepare(expression)
+            yield parse(text, SCHEMA)
         except (TypeMismatch, LimitError):
             continue
 
 
-@given(texts=st.lists(filters(), min_size=1, max_size=8), some_rows=st.lists(rows(), max_size=6))
+class Compared:
+    """Engines that hold the same filters as the oracle, but for those beyond their limits."""
+
+    def __init__(self, engines, meaning):
+        self.meaning = meaning
+        self.oracle = make_engine("naive", meaning)
+        self.tested = {name: make_engine(name, meaning) for name in engines}
+        self.held = {name: set() for name in engines}
+
+    def put(self, handle, expression):
+        self.drop(handle)
+        self.oracle.add(handle, expression)
+        for name, engine in self.tested.items():
+            try:
+                ready = engine.prepare(expression)
+            except LimitError:
+                continue
+            engine.add(handle, ready)
+            self.held[name].add(handle)
+
+    def drop(self, handle):
+        if handle in self.oracle:
+            self.oracle.remove(handle)
+        for name, engine in self.tested.items():
+            if handle in self.held[name]:
+                engine.remove(handle)
+                self.held[name].remove(handle)
+
+    def answers(self, asked):
+        """By engine: the engine, and the handles that it has to find for each event."""
+        found = [self.oracle.match(row).tolist() for row in asked]
+        for name, engine in self.tested.items():
+            held = self.held[name]
+            yield name, engine, [[handle for handle in one if handle in held] for one in found]
+
+    def check(self, some):
+        """Every question that an engine answers, about rows and about tables."""
+        schema = self.meaning.schema
+        some = [whole(row, schema) for row in some] if self.meaning.name == "total" else some
+        asked = [self.meaning.prepare(row) for row in some]
+        for name, engine, expected in self.answers(asked):
+            assert [engine.match(row).tolist() for row in asked] == expected, name
+            assert [found.tolist() for found in engine.match_many(asked)] == expected, name
+            if hasattr(engine, "match_batch"):
+                table = table_of(some, schema)
+                by_table = batch_of_table(table, self.meaning, refuse_unknown=True)
+                by_rows = batch_of_rows(asked, schema)
+                for batch, given_rows in ((by_table, None), (by_rows, None), (by_rows, asked)):
+                    assert listed(engine.match_batch(batch, given_rows)) == expected, name
+                    counts = engine.count_batch(batch, given_rows).tolist()
+                    assert counts == [len(found) for found in expected], name
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("semantics", NAMES)
+@given(texts=st.lists(filters(), min_size=1, max_size=8), some=st.lists(rows(), max_size=6))
 @settings(max_examples=40)
-def test_answers(engine, semantics, texts, some_rows):
-    meaning = semantics_of(semantics)
-    tested, oracle = make_engine(engine, meaning), make_engine("naive", meaning)
-    for handle, (expression, ready) in enumerate(prepared(tested, texts)):
-        tested.add(handle, ready)
-        oracle.add(handle, expression)
-    all_rows = [*some_rows, *delicate_rows()[:8]]
-    asked = [meaning.prepare(total(row) if semantics == "total" else row) for row in all_rows]
-    expected = [oracle.match(row).tolist() for row in asked]
-    assert [tested.match(row).tolist() for row in asked] == expected
-    assert [found.tolist() for found in tested.match_many(asked)] == expected
+def test_answers(engines, semantics, texts, some):
+    compared = Compared(engines, semantics_of(semantics))
+    for handle, expression in enumerate(accepted(texts)):
+        compared.put(handle, expression)
+    compared.check([*some, *delicate_rows()[:8], (None,) * len(SCHEMA)])
 
 
 FINITE = Schema({"level": "int(1, 5)", "side": "enum('sell', 'buy')", "n": "int(-3, 3)"})
@@ -75,6 +119,8 @@ FINITE_ATOMS = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
+@pytest.mark.uncompiled
 @given(
     texts=st.lists(
         st.lists(st.sampled_from(FINITE_ATOMS), min_size=1, max_size=4).map(" AND ".join),
@@ -82,94 +128,79 @@ FINITE_ATOMS = [
     )
 )  # fmt: skip
 @settings(max_examples=40)
-@pytest.mark.uncompiled
-def test_finite_domains(engine, texts):
-    meaning = Semantics("sql", FINITE)
-    tested, oracle = make_engine(engine, meaning), make_engine("naive", meaning)
+def test_finite_domains(engines, texts):
+    compared = Compared(engines, Semantics("sql", FINITE))
     for handle, text in enumerate(texts):
-        expression = parse(text, FINITE)
-        tested.add(handle, tested.prepare(expression))
-        oracle.add(handle, expression)
-    asked = [
-        (level, side, None if level is None else level - 3)
-        for level in (None, 1, 2, 3, 4, 5)
-        for side in (None, "buy", "sell")
-    ]
-    expected = [oracle.match(row).tolist() for row in asked]
-    assert [tested.match(row).tolist() for row in asked] == expected
-    assert [found.tolist() for found in tested.match_many(asked)] == expected
+        compared.put(handle, parse(text, FINITE))
+    compared.check(
+        [
+            (level, side, None if level is None else level - 3)
+            for level in (None, 1, 2, 3, 4, 5)
+            for side in (None, "buy", "sell")
+        ]
+    )
 
 
-@pytest.mark.parametrize("members", ["1, 1e308 * 10D", "1e308 * 10D - 1e308 * 10D, 2"])
-def test_members_that_cannot_be_written(engine, members):
-    meaning = semantics_of("sql")
-    tested, oracle = make_engine(engine, meaning), make_engine("naive", meaning)
+@each("members", ["1, 1e308 * 10D", "1e308 * 10D - 1e308 * 10D, 2"])
+def test_members_that_cannot_be_written(engines, members):
+    compared = Compared(engines, semantics_of("sql"))
     for handle, text in enumerate([f"x IN ({members})", f"NOT x IN ({members})"]):
-        expression = parse(text, SCHEMA)
-        tested.add(handle, tested.prepare(expression))
-        oracle.add(handle, expression)
-    for row in delicate_rows():
-        assert tested.match(row).tolist() == oracle.match(row).tolist()
+        compared.put(handle, parse(text, SCHEMA))
+    compared.check(delicate_rows())
 
 
-def life_of(engine_name, semantics_name):
+def life_of(engines, semantics_name):
     """A machine that adds, replaces, removes and matches, and compares all the time."""
 
     class Life(RuleBasedStateMachine):
         @initialize()
         def start(self):
-            self.meaning = semantics_of(semantics_name)
-            self.tested = make_engine(engine_name, self.meaning)
-            self.oracle = make_engine("naive", self.meaning)
-            self.held = set()
+            self.compared = Compared(engines, semantics_of(semantics_name))
 
         @rule(handle=st.integers(0, 12), text=filters())
         def put(self, handle, text):
-            for expression, ready in prepared(self.tested, [text]):
-                if handle in self.held:
-                    self.tested.remove(handle)
-                    self.oracle.remove(handle)
-                self.tested.add(handle, ready)
-                self.oracle.add(handle, expression)
-                self.held.add(handle)
+            for expression in accepted([text]):
+                self.compared.put(handle, expression)
 
         @rule(handle=st.integers(0, 12))
         def drop(self, handle):
-            if handle in self.held:
-                self.tested.remove(handle)
-                self.oracle.remove(handle)
-                self.held.remove(handle)
+            self.compared.drop(handle)
 
         @rule(row=rows())
         def match(self, row):
-            asked = self.meaning.prepare(total(row) if semantics_name == "total" else row)
-            assert self.tested.match(asked).tolist() == self.oracle.match(asked).tolist()
+            row = whole(row) if semantics_name == "total" else row
+            asked = self.compared.meaning.prepare(row)
+            for name, engine, (expected,) in self.compared.answers([asked]):
+                assert engine.match(asked).tolist() == expected, name
 
         @invariant()
         def nothing_is_left_of_what_went(self):
-            if not getattr(self, "held", True):
-                statistics = self.tested.statistics()
-                assert statistics == dict.fromkeys(statistics, 0)
+            if hasattr(self, "compared"):
+                for name, engine in self.compared.tested.items():
+                    statistics = engine.statistics()
+                    held = self.compared.held[name]
+                    assert held or statistics == dict.fromkeys(statistics, 0), name
 
     return Life
 
 
-def test_a_long_life(engine, semantics):
-    from hypothesis.stateful import run_state_machine_as_test
-
+@pytest.mark.long
+@pytest.mark.parametrize("semantics", NAMES)
+def test_a_long_life(engines, semantics):
     run_state_machine_as_test(
-        life_of(engine, semantics), settings=settings(max_examples=10, stateful_step_count=30)
+        life_of(engines, semantics), settings=settings(max_examples=10, stateful_step_count=30)
     )
 
 
-def test_a_filter_of_too_many_disjuncts_is_held_or_meets_a_limit(engine):
+def test_a_filter_of_too_many_disjuncts_is_held_or_meets_a_limit(engines):
     text = " AND ".join(f"(i <> {n} OR j <> {n})" for n in range(12))
-    tested = make_engine(engine, semantics_of("sql"))
-    if isinstance(tested, ConjunctionEngine):
-        with pytest.raises(LimitError, match="more than 1,000 disjuncts"):
-            tested.prepare(parse(text, SCHEMA))
-        return
-    tested.add(0, tested.prepare(parse(text, SCHEMA)))
     row = dict.fromkeys(SCHEMA)
-    assert tested.match(tuple((row | {"i": 5, "j": 5}).values())).tolist() == []
-    assert tested.match(tuple((row | {"i": 5, "j": 6}).values())).tolist() == [0]
+    for name in engines:
+        tested = make_engine(name, semantics_of("sql"))
+        if isinstance(tested, ConjunctionEngine):
+            with pytest.raises(LimitError, match="more than 1,000 disjuncts"):
+                tested.prepare(parse(text, SCHEMA))
+            continue
+        tested.add(0, tested.prepare(parse(text, SCHEMA)))
+        assert tested.match(tuple((row | {"i": 5, "j": 5}).values())).tolist() == [], name
+        assert tested.match(tuple((row | {"i": 5, "j": 6}).values())).tolist() == [0], name

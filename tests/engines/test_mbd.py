@@ -266,6 +266,7 @@ def test_nothing_is_left_when_all_are_removed(order, semantics):
     assert engine.match((1, 1, 1, "1")).tolist() == []
 
 
+@pytest.mark.long
 def test_memory_stays_bounded_as_filters_come_and_go():
     engine = engine_of()
     oracle = make_engine("naive", Semantics("sql", SMALL))

@@ -1,6 +1,7 @@
 """Slots: dense, used again, and translated into handles that are each given once, in order."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
@@ -108,5 +109,6 @@ class Life(RuleBasedStateMachine):
         assert self.slots.handles_of(ids(list(self.held))).tolist() == wanted
 
 
+@pytest.mark.long
 def test_a_long_life():
     run_state_machine_as_test(Life, settings=settings(max_examples=20, stateful_step_count=40))

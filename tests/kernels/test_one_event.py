@@ -222,6 +222,7 @@ WAYS = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 @given(
     texts=st.lists(filters(), min_size=1, max_size=8), some=st.lists(rows(), max_size=4),
     way=st.sampled_from(WAYS),

@@ -7,6 +7,7 @@ string a line, so that newlines, NUL and halves of surrogate pairs can be writte
 import json
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -91,6 +92,7 @@ def test_tokens_of_the_language(text):
     check(text)
 
 
+@pytest.mark.long
 @MANY
 @given(damaged_filters())
 def test_damaged_filters(text):

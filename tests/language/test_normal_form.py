@@ -30,6 +30,7 @@ def test_normal_forms(text, form, logic):
     assert print_tree(normalize(parse(text, SCHEMA).tree, logic)) == form
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("logic", list(Logic))
 @given(text=filters(), some_rows=st.lists(rows(), min_size=1, max_size=5))
 def test_the_normal_form_is_true_when_the_filter_is(logic, text, some_rows):

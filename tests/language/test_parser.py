@@ -286,6 +286,7 @@ def nested(nesting, levels):
     return opening * levels + core + closing * levels + tail
 
 
+@pytest.mark.long
 @each("nesting", NESTINGS)
 def test_ten_thousand_levels_are_refused(nesting):
     error = refusal(nested(nesting, 10_000), LimitError)
@@ -322,11 +323,13 @@ def test_the_deepest_trees_can_be_used(text):
     assert compile_tree(expression.tree, SCHEMA)(row) is False
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("opening", ["NOT ", "abs("])
 def test_a_million_characters_that_only_open_levels_are_refused(opening):
     refusal((opening * MAX_TEXT)[:MAX_TEXT], LimitError)
 
 
+@pytest.mark.long
 def test_a_filter_of_a_million_characters():
     count = (MAX_TEXT - 1) // 6
     expression = tree("b AND " * count + "b")
@@ -340,6 +343,7 @@ def test_the_greatest_number_of_comparisons():
     assert len(expression.items) == MAX_ATOMS
 
 
+@pytest.mark.long
 @each(
     "text",
     [

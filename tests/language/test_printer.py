@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import assume, given, settings
 
 from cases import each
@@ -19,6 +20,7 @@ def parsed(text):
         raise
 
 
+@pytest.mark.long
 @MANY
 @given(filters())
 def test_the_printed_filter_is_the_same_filter(text):

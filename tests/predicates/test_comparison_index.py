@@ -36,6 +36,7 @@ POOLS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("young", [0, 3, 1000])
 @pytest.mark.parametrize("kind", POOLS)
 @given(data=st.data())

@@ -56,6 +56,7 @@ def test_too_many_disjuncts():
         printed(text)
 
 
+@pytest.mark.long
 @given(filters(), rows())
 def test_an_event_matches_iff_all_of_one_disjunct_is_true(text, row):
     semantics = Semantics("sql", SCHEMA)

@@ -172,6 +172,7 @@ def tables(draw, *, complete=False):
     return table
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 @given(data=st.data())
 @settings(max_examples=60)

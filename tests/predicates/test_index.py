@@ -1,5 +1,6 @@
 """One id for each distinct predicate, and which of them are true of an event."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,6 +56,7 @@ def test_a_predicate_stays_as_long_as_it_has_users():
     assert list(index.satisfied(delicate_rows()[1])) == []
 
 
+@pytest.mark.long
 @given(st.lists(filters(depth=2), min_size=1, max_size=6), st.lists(rows(), max_size=4), st.data())
 def test_truth_is_what_evaluation_says(texts, some_rows, data):
     index = PredicateIndex(SCHEMA)

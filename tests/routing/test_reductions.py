@@ -34,6 +34,7 @@ REDUCTIONS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", REDUCTIONS)
 @given(data=st.data())
 def test_roots_cover_all_and_changes_tell_of_them(name, data):

@@ -14,7 +14,7 @@ import pytest
 from stocks import SMALL, stock_filters, stock_rows
 from tamis import Matcher
 
-pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.xdist_group("connect")]
+pytestmark = pytest.mark.spark
 
 SCRIPT = """
 import json, sys

@@ -14,7 +14,7 @@ import pytest
 from tamis import Matcher
 from tamis.workloads import workload
 
-pytestmark = [pytest.mark.spark, pytest.mark.long]
+pytestmark = pytest.mark.spark
 
 PROGRAM = Path(__file__).with_name("everything.py")
 PLACES = {

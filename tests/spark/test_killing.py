@@ -20,7 +20,7 @@ import pytest
 
 from tamis import Matcher
 
-pytestmark = [pytest.mark.spark, pytest.mark.long]
+pytestmark = pytest.mark.spark
 
 KILLS = int(os.environ.get("TAMIS_KILLS", "3"))
 FILES, EVENTS = 3 * KILLS + 6, 200  # files, one for a micro-batch, and events of a file

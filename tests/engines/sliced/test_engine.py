@@ -13,7 +13,7 @@ from cases import each
 from oracles import DEFAULTS, Both, accepted, listed, some_of, table_of
 from sliced_ways import EVER, WAYS, taken
 from stocks import SMALL, stock_filters, stock_rows
-from strategies import DOUBLES, INTS, MOMENTS, SCHEMA, STRINGS, delicate_rows, filters, rows
+from strategies import DOUBLES, INTS, MOMENTS, SCHEMA, STRINGS, delicate_rows, filters
 from tamis import Schema
 from tamis.engines.sliced import (
     blocks,
@@ -44,14 +44,7 @@ def many_rows(seed, size):
 # --- batches
 
 
-@pytest.mark.parametrize("name", NAMES)
-@given(texts=st.lists(filters(), min_size=1, max_size=8), some=st.lists(rows(), max_size=8))
-@settings(max_examples=15)
-def test_any_filters_and_events(name, texts, some):
-    some = [*some, *delicate_rows()[:6], (None,) * len(SCHEMA)]
-    both_of(name).put(accepted(texts)).check_all(some)
-
-
+@pytest.mark.long
 @pytest.mark.parametrize("way", WAYS)
 @given(texts=st.lists(filters(), min_size=1, max_size=12), seed=st.integers(0, 999))
 @settings(max_examples=3)
@@ -63,6 +56,7 @@ def test_every_way(way, texts, seed):
         both.put(texts[4:], first=100, step=3).check_all(batch)
 
 
+@pytest.mark.long
 @each("way", WAYS)
 def test_every_way_over_many_blocks(way):
     """A way may depend on the block before, so there are several, and unlike each other."""
@@ -93,6 +87,7 @@ def test_batches_of_any_size(size):
     assert listed(both.tested.match_batch(chunked)) == expected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 @given(texts=st.lists(filters(), min_size=4, max_size=12))
 @settings(max_examples=2)
@@ -116,6 +111,7 @@ def test_columns_of_a_table_may_be_missing():
 # --- the order of events in a window
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("named", "window", "threads"), [(0, 1, 1), (4096, 2, 2), (4096, 16, 1), (0, 16, 2), (0, 3, 4)]
 )
@@ -187,6 +183,7 @@ def test_lists_of_single_events_have_room(monkeypatch):
 # --- clusters
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("named", [0, 4096])
 @pytest.mark.parametrize(
     "texts",
@@ -229,6 +226,7 @@ def test_as_many_events_as_are_looked_at_one_by_one(monkeypatch, events, alike):
     both.check_all(some * 3, singles=1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [1, 15, 16, 17, 63, 64, 65, 129])
 @pytest.mark.parametrize("named", [0, 4096])
 def test_filters_with_their_first_predicate_in_common(monkeypatch, size, named):
@@ -240,6 +238,7 @@ def test_filters_with_their_first_predicate_in_common(monkeypatch, size, named):
     both.check_all(some_of(stock_rows(12, 100), 700), singles=60)
 
 
+@pytest.mark.long
 def test_more_references_than_have_names():
     both = Both("sliced", threads=1)
     both.put(f"s = 'T{n % 40}' AND x > {n % 99} AND i < {n - 5000}" for n in range(2000))

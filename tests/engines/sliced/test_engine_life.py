@@ -113,6 +113,7 @@ def life_of(settings_, options):  # noqa: C901 - a rule is a function
     return Life
 
 
+@pytest.mark.long
 @each(
     ("settings_", "options"),
     [

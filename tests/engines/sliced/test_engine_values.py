@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from cases import each
 from oracles import Both, some_of
@@ -22,6 +23,7 @@ EDGES = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 @each(
     "text",
     [
@@ -130,6 +132,7 @@ def test_a_wide_schema():
         Both("sliced", schema, name).put(texts).check_all(some_of(pool, 600), singles=10)
 
 
+@pytest.mark.long
 def test_large_filters():
     deep = "i > 0"
     for n in range(40):

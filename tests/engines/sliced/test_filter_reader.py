@@ -101,6 +101,7 @@ TYPED_CACHES = {name: ShapeCache(SCHEMA) for name in NAMES}
 TYPED_READERS = {name: FilterReader(semantics_of(name, SCHEMA)) for name in NAMES}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 @given(texts=st.lists(plain_filters(), min_size=1, max_size=3), some=st.lists(STOCK_ROWS))
 @settings(max_examples=60)
@@ -114,6 +115,7 @@ def test_plain_filters(name, texts, some):
             assert_same_meaning(expression, READERS[name], meaning, asked)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 @given(text=filters(), some=st.lists(rows(), max_size=4))
 @settings(max_examples=70)
@@ -137,6 +139,7 @@ def test_a_fresh_reader_for_many_filters(texts):
 # --- rules, one by one
 
 
+@pytest.mark.long
 @each("name", NAMES)
 @each("around", ["{}", "NOT {}", "NOT ({})", "m = 0 OR NOT ({} AND m > 1)"])
 @each(
@@ -184,6 +187,7 @@ def test_between(name, negation, attribute, pairs):
     check_exactly(name, [f"NOT ({text})" for text in texts])
 
 
+@pytest.mark.long
 @each("name", NAMES)
 @each("negation", ["", "NOT "])
 @each(

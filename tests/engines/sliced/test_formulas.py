@@ -62,6 +62,7 @@ def evaluated(form, row, schema=SCHEMA):
     return answer
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 @given(text=filters(), some=st.lists(rows(), max_size=4))
 @settings(max_examples=70)

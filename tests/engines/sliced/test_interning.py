@@ -161,6 +161,7 @@ def sizes(interned):
 # --- from leaves
 
 
+@pytest.mark.long
 @given(st.lists(filters(), min_size=1, max_size=12))
 @settings(max_examples=35)
 def test_any_filters(texts):

@@ -25,6 +25,7 @@ def filters(text):
     ]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fewest", [1, 8, 1000])
 @given(st.lists(texts, min_size=1, max_size=4), st.lists(st.none() | texts, max_size=20))
 def test_searched_together_or_one_by_one(fewest, patterns, values):

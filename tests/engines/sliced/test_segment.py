@@ -155,6 +155,7 @@ def check(made, source):
 # --- layout
 
 
+@pytest.mark.long
 @given(st.lists(filters(), min_size=1, max_size=25), st.sampled_from([0, 5, 4096]))
 @settings(max_examples=30)
 def test_any_filters(texts, named):

@@ -87,6 +87,7 @@ def check(held, some, stored=None):
     return engine
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 @given(texts=st.lists(filters(), min_size=1, max_size=6), some=st.lists(rows(), max_size=3))
 @settings(max_examples=12)

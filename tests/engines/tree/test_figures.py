@@ -123,6 +123,7 @@ IN_I, K = (*C, "*"), (*G, "*")
 BLOCKED = event(1, 2, 3, 8, 2)
 
 
+@pytest.mark.long
 def test_figure_6_successors_of_c():
     m = matcher(FIGURE_6, collapse=False, successors="plain", **AT_ONCE)
     assert m.match(BLOCKED) == [2, 4]

@@ -2,6 +2,7 @@
 
 import itertools
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -57,6 +58,7 @@ def engine_of(options, texts, schema_meaning=MEANING):
     return engine
 
 
+@pytest.mark.long
 @settings(max_examples=150)
 @given(MIXED, st.sampled_from(SWITCHES))
 def test_no_switch_changes_an_answer(texts, options):
@@ -68,6 +70,7 @@ def test_no_switch_changes_an_answer(texts, options):
         assert engine.match(row).tolist() == oracle.match(row).tolist()
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(
     st.lists(filters(), min_size=1, max_size=10), st.lists(rows(), max_size=4),

@@ -248,6 +248,7 @@ def holes(pigeons):
     return " AND ".join([*somewhere, *alone])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("b", "a", "expected"),
     [

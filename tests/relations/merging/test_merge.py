@@ -103,6 +103,7 @@ def small_filters():
     return conjunctions() | conjunctions() | conjunctions() | disjunctions | st.just("n > m")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rules", ["paper", "full", "stretches"])
 @pytest.mark.parametrize(("name", "defaults"), MEANINGS)
 @given(texts=st.lists(small_filters(), min_size=2, max_size=6))
@@ -122,6 +123,7 @@ def test_a_perfect_merger_matches_what_one_of_its_parts_matches(name, defaults, 
     assert matched(parse(str(merger), SMALL), meaning, events) == wanted
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "defaults"), MEANINGS)
 @given(
     texts=st.lists(conjunctions() | small_filters(), min_size=2, max_size=6),

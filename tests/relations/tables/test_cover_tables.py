@@ -173,6 +173,7 @@ def test_an_unknown_search_is_refused():
 # --- against the oracle
 
 
+@pytest.mark.long
 @every_search
 @pytest.mark.parametrize("semantics", SEMANTICS)
 @given(texts=st.lists(subscriptions, max_size=8))
@@ -192,6 +193,7 @@ def test_all_searches_have_the_same_roots(texts):
     assert len({tuple(table.roots) for table in tables}) == 1
 
 
+@pytest.mark.long
 @each("name", ["mbd-a", "mbd-b", "stock", "bdd"])
 def test_all_searches_have_the_same_roots_on_workloads(name):
     made = workload(name)

@@ -1,5 +1,6 @@
 """Postings find every related term of an attribute, whichever terms come and go."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +22,7 @@ def terms_of(texts, preparation):
 _strings = boxes(any_boxes).filter(lambda text: " s" in f" {text}")
 
 
+@pytest.mark.long
 @given(texts=st.lists(_strings, max_size=30), extra=st.booleans())
 @settings(max_examples=60)
 def test_postings_find_all_related_terms_of_strings(texts, extra):

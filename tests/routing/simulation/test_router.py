@@ -138,6 +138,7 @@ print(len(trace.lines), hashlib.sha256("".join(trace.lines).encode()).hexdigest(
 """
 
 
+@pytest.mark.long
 def test_a_seed_goes_the_same_way_in_every_process():
     answers = {
         subprocess.run(

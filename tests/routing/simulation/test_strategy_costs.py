@@ -13,6 +13,7 @@ def measured():
     return {name: measure_costs(large_scenario(3, name, **sizes)) for name in STRATEGIES}
 
 
+@pytest.mark.long
 def test_every_strategy_delivers_the_same(measured):
     assert len({one.deliveries for one in measured.values()}) == 1
     assert measured["simple"].deliveries > 0

@@ -13,7 +13,6 @@ from tamis.spark.session import java
 
 
 @pytest.mark.spark
-@pytest.mark.long
 def test_without_any_java_the_wheel_brings_one(tmp_path):
     """A process of its own: this one has its Java already. The new one starts without a word."""
     code = (

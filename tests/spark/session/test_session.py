@@ -54,7 +54,6 @@ def test_settings_of_a_running_session_are_changed_where_spark_allows_it(spark):
         spark.conf.set("spark.sql.ansi.enabled", before)
 
 
-@pytest.mark.long
 def test_the_settings_of_the_user_win(tmp_path):
     (tmp_path / "spark-defaults.conf").write_text(
         "spark.app.name mine\nspark.sql.session.timeZone Europe/Berlin\nspark.master local[1]\n",
@@ -75,7 +74,6 @@ def test_the_settings_of_the_user_win(tmp_path):
     assert (answer.stdout.splitlines(), answer.stderr) == (values, "")
 
 
-@pytest.mark.long
 def test_a_java_that_does_not_start_is_one_error_with_its_last_words(tmp_path):
     code = (
         "from tamis import TamisError\n"
@@ -91,7 +89,6 @@ def test_a_java_that_does_not_start_is_one_error_with_its_last_words(tmp_path):
     assert answer.stderr == ""
 
 
-@pytest.mark.long
 def test_a_server_that_does_not_answer_is_one_error_and_needs_no_java(tmp_path):
     code = (
         "from tamis import TamisError\n"
@@ -154,7 +151,6 @@ for failing in (
 """
 
 
-@pytest.mark.long
 def test_a_connect_server_in_this_process_serves_as_well(tmp_path):
     (tmp_path / "events.json").write_text('[\n{"a": 1},\n{"a": 2}]', encoding="utf-8")
     (tmp_path / "broken.parquet").write_bytes(b"PAR1 and nothing else")
