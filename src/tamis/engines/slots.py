@@ -10,7 +10,7 @@ from tamis.kernels.handles import Handles, sorted_handles
 from tamis.predicates.comparison_index import Ids
 from tamis.predicates.id_pool import IdPool
 
-# Handles are marked in an array over all of them while it has at most this many places a slot.
+# Handles are marked in an array over all of them while it has at most this many entries per slot.
 SPREAD = 16
 
 

@@ -172,7 +172,7 @@ def test_nothing_is_left_when_all_went_and_answers_are_right_before(texts, chang
     assert engine.outline() == {"general": {}, "equality": {}, "annotated": {}}
     assert not engine._elements.examined
     assert not engine._elements.compared
-    assert engine._elements.asked == engine._elements.asked_comparisons == 0
+    assert engine._elements.index_tests == engine._elements.index_comparisons == 0
 
 
 @settings(max_examples=100)

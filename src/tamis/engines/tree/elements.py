@@ -39,9 +39,9 @@ class Elements:
         self._facts = 0
         self._ranges: dict[tuple[int, int], int] = {}
         self.examined: dict[int, dict[Any, int]] = {}  # attribute -> value -> element
-        self.compared: dict[int, int] = {}  # attribute -> boolean tests that its value decides
-        self.asked = 0  # boolean tests that need the satisfied predicates of the index
-        self.asked_comparisons = 0  # those of them that are comparisons
+        self.compared: dict[int, int] = {}  # attribute -> number of boolean tests of its value
+        self.index_tests = 0  # boolean tests that need the satisfied predicates of the index
+        self.index_comparisons = 0  # how many of them are comparisons
         self.of_predicate: Array = np.full(64, t.NONE, np.int32)
         self._buffer: Array = np.zeros(MOST_TRANSLATED, np.int32)
         self._set_arrays(np.zeros((64, t.ELEMENT_COLUMNS), np.int64), np.full(64, -1, np.int64))
@@ -146,10 +146,10 @@ class Elements:
             if not self.compared[attribute]:
                 del self.compared[attribute]
             return
-        self.asked += sign
+        self.index_tests += sign
         test = classify(nodes[0])
         if isinstance(test, Comparison) and isinstance(test.value, ast.Attribute):
-            self.asked_comparisons += sign
+            self.index_comparisons += sign
 
     # --- elements that are no longer used
 

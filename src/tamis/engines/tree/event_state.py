@@ -72,8 +72,8 @@ class EventState:
                     self._ordinals[attribute] = value
         if doubles:
             order_doubles(self._ordinals, self._doubles, np.array(doubles, np.int32))
-        if self._elements.asked:
-            comparisons = self._elements.asked_comparisons > 0
+        if self._elements.index_tests:
+            comparisons = self._elements.index_comparisons > 0
             self._assume(self._predicates.satisfied(row, comparisons=comparisons))
 
     def read_satisfied(self, satisfied: Ids) -> None:

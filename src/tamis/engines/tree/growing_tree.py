@@ -52,7 +52,7 @@ class GrowingTree:
         """Add a conjunction; `CapacityError`, with nothing changed, beyond `limit` nodes."""
         self.arrays[3][t.LIMIT] = limit
         elements = self._elements.arrays
-        asked = 0
+        looked_up = 0
         while True:
             if self.levels is None:
                 leaf = t.process_sub(self.arrays, elements, sequence, 0, self._implied_edges)
@@ -62,8 +62,8 @@ class GrowingTree:
                 break
             if leaf == t.ASK:
                 state = self.arrays[3]
-                asked += 1
-                known = asked <= MOST_LOOKED_UP and self._elements.look_up(
+                looked_up += 1
+                known = looked_up <= MOST_LOOKED_UP and self._elements.look_up(
                     int(state[t.ASK_SOURCE]), int(state[t.ASK_TARGET])
                 )
                 elements = self._elements.arrays
