@@ -25,7 +25,7 @@ test: $(READY) ## run every test, on up to four cores
 	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup --no-loadscope-reorder
 
 quick: $(READY) ## run the tests that need neither Spark nor the compiler, in under a minute
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --quick --numprocesses auto --dist loadgroup
+	NUMBA_DISABLE_JIT=1 TAMIS_HYPOTHESIS=quick $(BIN)/python -m pytest --quick --numprocesses auto --dist loadgroup
 
 fuzz: $(READY) ## run the property tests with new random cases, many more of them
 	TAMIS_HYPOTHESIS=fuzz $(BIN)/python -m pytest -m "not spark" tests

@@ -10,10 +10,12 @@ from hypothesis import HealthCheck, settings
 
 import kernel_locks
 
-# The suite is the same every time: a run that fails can be run again. `make fuzz` looks further.
+# The suite is the same every time: a run that fails can be run again. `make quick` tries fewer
+# cases, `make fuzz` many more and other ones.
 settings.register_profile(
     "steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
+settings.register_profile("quick", settings.get_profile("steady"), max_examples=20)
 settings.register_profile(
     "fuzz",
     max_examples=2000,
@@ -23,7 +25,12 @@ settings.register_profile(
 settings.load_profile(os.environ.get("TAMIS_HYPOTHESIS", "steady"))
 
 TESTS = Path(__file__).parent
-COMPILED = {"kernels", "engines", "diagrams"}  # folders whose tests take minutes if nothing is
+# Folders and files whose tests take minutes where the kernels are not compiled.
+COMPILED = {
+    "kernels", "engines", "diagrams", "benchmarks", "test_bulk.py", "test_chunks.py",
+    "test_compaction.py", "test_matcher_threads.py", "test_plan.py", "test_rules_absorb.py",
+    "test_rules_damage.py", "test_rules_file.py",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -47,9 +54,9 @@ def pytest_configure() -> None:
         kernel_locks.install()
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """One process per core, and one more: the one with Spark waits most of the time."""
-    return min(os.cpu_count() or 1, 4) + 1
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One process per core, and one more for Spark, which waits most of the time."""
+    return min(os.cpu_count() or 1, 4) + (0 if config.getoption("--quick") else 1)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

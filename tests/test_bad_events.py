@@ -72,6 +72,7 @@ def refused(table, schema, name):
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=40)
 @given(rows=st.lists(ROWS, max_size=12), chunks=st.integers(1, 4))

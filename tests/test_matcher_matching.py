@@ -149,6 +149,7 @@ def test_numbers_of_events_can_be_given(four):
     assert four.match_rows(some_rows, "pairs", [7, 9])["event"].to_pylist() == [7, 9, 9]
 
 
+@pytest.mark.long
 @settings(max_examples=50)
 @given(st.lists(filters(), max_size=4), st.lists(rows(), max_size=4))
 def test_batches_agree_with_single_events(texts, some_rows):
@@ -218,6 +219,7 @@ def test_strict_semantics_goes_by_the_text():
     assert strict.match({"company": "IBM"}) == []
 
 
+@pytest.mark.long
 @given(filters(), rows())
 def test_sql_means_true_in_kleenes_logic(text, row):
     expression = parsed(text)
@@ -227,6 +229,7 @@ def test_sql_means_true_in_kleenes_logic(text, row):
     assert matcher.match(event_of(row)) == [1] * expected
 
 
+@pytest.mark.long
 @given(filters(), rows())
 def test_strict_means_true_and_no_attribute_missing(text, row):
     expression = parsed(text)
@@ -237,6 +240,7 @@ def test_strict_means_true_and_no_attribute_missing(text, row):
     assert matcher.match(event_of(row)) == [1] * expected
 
 
+@pytest.mark.long
 @given(filters(), rows(), rows())
 def test_default_means_true_of_the_event_filled_up(text, row, defaults):
     expression = parsed(text)
@@ -256,6 +260,7 @@ def test_default_means_true_of_the_event_filled_up(text, row, defaults):
 FILLED = {"int": 5, "double": 2.5, "string": "ab", "bool": True, "timestamp": 0}
 
 
+@pytest.mark.long
 @given(filters(), rows())
 def test_total_means_the_same_as_sql_where_nothing_is_missing(text, row):
     expression = parsed(text)

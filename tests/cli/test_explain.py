@@ -272,6 +272,7 @@ def test_a_filter_that_is_wrong_leaves_the_old_graph(capsys, tmp_path):
     assert path.read_text(encoding="utf-8") == "old"
 
 
+@pytest.mark.long
 def test_a_graph_that_is_too_large_to_read(capsys, tmp_path):
     path = tmp_path / "diagram.svg"
     many = " AND ".join(f"a{n} = {n}" for n in range(200))

@@ -79,6 +79,7 @@ def test_normalising_twice_changes_nothing(text):
     assert normalize(form) == form
 
 
+@pytest.mark.long
 @each(
     "text",
     ["b" + " = (i > 3)" * 90, "b" + " < (i > 3)" * 90, "(" * 60 + "b" + " IN (b, i > 3))" * 60],

@@ -183,6 +183,7 @@ def test_a_name_of_a_million_characters_is_one_token(name):
     assert len(tokenize(name)) == 2
 
 
+@pytest.mark.long
 @each("character", ["'a", "''", "`", "r'", "\\", "-", "1", '"'])
 def test_a_million_alike_characters_are_read_or_refused(character):
     text = (character * MAX_TEXT)[: MAX_TEXT - 1]

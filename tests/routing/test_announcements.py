@@ -176,6 +176,7 @@ def test_a_root_that_never_was_announced_does_not_let_others_go_too_soon():
     assert [update.filter for update in side.way] == [None]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("covering", [True, False])
 @given(data=st.data())
 def test_what_is_established_stays_covered(covering, data):

@@ -53,6 +53,7 @@ def test_no_box_is_left_out(semantics, texts, news):
 NUMBERS = Schema({"i": "int", "x": "double", "n": "int(0, 50)"})
 
 
+@pytest.mark.long
 def test_few_of_many_are_compared(monkeypatch):
     preparation = Preparation(Semantics("sql", NUMBERS))
     search = CandidateSearch(preparation.pool)

@@ -102,6 +102,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("broken", "part", "faulty", "kinds"), BROKEN, ids=[broken.__name__ for broken, *_ in BROKEN]
 )

@@ -20,6 +20,7 @@ def flooding(faulty="lossy", **options):
     return ScenarioOptions(strategy="flooding", faulty=faulty, **options)
 
 
+@pytest.mark.long
 @each("faulty", FAULTS)
 def test_a_sound_router_breaks_no_promise(faulty):
     delivered = excused = 0

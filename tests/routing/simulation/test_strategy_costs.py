@@ -19,6 +19,7 @@ def test_every_strategy_delivers_the_same(measured):
     assert measured["simple"].deliveries > 0
 
 
+@pytest.mark.long
 def test_each_step_makes_tables_smaller(measured):
     sizes = [measured[name].table_size for name in STRATEGIES[1:]]
     flooding, simple, covering, advertised, both, perfect, imperfect = (
