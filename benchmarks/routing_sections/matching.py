@@ -52,7 +52,7 @@ def measured(
     """Seconds per publication of each engine on each table."""
     rows = some.rows(some.events(events, density))
     for name in engines:
-        asked(build(name, some.semantics, some.expressions[:WARM]), rows[:COMPARED], 1e9)
+        timed_matches(build(name, some.semantics, some.expressions[:WARM]), rows[:COMPARED], 1e9)
     wanted: Matches = []
     for table, entries in tables_of(some, threshold, density):
         found: dict[str, Any] = {
@@ -64,7 +64,7 @@ def measured(
             start = time.perf_counter()
             engine = build(name, some.semantics, entries)
             built = time.perf_counter() - start
-            times, answers[name] = asked(engine, rows, patience)
+            times, answers[name] = timed_matches(engine, rows, patience)
             found["engines"][name] = {"build": built, "times": times}
         compare(answers)
         longest = max(answers.values(), key=len)
@@ -82,7 +82,7 @@ def build(name: str, semantics: Semantics, entries: Sequence[Expression]) -> Eng
     return engine
 
 
-def asked(
+def timed_matches(
     engine: Engine, rows: Sequence[Row], patience: float
 ) -> tuple[list[float], Matches]:  # fmt: skip
     """Seconds and matches of each publication, of fewer if they take long."""

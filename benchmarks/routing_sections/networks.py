@@ -95,14 +95,14 @@ def needed(play: Scenario) -> int:
     """On how many links publications are needed to reach all matching subscriptions."""
     tree = play.topology()
     home = {client.name: client.broker for client in play.clients}
-    asked = [(home[action.client], condition(action.filter, SEMANTICS))
+    cases = [(home[action.client], condition(action.filter, SEMANTICS))
              for action in play.actions if action.verb == "subscribe"]  # fmt: skip
     links = 0
     for action in play.actions:
         if action.verb != "publish":
             continue
         row = row_of(action.event, SEMANTICS)
-        ends = {broker for broker, holds in asked
+        ends = {broker for broker, holds in cases
                 if holds is not None and row is not None and holds(row)}  # fmt: skip
         paths = (tree.path(home[action.client], end) for end in ends)
         links += len({pair for path in paths for pair in pairwise(path)})
@@ -123,11 +123,11 @@ def measured(
     seeds: Sequence[int], thresholds: Sequence[float], extent: Extent
 ) -> Iterator[dict[str, Any]]:
     """All strategies on the same networks, the imperfect one with several thresholds."""
-    asked = [(name, 0.0) for name in STRATEGIES if name != IMPERFECT]
-    asked += [(IMPERFECT, threshold) for threshold in thresholds]
+    cases = [(name, 0.0) for name in STRATEGIES if name != IMPERFECT]
+    cases += [(IMPERFECT, threshold) for threshold in thresholds]
     for seed in seeds:
         first: dict[str, Any] | None = None
-        for strategy, threshold in asked:
+        for strategy, threshold in cases:
             found = played(scenario(seed, extent, strategy, threshold))
             first = first or found
             compare(found, first["deliveries"])

@@ -10,7 +10,7 @@ import numpy as np
 from tamis.kernels.comparisons import EQUAL, first_at_least
 from tamis.kernels.jit import Number, jit
 from tamis.kernels.predicate_rows import NO_ROW, SETS, PredicateNumbering
-from tamis.kernels.value_classes import MISSING, REF_KINDS, holds_class, key_class, string_class
+from tamis.kernels.value_classes import MISSING, REF_KINDS, holds_class, string_class
 
 Array = np.ndarray[Any, Any]
 
@@ -47,7 +47,9 @@ def row_classes(
     for a in used:
         if present[a] == 1:
             cuts = cut_keys[cut_at[0, a] : cut_at[1, a]]
-            classes[a] = key_class(keys[a], cuts, starts[a] + 1)
+            place = first_at_least(cuts, 0, cuts.size, keys[a])
+            same = place < cuts.size and cuts[place] == keys[a]
+            classes[a] = 2 * (starts[a] + 1 + place) + same
         elif present[a] == 2:
             offsets = cut_offsets[cut_at[0, a] : cut_at[1, a]]
             classes[a] = string_class(texts[begin : ends[text]], offsets, cut_data, starts[a] + 1)
