@@ -1,6 +1,7 @@
 """The shape of the house: who may import whom, what is public, and how light the door is."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -21,7 +22,8 @@ PLACES = {
     "schema_inference": "language",
     "columns": "ground", "explanation": "language", "matcher": "matcher",
     "subscriptions": "language", "bulk": "language", "rules_file": "matcher", "chunks": "ground",
-    "plan": "matcher", "bad_events": "language", "compaction": "matcher", "restoration": "matcher",
+    "subscription_pages": "language", "matcher_settings": "matcher",
+    "bad_events": "language", "compaction": "matcher", "restoration": "matcher",
     "profiles": "predicates", "__init__": "matcher", "__main__": "cli",
 }  # fmt: skip
 HEAVY = {"numba", "pyspark", "duckdb", "pyarrow", "pandas", "polars", "numpy", "re2", "tqdm"}
@@ -51,6 +53,24 @@ def test_imports_point_one_way(module):
         if name.startswith("tamis."):
             there = LAYERS.index(layer_of(name.split(".")[1:]))
             assert there <= here, f"{module} imports {name}"
+
+
+def test_only_engines_and_the_matcher_know_how_filters_are_compiled():
+    """Others use `Matcher`, or of `tamis.engines` compiled_filters, match_plan, required_values."""
+    for module in modules():
+        if module.parts[0] == "engines":
+            continue
+        text = (SOURCE / module).read_text(encoding="utf-8")
+        assert not re.search(r"engines(\.| import .*)\bsliced\b", text), module
+        tree = ast.parse(text)
+        private = {
+            node.attr
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute)
+            and node.attr in {"_engine", "_subscriptions", "_shapes", "_batching"}
+            and not (isinstance(node.value, ast.Name) and node.value.id == "self")
+        }
+        assert not private or module == Path("matcher.py"), f"{module} uses {private}"
 
 
 def test_every_layer_is_there():

@@ -436,7 +436,7 @@ def test_a_source_that_breaks_off():
 def test_tables_that_lack_a_column_or_have_two(column):
     table = pa.table({"id": ["a"], "filter": ["TRUE"]})
     for other in (table.drop_columns([column]), table.append_column(column, [["b"]])):
-        with pytest.raises(OptionError, match=f"lacks the column '{column}', or has two; it has "):
+        with pytest.raises(OptionError, match=f"needs exactly one column '{column}'; it has "):
             Matcher(SMALL).subscribe_many(other)
 
 

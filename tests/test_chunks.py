@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cases import each
 from stocks import SMALL, stock_filters, stock_rows
 from tamis import CapacityError, EventError, Matcher, OptionError, chunks
-from tamis.chunks import parts_of
+from tamis.chunks import event_chunks
 from tamis.engines import auto
 from tamis.engines.sliced import blocks
 
@@ -254,12 +254,12 @@ def test_an_endless_stream():
     stream.close()
 
 
-def test_parts_of_a_large_table():
+def test_chunks_of_a_large_table():
     table = pa.table({"i": range(3 * chunks.ROWS + 1)})
-    parts = list(parts_of(table))
+    parts = list(event_chunks(table))
     assert [len(part) for part in parts] == [chunks.ROWS] * 3 + [1]
     assert pa.concat_tables(parts) == table
-    assert [len(part) for part in parts_of([{}] * (chunks.EVENTS + 1))] == [chunks.EVENTS, 1]
+    assert [len(part) for part in event_chunks([{}] * (chunks.EVENTS + 1))] == [chunks.EVENTS, 1]
 
 
 # --- bounded pieces

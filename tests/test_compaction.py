@@ -143,10 +143,12 @@ def test_all_bad_rows_are_named_at_once():
 def test_matches_that_are_not_of_this_table_or_of_other_events():
     found = compacted({"a": "x > 1", "b": "x > 2"})
     matches = pa.table({"event": [0], "subscription": ["b"]})
-    with pytest.raises(SubscriptionError, match="'b', which is no subscription of the compacted"):
+    with pytest.raises(
+        SubscriptionError, match="'b', which is not a subscription of the compacted"
+    ):
         found.restore(matches, [{"x": 1}])
     matches = pa.table({"event": [1], "subscription": ["a"]})
-    with pytest.raises(EventError, match="of event 1, and there are 1 events"):
+    with pytest.raises(EventError, match="name event 1, but there are only 1 events"):
         found.restore(matches, [{"x": 1}])
     with pytest.raises(OptionError, match="as pairs, with the columns event and subscription"):
         found.restore(pa.table({"event": [1]}), [{"x": 1}])

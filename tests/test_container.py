@@ -145,7 +145,7 @@ def test_what_is_no_file(path, tmp_path):
     assert refusal(tmp_path) == f"{tmp_path} is a folder, expected a file"
     assert "cannot be read: embedded null" in refusal("a\0b")
     os.mkfifo(path)
-    assert refusal(path) == f"{path} is no plain file"
+    assert refusal(path) == f"{path} is not a regular file"
     assert refusal(path / "below") == f"{path}/below cannot be read: Not a directory"
 
 
@@ -164,7 +164,7 @@ def test_other_files(path):
     assert refusal(path) == f"{path} is empty"
     for content in (b"P", b"PAR1" * 100, b"{}", b"\0" * 1000, b"tamis" * 10):
         path.write_bytes(content)
-        assert refusal(path) == f"{path} is no tamis rules file"
+        assert refusal(path) == f"{path} is not a tamis rules file"
 
 
 def test_a_transfer_in_text_mode(path):
@@ -183,7 +183,7 @@ def test_truncated_files(path):
             assert f"the file ends after {length} bytes, in its header" in message
         else:
             assert f"the file ends after {length:,} of {len(content):,} bytes" in message
-        assert "copy it again or save it anew" in message
+        assert "copy it again, or save it again" in message
     path.write_bytes(content + b"\0")
     assert f"has {len(content) + 1:,} bytes, {len(content):,} were written" in refusal(path)
 

@@ -48,7 +48,7 @@ def test_a_forged_file_that_is_right(path):
 )  # fmt: skip
 def test_headers_that_are_none(path, header):
     assert refusal(forged(path, header, 16)) == (
-        f"{path} is damaged in its header; copy it again or save it anew"
+        f"{path} is damaged in its header; copy it again, or save it again"
     )
 
 
@@ -111,7 +111,7 @@ def test_lengths_that_cannot_be(path):
 
 
 def test_a_header_that_is_too_large_is_not_written(path):
-    with pytest.raises(FileError, match=r"its header would have 16,.* of which 16,000,000"):
+    with pytest.raises(FileError, match=r"its header would have 16,.* at most 16,000,000"):
         write(path, {"x": "x" * MAX_HEADER}, {})
     assert not path.exists()
 

@@ -162,7 +162,9 @@ def test_what_cannot_be_absorbed_changes_nothing(path):
 def test_engines_that_absorb_nothing(path, engine):
     matcher = Matcher(SMALL, engine)
     matcher.subscribe("a", "i > 0")
-    with pytest.raises(OptionError, match=f"auto or sliced have a file, not those with {engine}"):
+    with pytest.raises(
+        OptionError, match=f"auto or sliced can be saved to a file, not those with {engine}"
+    ):
         matcher.absorb(saved(path, {"b": "i > 1"}))
     assert matcher.match({"i": 5}) == ["a"]
 

@@ -126,7 +126,7 @@ def test_truncated_files(sound):
     for length in {*range(40), *range(40, len(content), 499), len(content) - 1}:
         path.write_bytes(content[:length])
         (message,) = look(path)
-        assert "copy it again or save it anew" in message or length == 0
+        assert "copy it again, or save it again" in message or length == 0
     path.write_bytes(content + b"\0")
     assert len(look(path)) == 1
 
@@ -176,12 +176,13 @@ def test_other_files(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("meta", "what"), [({"kind": "a diary"}, "a diary"), ({}, "other things"), ({"kind": None}, "")]
+    ("meta", "what"),
+    [({"kind": "a diary"}, "a diary"), ({}, "something else"), ({"kind": None}, "")],
 )
 def test_a_container_of_something_else(tmp_path, meta, what):
     path = tmp_path / "diary.tamis"
     write(path, meta, {"pages": b"dear diary"})
-    with pytest.raises(FileError, match=f"{path} holds no tamis rules, but {what}"):
+    with pytest.raises(FileError, match=f"{path} does not hold tamis rules, but {what}"):
         Matcher.load(path)
 
 

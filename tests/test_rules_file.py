@@ -262,7 +262,9 @@ def test_a_long_life(tmp_path, uncompiled):
 def test_engines_without_a_file(path, engine):
     matcher = Matcher(SMALL, engine)
     matcher.subscribe("a", "i > 0")
-    with pytest.raises(OptionError, match=f"auto or sliced have a file, not those with {engine}"):
+    with pytest.raises(
+        OptionError, match=f"auto or sliced can be saved to a file, not those with {engine}"
+    ):
         matcher.save(path)
     assert list(path.parent.iterdir()) == []
     assert matcher.match({"i": 1}) == ["a"]

@@ -95,7 +95,7 @@ def test_a_page_that_was_cut_out_of_another_is_stored_alone():
 )  # fmt: skip
 def test_descriptions_that_do_not_fit(meta):
     sections = filled(many(100)).to_sections().sections
-    with pytest.raises(FileError, match="do not fit together; save the file anew"):
+    with pytest.raises(FileError, match="do not fit together; save the file again"):
         Subscriptions.from_sections(meta, sections.__getitem__, parse)
 
 

@@ -18,7 +18,8 @@ from hypothesis.stateful import (
 
 from subscribers import LISTED, NUMBERS, STRANGERS, WORDS, filled, many, parse, reloaded, texts_of
 from tamis import subscriptions
-from tamis.subscriptions import Subscriptions, order_of
+from tamis.subscription_pages import order_of
+from tamis.subscriptions import Subscriptions
 
 # --- a long life
 
@@ -36,7 +37,8 @@ class Life(RuleBasedStateMachine):
     def start(self):
         self.patch = pytest.MonkeyPatch()
         for name, value in self.constants.items():
-            self.patch.setattr(subscriptions, name, value)
+            home = subscriptions if hasattr(subscriptions, name) else subscription_pages
+            self.patch.setattr(home, name, value)
         self.tested = Subscriptions(parse)
         self.held = {}  # id: (handle, text)
         self.next = 0
@@ -235,7 +237,7 @@ def test_pages_stay_few():
         assert found.find(name) == name
 
 
-def test_a_page_of_which_most_is_gone_is_written_anew():
+def test_a_page_of_which_most_is_gone_is_rewritten():
     found = filled(many(1000))
     for name in many(500):
         found.remove(name)
@@ -278,7 +280,7 @@ def test_replacing_in_bulk_makes_no_objects():
 
 @pytest.mark.parametrize("objects", [10, 10**6])
 def test_ids_of_large_and_small_pages(monkeypatch, objects):
-    monkeypatch.setattr(subscriptions, "OBJECTS", objects)
+    monkeypatch.setattr(subscription_pages, "OBJECTS", objects)
     found = filled(many(1000))
     asked = np.arange(0, 1000, 7)
     assert found.ids_of(asked) == many(1000)[::7]
@@ -331,7 +333,7 @@ def test_the_column_is_kept_until_ids_change():
 @pytest.mark.parametrize("limit", [2**31 - 1, 100])
 def test_the_type_of_strings(monkeypatch, limit):
     """Offsets of 64 bits are used when they are needed, whatever came."""
-    monkeypatch.setattr(subscriptions, "MAX_TEXT", limit)
+    monkeypatch.setattr(subscription_pages, "MAX_TEXT", limit)
     expected = pa.string() if limit > 1000 else pa.large_string()
     for kind in (pa.string(), pa.large_string()):
         found = filled(many(100), kind)

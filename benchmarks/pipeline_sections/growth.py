@@ -15,7 +15,7 @@ WARM = 4096  # events before the clock starts
 def grown(session: Session, spec: str, events: int, size: int, longest: float) -> dict[str, Any]:
     """All pairs of some events and subscriptions, from Parquet files to a sink that keeps none."""
     from tamis.spark import MatchJob
-    from tamis.spark.batch.event_frames import Events
+    from tamis.spark.tables.event_table import EventTable
 
     spark, folder = session.spark, session.place.folder
     texts = workload_files.frame(spark, workload_files.subscription_files(folder, spec, size))
@@ -23,7 +23,7 @@ def grown(session: Session, spec: str, events: int, size: int, longest: float) -
     job = MatchJob(frame, texts, mode="whole")
     compiling = seconds_of(lambda: job.compiled)
     few = workload_files.frame(spark, workload_files.event_files(folder, spec, min(WARM, events)))
-    found = job.matches_of(Events(few, "id", None, ())).count()
+    found = job.matches_of(EventTable(few, "id", None, ())).count()
     times = rounds(lambda: seconds_of(partial(run, job.matches)), longest)
     kept = rules_file(folder, spec, size)
     if not kept.exists():

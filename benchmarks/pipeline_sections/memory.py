@@ -62,15 +62,16 @@ def looking(name: str, events: str) -> Callable[[Iterable[pa.RecordBatch]], Iter
         for _ in batches:
             pass
         yield looked("started")
-        from tamis.spark.batch.event_frames import Layout
-        from tamis.spark.batch.worker import Matching, Published
+        from tamis.spark.batch.worker import MatchTask
+        from tamis.spark.compile.published_rules import PublishedRules
+        from tamis.spark.tables.event_chunks import EventLayout
 
-        rules = Published(name)
+        rules = PublishedRules(name)
         rules()
         yield looked("opened")
         table = ds.dataset(events).to_table()
-        layout = Layout(tuple(table.column_names[1:]), (), has_corrupt=False)
-        for _ in Matching(rules, layout, "pairs", "keep")(table.to_batches()):
+        layout = EventLayout(tuple(table.column_names[1:]), (), has_corrupt=False)
+        for _ in MatchTask(rules, layout, "pairs", "keep")(table.to_batches()):
             pass
         del table
         yield looked("matched")
@@ -80,7 +81,7 @@ def looking(name: str, events: str) -> Callable[[Iterable[pa.RecordBatch]], Iter
 
 def held(session: Session, spec: str, size: int, events: int) -> list[dict[str, Any]]:
     """One row per worker and stage: started, subscriptions opened, events matched."""
-    from tamis.spark.compile.compilation import publish
+    from tamis.spark.compile.published_rules import publish
 
     spark, folder = session.spark, session.place.folder
     path = rules_file(folder, spec, size)

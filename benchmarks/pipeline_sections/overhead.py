@@ -86,7 +86,7 @@ def giving_back(output: str, matches: float) -> Mapping:
 
 def constant_batch(output: str, matches: float) -> pa.RecordBatch:
     """A batch of matches, as large as those of the workers."""
-    from tamis.spark.batch.worker import BYTES, PAIRS
+    from tamis.spark.tables.match_batches import BYTES, PAIRS
 
     if output != "lists":
         numbers = np.arange(PAIRS)
@@ -199,10 +199,10 @@ def _works(
 ) -> dict[str, Callable[[], object]]:
     from pyspark.sql import functions as f
 
-    from tamis.spark.batch.event_frames import Events
+    from tamis.spark.tables.event_table import EventTable
 
     found = workload_files.frame(session.spark, files)
-    events = Events(found, "id", None, ())
+    events = EventTable(found, "id", None, ())
     columns = events.project(events.schema)
     given = columns.mapInArrow(giving_back(job.output, matches), SCHEMAS[job.output])
     frames: dict[str, DataFrame] = {
@@ -210,7 +210,7 @@ def _works(
         "in": columns.mapInArrow(counting_rows(), "rows bigint"),
         "out": given,
         "whole": job.matches_of(events),
-        "one": job.matches_of(Events(found.limit(1), "id", None, ())),
+        "one": job.matches_of(EventTable(found.limit(1), "id", None, ())),
     }
     if job.output == "lists":
         frames["sorted"] = given.withColumn("subscriptions", f.array_sort("subscriptions"))
@@ -219,11 +219,11 @@ def _works(
 
 def finishing(matcher: "Matcher", table: pa.Table, output: str) -> list[float]:
     """How much longer the workers' function takes than the engine, for the events of one core."""
-    from tamis.spark.batch.event_frames import Layout
-    from tamis.spark.batch.worker import EVENTS, Matching
+    from tamis.spark.batch.worker import MatchTask
+    from tamis.spark.tables.event_chunks import EVENTS, EventLayout
 
     names = tuple(table.column_names[1:])
-    function = Matching(lambda: matcher, Layout(names, (), has_corrupt=False), output, "keep")
+    function = MatchTask(lambda: matcher, EventLayout(names, (), has_corrupt=False), output, "keep")
     batches = table.combine_chunks().to_batches(max_chunksize=EVENTS)
 
     def all_of() -> int:

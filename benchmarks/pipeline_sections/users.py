@@ -58,7 +58,7 @@ def _same(table: pa.Table) -> pa.Table:
 
 def tamis_job(spark: "SparkSession", _source: Workload, subscriptions: pa.Table) -> User:
     from tamis.spark import MatchJob
-    from tamis.spark.batch.event_frames import Events
+    from tamis.spark.tables.event_table import EventTable
 
     texts = spark.createDataFrame(subscriptions)
     jobs: list[MatchJob] = []
@@ -66,7 +66,7 @@ def tamis_job(spark: "SparkSession", _source: Workload, subscriptions: pa.Table)
     def matches(events: "DataFrame") -> "DataFrame":
         if not jobs:
             jobs.append(MatchJob(events, texts))
-        return jobs[0].matches_of(Events(events, "id", None, ()))
+        return jobs[0].matches_of(EventTable(events, "id", None, ()))
 
     return User(_same, matches)
 

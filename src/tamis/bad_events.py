@@ -1,4 +1,4 @@
-"""Which rows of a table are no events, and why: for those who go on without them."""
+"""Which rows of a table are not valid events, and why: for callers that go on without them."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ def faults_of(table: pa.Table, semantics: Semantics) -> dict[int, str]:
     """The rows that matching would refuse, with the reasons, in ascending order.
 
     Values outside their domains and attributes that must not be missing are found in all rows at
-    once; whatever else a column may hold is found by asking for halves of it.
+    once; every other fault of a column is found by checking its halves, and the halves of those.
     """
     found: dict[int, str] = {}
     columns = {}
@@ -32,7 +32,7 @@ def faults_of(table: pa.Table, semantics: Semantics) -> dict[int, str]:
                 try:
                     check_domain(attribute, column[row].as_py())
                 except UnicodeDecodeError:
-                    continue  # no text at all, which is found below
+                    continue  # not text at all, which is found below
                 except EventError as error:
                     found.setdefault(row, error.problem)
     if semantics.name == "total" and table.num_rows:
@@ -59,7 +59,7 @@ def _find_missing(
 
 
 def _halves(table: pa.Table, first: int, semantics: Semantics) -> Iterator[tuple[int, str]]:
-    """The bad rows of a part that begins at a row."""
+    """The bad rows of a table whose first row has the number `first`."""
     if not table.num_rows:
         return
     try:

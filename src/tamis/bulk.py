@@ -1,4 +1,4 @@
-"""Many subscriptions at once: where they come from, and what is wrong with them."""
+"""Many subscriptions at once: their ids and filters, row by row, and which rows are bad."""
 
 import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -15,19 +15,19 @@ from tamis.types import INT64_MAX, INT64_MIN
 Id = str | int
 Progress = Callable[[int], object]
 
-STEP = 10_000  # filters between two reports of progress
+STEP = 10_000  # filters between two calls of `progress`
 
 
 class Rows(NamedTuple):
-    """Subscriptions as they came: ids and filters, row by row."""
+    """Subscriptions as they came: the ids and filters of all rows."""
 
     ids: list[Any]
     filters: list[Any]
-    failures: dict[int, tuple[Any, TamisError]]  # rows that are no subscriptions
+    failures: dict[int, tuple[Any, TamisError]]  # bad rows: the id, and what is wrong
 
 
 def rows_of(subscriptions: Any) -> Rows:
-    """The rows of whatever `subscribe_many` takes."""
+    """The rows of anything that `subscribe_many` takes."""
     if isinstance(subscriptions, Mapping):
         return Rows(list(subscriptions), list(subscriptions.values()), {})
     if not isinstance(subscriptions, list | tuple | Iterator):
@@ -60,14 +60,14 @@ def _rows_of_table(table: pa.Table) -> Rows:
     for name in ("id", "filter"):
         if table.column_names.count(name) != 1:
             raise OptionError(
-                f"the table of subscriptions lacks the column {name!r}, or has two; "
+                f"the table of subscriptions needs exactly one column {name!r}; "
                 f"it has {', '.join(table.column_names)}"
             )
     return Rows(table["id"].to_pylist(), table["filter"].to_pylist(), {})
 
 
 def checked_id(subscription: Any, kind: type | None) -> Id:
-    """An id as tamis keeps it; refuses what cannot be one, and one of another kind than others."""
+    """An id as tamis keeps it; refuses other types, and a string among integers or vice versa."""
     if type(subscription) is not bool and isinstance(subscription, Integral):
         subscription = int(subscription)
         if not INT64_MIN <= subscription <= INT64_MAX:
@@ -92,7 +92,7 @@ def checked_id(subscription: Any, kind: type | None) -> Id:
 
 
 def check_ids(rows: Rows, kind: type | None) -> None:
-    """Put the ids in the form in which they are kept; note those that cannot be."""
+    """Turn the ids into those that tamis keeps, in place; note the bad ones as failures."""
     for row, subscription in enumerate(rows.ids):
         if row in rows.failures:
             continue
@@ -106,7 +106,7 @@ def check_ids(rows: Rows, kind: type | None) -> None:
 
 
 def read_all(rows: Rows, read: Callable[[int, Any], None], progress: Progress | None) -> None:
-    """read(row, filter) for all rows that are no failures; a BulkError names all that are."""
+    """Call ``read(row, filter)`` for every good row; a BulkError names all bad ones."""
     done = 0
     for row, text in enumerate(rows.filters):
         if row not in rows.failures:
@@ -125,19 +125,19 @@ def read_all(rows: Rows, read: Callable[[int, Any], None], progress: Progress | 
 
 
 def text_column(filters: list[Any]) -> pa.Array:
-    """The texts of filters."""
+    """The texts of filters, as a column."""
     texts = [str(one) if isinstance(one, Expression) else one for one in filters]
     return pa.array(texts, pa.large_string() if sum(map(len, texts)) > 2**30 else pa.string())
 
 
 def id_column(ids: list[Any]) -> pa.Array:
-    """Checked ids."""
+    """Checked ids, as a column."""
     return pa.array(ids, pa.int64() if ids and type(ids[0]) is int else pa.string())
 
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Millions of objects that all stay alive make the cyclic collector walk them for nothing."""
+    """Pause the cyclic garbage collector, which would walk millions of living objects in vain."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

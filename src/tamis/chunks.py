@@ -1,4 +1,4 @@
-"""Events in parts that fit into memory."""
+"""Events in chunks that fit into memory."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
@@ -9,12 +9,12 @@ import pyarrow as pa
 from tamis.columns import as_table
 from tamis.errors import OptionError
 
-ROWS = 1 << 16  # of a table at once
-EVENTS = 10_000  # of others
+ROWS = 1 << 16  # of a table, per chunk
+EVENTS = 10_000  # other than tables, per chunk
 
 
-def parts_of(events: Any) -> Iterator[Any]:
-    """Tables of events, or lists of them; an iterator is asked for more only when it is needed."""
+def event_chunks(events: Any) -> Iterator[Any]:
+    """Tables of events, or lists of them; an iterator is read no further than needed."""
     if isinstance(events, pa.RecordBatchReader):
         events = iter(events)
     if not isinstance(events, Iterator):
@@ -32,6 +32,6 @@ def parts_of(events: Any) -> Iterator[Any]:
     for first in waiting:
         table = None if isinstance(first, Mapping | str | bytes) else as_table(first)
         if table is not None:
-            yield from parts_of(table)
+            yield from event_chunks(table)
         else:
             yield [first, *islice(waiting, EVENTS - 1)]

@@ -1,8 +1,8 @@
-"""A table of subscriptions without what is not needed: what `compact` does.
+"""A smaller table of subscriptions that leads to the same matches: `compact`.
 
-Subscriptions of the same meaning become one, those that another covers are left out, and those that
-one filter can replace exactly are merged. The mapping keeps who stands for whom, so that the
-matches of the compacted table lead back to exactly those of the original one.
+Subscriptions that mean the same become one, those that another one covers are left out, and those
+that one filter can replace exactly are merged. The mapping says which entry represents which
+originals, so that the matches of the compacted table lead back to exactly those of the originals.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
@@ -18,10 +18,11 @@ from tamis.errors import SubscriptionError, counted
 from tamis.language.expression import Expression
 from tamis.language.shape_cache import ShapeCache
 from tamis.matcher import Id
+from tamis.matcher_settings import MatcherSettings
 from tamis.predicates.event_space import EventSpace
 from tamis.relations.merging.mergers import Merger
 from tamis.relations.reduction import canonical, reduce_filters, why_never
-from tamis.restoration import CompactedMatcher, Meaning, Restoration, Standing
+from tamis.restoration import CompactedMatcher, Representation, Restoration
 from tamis.schema import as_schema
 from tamis.semantics import Semantics
 from tamis.types import INT64_MAX, INT64_MIN
@@ -31,15 +32,15 @@ MERGED = "merged-"  # how the ids of mergers begin, where ids are strings
 
 @dataclass(frozen=True)
 class Report:
-    """What became of the originals; each is counted once.
+    """What happened to the originals; each is counted once.
 
     ``originals == never + duplicates + covered + merged + kept`` and ``left == kept + mergers``.
     """
 
     originals: int = 0
     never: int = 0  # that can match no event
-    duplicates: int = 0  # of the same meaning as one before them
-    covered: int = 0  # that match only what another one matches
+    duplicates: int = 0  # that mean the same as one before them
+    covered: int = 0  # that match only events that another one matches
     merged: int = 0  # that a merger replaces
     kept: int = 0
     mergers: int = 0
@@ -50,7 +51,7 @@ class Report:
         return self.kept + self.mergers
 
     def to_dict(self) -> dict[str, int]:
-        """For JSON."""
+        """The numbers as JSON can hold them."""
         return {f.name: getattr(self, f.name) for f in fields(self)} | {"left": self.left}
 
     def __str__(self) -> str:
@@ -81,13 +82,13 @@ def compact(
     [['a', 'b'], ['a', 'b', 'c']]
     """
     known = as_schema(schema)
-    meaning = Meaning(known, semantics, defaults)
-    reading = _Reading(Semantics(semantics, known, defaults))
+    settings = MatcherSettings(known, semantics, defaults)
+    forms = _Forms(settings.meaning())
     with collector_paused():
         rows = rows_of(subscriptions)
         check_ids(rows, None)
-        read_all(rows, reading.read, None)
-        return _Compaction(rows, reading, cover=cover, merge=merge).compacted(meaning)
+        read_all(rows, forms.read, None)
+        return _Compaction(rows, forms, cover=cover, merge=merge).compacted(settings)
 
 
 class Compacted:
@@ -95,30 +96,30 @@ class Compacted:
 
     * `subscriptions`: ``id``, ``filter``. A merger has an id that no original has.
     * `mapping`: ``subscription`` (of the compacted table), ``original``, and ``exact``: whether the
-      original matches whenever the other does. One that does not is covered, or part of a merger.
-    * `never`: ``original``, ``reason``, for those that can match no event
-    * `report`: how many of each
+      original matches whenever the other one does. If not, it is covered or part of a merger.
+    * `never`: ``original``, ``reason``, for those that cannot match any event
+    * `report`: how many there are of each
     """
 
     def __init__(
-        self, subscriptions: pa.Table, standing: Standing, never: pa.Table, report: Report,
-        meaning: Meaning,
+        self, subscriptions: pa.Table, representation: Representation, never: pa.Table,
+        report: Report, settings: MatcherSettings,
     ) -> None:  # fmt: skip
         self.subscriptions = subscriptions
         self.never = never
         self.report = report
-        self._standing = standing
-        self._meaning = meaning
+        self._representation = representation
+        self._settings = settings
 
     @cached_property
     def mapping(self) -> pa.Table:
-        """Who stands for whom, in the order of the originals."""
-        of = self._standing
+        """Which subscription represents which original, in the order of the originals."""
+        of = self._representation
         rows = np.flatnonzero(of.forms >= 0)
         forms = of.forms[rows]
         return pa.table(
             {
-                "subscription": of.representatives.take(pa.array(of.stands[forms])),
+                "subscription": of.representatives.take(pa.array(of.representative[forms])),
                 "original": of.originals.take(pa.array(rows)),
                 "exact": pa.array(of.exact[forms]),
             }
@@ -126,7 +127,7 @@ class Compacted:
 
     @cached_property
     def _restoration(self) -> Restoration:
-        return Restoration(self._standing, self._meaning)
+        return Restoration(self._representation, self._settings)
 
     @cached_property
     def _matcher(self) -> CompactedMatcher:
@@ -135,33 +136,33 @@ class Compacted:
     def restore(self, matches: pa.Table, events: Any, output: str = "pairs") -> pa.Table:
         """The matches of the originals, from those of `subscriptions` with the same events.
 
-        `matches` are pairs or lists, as a `Matcher` of `subscriptions` gives them, and `events` are
-        those that it was given; only those are looked at again that met the representative of an
-        original that is not exact. The answer is what a matcher of the
-        originals says; within an event, originals of the same meaning stand together.
+        `matches` are pairs or lists, as a `Matcher` of `subscriptions` returns them, and `events`
+        are the events that it matched; an event is matched again only if it matched the
+        representative of an original that is not exact. The answer is that of a matcher of the
+        originals; within an event, originals that mean the same stand together.
         """
         return self._restoration.table(matches, events, output)
 
     def matcher(self, options: Mapping[str, Any] | None = None) -> CompactedMatcher:
-        """A matcher of the originals that asks each distinct filter once; see docs/compaction.md.
+        """A matcher of the originals that evaluates each distinct filter once.
 
-        `options` are those of the engine.
+        `options` are those of the engine; docs/compaction.md says what it costs and saves.
         """
-        return CompactedMatcher(self._standing, self._meaning, options)
+        return CompactedMatcher(self._representation, self._settings, options)
 
     def match(self, event: Mapping[str, Any] | str | bytes) -> list[Id]:
-        """What a matcher of the originals says of an event."""
+        """The ids of all originals that an event matches."""
         return self._matcher.match(event)
 
     def match_batch(self, events: Any, output: str = "pairs") -> pa.Table:
-        """What a matcher of the originals says of many events."""
+        """The matches of the originals with many events, as `Matcher.match_batch`."""
         return self._matcher.match_batch(events, output)
 
     def __repr__(self) -> str:
         return f"<Compacted: {self.report}>"
 
 
-class _Reading:
+class _Forms:
     """The forms of filters; a text that comes again is not read again."""
 
     def __init__(self, semantics: Semantics) -> None:
@@ -174,7 +175,7 @@ class _Reading:
         self._texts: dict[Any, int] = {}
 
     def read(self, row: int, text: Any) -> None:
-        """Take in a filter."""
+        """Find the form of the filter of a row."""
         self.forms.extend([-1] * (row + 1 - len(self.forms)))
         known = self._texts.get(text) if isinstance(text, str) else None
         if known is None:
@@ -186,12 +187,14 @@ class _Reading:
     def _read(self, row: int, text: Any) -> int:
         if isinstance(text, Expression):
             if text.schema != self.semantics.schema:
-                raise SubscriptionError("the expression was parsed with another schema than this")
+                raise SubscriptionError(
+                    "the expression was parsed with another schema than that of the compaction"
+                )
             expression = text
         else:
             expression = self._shapes.parse(text)
         form = canonical(expression, self.semantics, self.space)
-        # Each that is never true is so for a reason of its own.
+        # Each filter that is never true keeps its own form: it has its own reason.
         first = row if form is None else self._firsts.setdefault(form, row)
         if first == row:
             self.expressions[row] = expression
@@ -199,31 +202,31 @@ class _Reading:
 
 
 class _Compaction:
-    """One table on its way."""
+    """The compaction of one table."""
 
-    def __init__(self, rows: Rows, reading: _Reading, *, cover: bool, merge: bool) -> None:
-        self._reading = reading
-        # Of an id the last row counts, at the place of the first one.
+    def __init__(self, rows: Rows, forms: _Forms, *, cover: bool, merge: bool) -> None:
+        self._forms = forms
+        # Of rows with the same id the last one counts, in the place of the first one.
         last = {subscription: row for row, subscription in enumerate(rows.ids)}
         self._rows = list(last.values())
         self._ids = list(last)
         self._texts = [rows.filters[row] for row in self._rows]
-        self._firsts: dict[int, int] = {}  # the place of the first original of a form
-        self._form_of = [reading.forms[row] for row in self._rows]
+        self._firsts: dict[int, int] = {}  # by form, the position of its first original
+        self._form_of = [forms.forms[row] for row in self._rows]
         for place, form in enumerate(self._form_of):
             self._firsts.setdefault(form, place)
-        self._reduced = reduce_filters(self._filters(), reading.semantics, cover=cover, merge=merge)
+        self._reduced = reduce_filters(self._filters(), forms.semantics, cover=cover, merge=merge)
 
     def _filters(self) -> Iterator[tuple[int, Expression]]:
         """The distinct forms in the order of their first originals."""
         for form in self._firsts:
-            yield form, self._reading.expressions[form]
+            yield form, self._forms.expressions[form]
 
-    def compacted(self, meaning: Meaning) -> Compacted:
-        """The result."""
+    def compacted(self, settings: MatcherSettings) -> Compacted:
+        """The compacted table."""
         reduced, never = self._reduced, set(self._reduced.never)
         firsts = {form: place for form, place in self._firsts.items() if form not in never}
-        heads: dict[Any, int] = {}  # a form or a merger, and its place among the representatives
+        heads: dict[Any, int] = {}  # by form or merger, its position among the representatives
         ids: list[Id] = []
         texts: list[Any] = []
         for form, place in firsts.items():
@@ -237,19 +240,20 @@ class _Compaction:
             texts.append(str(merger.expression))
         numbers = {form: n for n, form in enumerate(firsts)}
         kind = id_column(self._ids).type
-        standing = Standing(
+        representation = Representation(
             representatives=pa.array(ids, kind),
             originals=pa.array(self._ids, kind),
             forms=np.array([numbers.get(form, -1) for form in self._form_of], np.int32),
-            stands=np.array([heads[reduced.representatives[form]] for form in firsts], np.int32),
+            representative=np.array([heads[reduced.representatives[form]] for form in firsts], np.int32),
             exact=np.array([form in heads for form in firsts], np.bool_),
             filters=text_column([self._texts[place] for place in firsts.values()]),
         )
-        table = pa.table({"id": standing.representatives, "filter": text_column(texts)})
-        return Compacted(table, standing, self._never(never, kind), self._report(never), meaning)
+        table = pa.table({"id": representation.representatives, "filter": text_column(texts)})
+        never_table, report = self._never(never, kind), self._report(never)
+        return Compacted(table, representation, never_table, report, settings)
 
     def _never(self, never: set[int], kind: pa.DataType) -> pa.Table:
-        of = self._reading
+        of = self._forms
         reasons = {n: why_never(of.expressions[n], of.semantics, of.space) for n in never}
         found = [(self._ids[n], form) for n, form in enumerate(self._form_of) if form in never]
         return pa.table(
@@ -274,7 +278,7 @@ class _Compaction:
 
 
 def fresh_ids(taken: Iterable[Id]) -> Iterator[Id]:
-    """Ids of the same kind that nobody has."""
+    """Ids of the same kind that are not taken."""
     ids = set(taken)
     if any(isinstance(one, int) for one in ids):
         whole = [one for one in ids if isinstance(one, int)]
@@ -290,7 +294,7 @@ def fresh_ids(taken: Iterable[Id]) -> Iterator[Id]:
 
 
 def fresh_prefix(is_taken: Any) -> str:
-    """How no id begins."""
+    """A prefix with which no id begins."""
     prefix = MERGED
     while is_taken(prefix):
         prefix += "-"

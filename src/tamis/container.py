@@ -11,12 +11,12 @@
                         "offset": ..., "length": ..., "crc32": ...}]}
     sections            at multiples of 64 bytes; offsets count from the first such place
 
-Numbers are little-endian. Only magic and version are promised to stay where they are, so the
-version is looked at before anything that another format might have moved.
+Numbers are little-endian. Only magic and version are sure to stay where they are, so the version is
+checked before anything that another format might have moved.
 
 A file is never written to, only replaced by another: processes that have mapped the old one keep
-it, and all that map one file share its pages. The checksum of a section is looked at when the
-section is first asked for, so opening takes the same time for any size of file.
+it, and all that map one file share its pages. The checksum of a section is verified when the
+section is first used, so opening takes the same time for any size of file.
 """
 
 import json
@@ -41,20 +41,20 @@ Array = np.ndarray[Any, Any]
 
 MAGIC = b"TAMIS\r\n\x1a"
 VERSION = 1  # what `write` writes
-OLDEST = 1  # what `open_container` still reads
+OLDEST = 1  # the oldest that `open_container` reads
 ALIGNMENT = 64  # bytes: a cache line, and what Arrow recommends
-MAX_HEADER = 16_000_000  # bytes; a header names sections, it holds no data
+MAX_HEADER = 16_000_000  # bytes; a header names sections and holds none of their data
 DTYPES = frozenset({"u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "f8"})
 
 _START = struct.Struct("<8sI")  # magic, version
 _LENGTHS = struct.Struct("<QQ")  # header, total
 _SUM = struct.Struct("<I")
 _BEFORE_JSON = _START.size + _LENGTHS.size + _SUM.size
-_AGAIN = "copy it again or save it anew"
+_AGAIN = "copy it again, or save it again"
 
 
 class Section(NamedTuple):
-    """What the header says of a section."""
+    """A section, as the header describes it."""
 
     name: str
     dtype: str
@@ -68,15 +68,15 @@ class Section(NamedTuple):
 
 
 def write(path: str | Path, meta: Mapping[str, Any], sections: Mapping[str, Any]) -> None:
-    """Write a file, or replace it: afterwards there is the old one or the new one, never a part.
+    """Write a file, or replace one: afterwards the old or the new one is there, never a part.
 
-    `meta` is what JSON can hold. A section is an array of one of the `DTYPES`, or anything with
-    Python's buffer protocol (bytes, an Arrow buffer), which is kept as an array of u1.
+    `meta` is anything that JSON can hold. A section is an array of one of the `DTYPES`, or anything
+    with Python's buffer protocol (bytes, an Arrow buffer), which is kept as an array of u1.
     """
     arrays = {name: _plain(name, content) for name, content in sections.items()}
     start = _start(path, meta, arrays)
     try:
-        target = Path(os.path.realpath(path))  # what a symbolic link points to, not the link
+        target = Path(os.path.realpath(path))  # not a symbolic link, but the file that it points to
         with _replacing(target) as file:
             file.write(start)
             for array in arrays.values():
@@ -89,16 +89,16 @@ def write(path: str | Path, meta: Mapping[str, Any], sections: Mapping[str, Any]
 
 
 def _plain(name: str, content: Any) -> Array:
-    """A section as an array that lies in memory as it will in the file."""
+    """A section as an array that has the same bytes in memory as in the file."""
     array = content if isinstance(content, np.ndarray) else np.frombuffer(content, np.uint8)
     kind = array.dtype.str[1:]
     if kind not in DTYPES:
-        raise TypeError(f"section {name!r} is an array of {array.dtype}, which has no place here")
+        raise TypeError(f"section {name!r} is an array of {array.dtype}, which cannot be stored")
     return np.asarray(array, f"<{kind}", order="C")
 
 
 def _start(path: str | Path, meta: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
-    """All that comes before the first section."""
+    """The bytes before the first section."""
     listed: list[Section] = []
     end = 0
     for name, array in arrays.items():
@@ -111,7 +111,7 @@ def _start(path: str | Path, meta: Mapping[str, Any], arrays: Mapping[str, Array
     if len(header) > MAX_HEADER:
         raise FileError(
             f"{path} cannot be written: its header would have {len(header):,} bytes, "
-            f"of which {MAX_HEADER:,} are allowed"
+            f"and at most {MAX_HEADER:,} are allowed"
         )
     base = _BEFORE_JSON + len(header)
     base += _padding(base)
@@ -126,13 +126,13 @@ def _padding(place: int) -> int:
 
 @contextmanager
 def _replacing(target: Path) -> Iterator[BinaryIO]:
-    """A file to write to that takes the place of `target` in the end, or leaves no trace."""
-    # The name does not grow with the target's, which may be as long as names can be. The module
-    # `tempfile` would make the file unreadable for all other users.
+    """A file to write to, which replaces `target` at the end; after an error nothing is left."""
+    # The name is short, since that of the target may already be as long as names can be. The
+    # module `tempfile` would make the file unreadable for all other users.
     temporary = target.parent / f".tamis-{secrets.token_hex(8)}.tmp"
     try:
         with temporary.open("xb") as file:
-            with suppress(FileNotFoundError):  # rights that somebody gave the old file stay
+            with suppress(FileNotFoundError):  # the permissions of the old file stay
                 temporary.chmod(stat.S_IMODE(target.stat().st_mode))
             yield file
             file.flush()
@@ -141,8 +141,8 @@ def _replacing(target: Path) -> Iterator[BinaryIO]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    # So that the new name outlives a loss of power. Not every system can do it, and there the file
-    # is in its place none the less.
+    # So that the new name survives a power failure. Not every system can do it; the file is in
+    # its place anyway.
     with suppress(OSError):
         folder = os.open(target.parent, os.O_RDONLY)
         try:
@@ -155,10 +155,10 @@ def _replacing(target: Path) -> Iterator[BinaryIO]:
 
 
 class Container:
-    """A file that was opened: its `meta`, and its sections as arrays.
+    """An open file: its `meta`, and its sections as arrays.
 
-    The arrays lie in the mapped file and keep it mapped. A process that touches an array after
-    somebody has made the file shorter in place is killed by the system; `write` never does that.
+    The arrays lie in the mapped file and keep it mapped. If a program shortens the file in place,
+    the system kills every process that touches an array; `write` never does that.
     """
 
     def __init__(
@@ -175,8 +175,8 @@ class Container:
     def array(self, name: str) -> Array:
         """A section; nothing is copied.
 
-        Who writes to it gets a page of their own, and the file stays as it is. (Arrays that cannot
-        be written would be another type for compiled kernels.)
+        Writing to it copies a page, and leaves the file as it is. (Read-only arrays would be
+        another type for compiled kernels.)
         """
         known = self._checked.get(name)
         if known is not None:
@@ -201,12 +201,14 @@ class Container:
 
 
 def open_container(path: str | Path) -> Container:
-    """Open a file that `write` has written, or raise a `FileError` that says what is wrong."""
+    """Open a file that `write` has written; a `FileError` says what is wrong with it."""
     path = Path(path)
     try:
-        mode = path.stat().st_mode  # before it is opened: a pipe would wait for a writer
+        mode = path.stat().st_mode  # before opening: a pipe would wait for a writer
         if not stat.S_ISREG(mode):
-            problem = "is a folder, expected a file" if stat.S_ISDIR(mode) else "is no plain file"
+            problem = (
+                "is a folder, expected a file" if stat.S_ISDIR(mode) else "is not a regular file"
+            )
             raise FileError(f"{path} {problem}")
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -233,7 +235,7 @@ def _read_header(path: Path, file: BinaryIO, size: int) -> tuple[bytes, int]:
     if not start.startswith(MAGIC[: len(start)]):
         if start.startswith(MAGIC[:5]):
             raise FileError(f"{path} was damaged by a transfer in text mode; {_AGAIN}")
-        raise FileError(f"{path} is no tamis rules file")
+        raise FileError(f"{path} is not a tamis rules file")
     if len(start) >= _START.size:
         _check_version(path, _START.unpack_from(start)[1])
     if len(start) < _BEFORE_JSON:
@@ -262,7 +264,7 @@ def _check_version(path: Path, version: int) -> None:
     if version < OLDEST:
         raise FileError(
             f"{path} was written by an older tamis; format {version}, this one reads from {OLDEST} "
-            "on; save it anew from its subscriptions"
+            "on; save it again from its subscriptions"
         )
 
 
@@ -273,7 +275,7 @@ def _damaged(path: Path) -> FileError:
 def _read_sections(
     path: Path, header: bytes, room: int
 ) -> tuple[dict[str, Any], dict[str, Section]]:
-    """The contents of the header; anybody can make one whose checksum is right."""
+    """The contents of the header, checked: anyone can forge one whose checksum is right."""
     try:
         content = json.loads(header)
         meta, sections = content["meta"], [_section(entry) for entry in content["sections"]]
@@ -291,7 +293,7 @@ def _read_sections(
 
 
 def _section(entry: Any) -> Section:
-    """What an entry says; a ValueError, KeyError or TypeError if it makes no sense."""
+    """The section of an entry; a ValueError, KeyError or TypeError if it makes no sense."""
     name, dtype, shape = entry["name"], entry["dtype"], entry["shape"]
     numbers = [entry["offset"], entry["length"], entry["crc32"]]
     if not isinstance(name, str) or dtype not in DTYPES or len(shape) > 8:
@@ -330,7 +332,7 @@ def text_sections(name: str, column: pa.Array) -> dict[str, Array]:
 
 
 def text_array(get: Get, name: str, count: int) -> pa.Array:
-    """What `text_sections` gave; nothing is copied, and no text is looked at."""
+    """The column that `text_sections` was given; nothing is copied, and no text is read."""
     data = checked_array(get, name, ("u1",))
     offsets = checked_array(get, f"{name}.offsets", ("i4", "i8"), count + 1)
     if offsets[0] != 0 or offsets[-1] > len(data) or not (offsets[:-1] <= offsets[1:]).all():
@@ -340,7 +342,7 @@ def text_array(get: Get, name: str, count: int) -> pa.Array:
 
 
 def checked_array(get: Get, name: str, dtypes: Iterable[str], size: int | None = None) -> Array:
-    """A section that has one dimension, one of some types and, if given, a size."""
+    """A section with one dimension, one of some types and, if given, a size."""
     array = get(name)
     if array.dtype.str[1:] not in dtypes or array.ndim != 1 or size not in {None, len(array)}:
         raise misfit(name)
@@ -348,5 +350,5 @@ def checked_array(get: Get, name: str, dtypes: Iterable[str], size: int | None =
 
 
 def misfit(name: str) -> FileError:
-    """Sections that contradict each other, though no checksum is wrong."""
-    return FileError(f"the parts of {name!r} do not fit together; save the file anew")
+    """The error about sections that contradict each other, though their checksums are right."""
+    return FileError(f"the parts of {name!r} do not fit together; save the file again")

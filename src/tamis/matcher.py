@@ -18,6 +18,7 @@ from tamis.events import EventReader, Row
 from tamis.explanation import Explanation, explain
 from tamis.language.expression import Expression, parse_with
 from tamis.language.shape_cache import ShapeCache
+from tamis.names import path_text
 from tamis.schema import Schema, as_schema
 from tamis.semantics import Semantics
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tamis.bulk import Progress, Rows
-    from tamis.plan import Plan
+    from tamis.engines.match_plan import MatchPlan
     from tamis.predicates.event_batches import Batch
     from tamis.results import Piece
 
@@ -55,8 +56,8 @@ class Matcher:
     have: ``"ignore"`` them or ``"refuse"`` the event. `options` are settings of the engine; the
     engines and their settings are listed in docs/engines.md.
 
-    Ids are strings or 64-bit integers, of one kind in one matcher. Every call either does all of
-    what it says or raises a `TamisError` and changes nothing.
+    The ids of a matcher are all strings or all 64-bit integers. Every call either does all of what
+    it says or raises a `TamisError` and changes nothing.
     """
 
     def __init__(
@@ -70,19 +71,19 @@ class Matcher:
         options: Mapping[str, Any] | None = None,
     ) -> None:
         self.schema = as_schema(schema)
-        self.meaning = Semantics(semantics, self.schema, defaults)
+        self.meaning = Semantics(semantics, self.schema, defaults)  # `semantics` is its name
         self._engine = make_engine(engine, self.meaning, options)
         self.reader = EventReader(self.schema, unknown)
         self._shapes = ShapeCache(self.schema)
         from tamis.subscriptions import Subscriptions
 
         self._subscriptions = Subscriptions(self._parse)
-        # Held while subscriptions change; by matches too, if the engine is not made for threads.
-        # The same engine if it is one; asking for a protocol takes longer than an event.
+        # The same engine if it is one; to test for a protocol takes longer than to match an event.
         made: Any = self._engine
         self._batching: BatchEngine | None = made if isinstance(made, BatchEngine) else None
+        # Held while subscriptions change; by matches too, if the engine is not made for threads.
         self._lock = threading.RLock() if self._batching is None else self._batching.lock
-        self._changing = threading.RLock()  # held by one change after the other, longer than that
+        self._changing = threading.RLock()  # held by each change from its beginning to its end
 
     @property
     def engine(self) -> str:
@@ -96,7 +97,7 @@ class Matcher:
 
     # --- subscriptions
 
-    # `filter`, though Python has one: so is the column of a table of subscriptions called.
+    # `filter`, though Python has one: the column of a table of subscriptions has the same name.
     def subscribe(self, subscription: Id, filter: str | Expression) -> None:  # noqa: A002
         """Add a subscription, or replace the filter of one."""
         from tamis.bulk import checked_id
@@ -114,7 +115,7 @@ class Matcher:
         `subscriptions` is an iterable of ``(id, filter)`` or ``{"id": ..., "filter": ...}``, a
         mapping of ids to filters, or a table with those columns (Arrow, pandas, polars). Of rows
         with the same id the last one counts. The error names every bad row. `progress` is called
-        now and then with the number of filters read since the call before.
+        from time to time with the number of filters read since the last call.
         """
         from tamis.bulk import check_ids, collector_paused, read_all, rows_of
 
@@ -146,7 +147,7 @@ class Matcher:
         handle = self._subscriptions.find(subscription) if subscription in self else None
         try:
             return default if handle is None else self._subscriptions.expression(handle)
-        except KeyError:  # it went meanwhile
+        except KeyError:  # it was removed meanwhile
             return default
 
     def __len__(self) -> int:
@@ -203,23 +204,23 @@ class Matcher:
         """The matches of many events in several tables, so that memory is bounded.
 
         `events` is what `match_batch` takes, or an iterator of Arrow tables or record batches, as
-        of a large file. The tables are those of `match_batch` one behind the other; events are
+        of a large file. The tables follow each other in the order of the events, which are
         numbered from 0 through all of them.
         """
         choose("output", output, OUTPUTS)
-        from tamis.chunks import parts_of
+        from tamis.chunks import event_chunks
 
         first = 0
-        for part in parts_of(events):
-            yield from self._match_part(part, output, first)
-            first += len(part)
+        for chunk in event_chunks(events):
+            yield from self._match_chunk(chunk, output, first)
+            first += len(chunk)
 
     def match_rows(
         self, rows: Sequence[Row], output: str = "pairs", numbers: Sequence[int] | None = None
     ) -> "pa.Table":
         """`match_batch` for events that `reader` and `meaning` have read and prepared.
 
-        `numbers` are the numbers of the events, for callers that left some out.
+        `numbers` are the numbers of the events, if the caller has left some out.
         """
         choose("output", output, OUTPUTS)
         if self._batching is not None:
@@ -240,7 +241,7 @@ class Matcher:
         return table_of(pieces_of(found), numbers, output, ids)
 
     def why(self, subscription: Id, event: Mapping[str, Any] | str | bytes) -> Explanation:
-        """Why an event does or does not match a subscription, atom by atom."""
+        """Why an event does or does not match a subscription, predicate by predicate."""
         row = self.reader.row(event)
         expression = self.get(subscription)
         if expression is None:
@@ -252,7 +253,8 @@ class Matcher:
     def save(self, path: "str | Path") -> None:
         """Write all subscriptions, compiled, to one file, which `load` opens in milliseconds.
 
-        The file is replaced as a whole: whoever reads it meanwhile sees the old one or the new one.
+        The file is replaced as a whole: a process that reads it meanwhile sees the old one or the
+        new one.
         """
         from tamis.rules_file import save
 
@@ -265,13 +267,13 @@ class Matcher:
         """A matcher of what `save` wrote, ready to match and to change.
 
         The file is mapped into memory: processes that load the same file share it. Its checksums
-        are looked at first, those of the texts of filters when one is asked for.
-        `options` are settings of the engine, as for a new matcher.
+        are verified first, those of the texts of filters when a text is first needed. `options` are
+        settings of the engine, as for a new matcher.
         """
-        from tamis.rules_file import Rules
+        from tamis.rules_file import RulesFile
 
-        rules = Rules(path)
-        schema, engine, semantics, defaults, unknown = rules.settings
+        rules = RulesFile(path)
+        schema, engine, semantics, defaults, unknown = rules.header
         named = dict.fromkeys(schema) if semantics == "default" else None
         matcher = cls(schema, engine, semantics, defaults=named, unknown=unknown, options=options)
         matcher.meaning.defaults = defaults
@@ -281,27 +283,40 @@ class Matcher:
     def absorb(self, path: "str | Path") -> None:
         """Add all subscriptions of a file that `save` wrote, and that has the same schema.
 
-        Nothing is compiled again before the next `save`. Subscriptions whose ids the file has are
+        Nothing is compiled again before the next `save`. Subscriptions with an id of the file are
         replaced, and count as new ones.
         """
         from tamis.bulk import checked_id
-        from tamis.rules_file import Rules, absorb
+        from tamis.rules_file import RulesFile, absorb
 
-        rules = Rules(path)
+        rules = RulesFile(path)
         rules.check_like(self.meaning)
         found = rules.read(self.meaning, self._parse)
         with self._changing, self._lock:
-            for subscription in found.held:
+            for subscription in found.subscriptions:
                 checked_id(subscription, self._subscriptions.kind)
-                break  # those of a file are of one kind
+                break  # all ids of a file are of one kind
             absorb(self._engine, self._subscriptions, found)
 
-    def explain(self) -> "Plan":
+    def explain(self) -> "MatchPlan":
         """How events are matched: what is compiled in which way, and what it costs."""
-        from tamis.plan import plan_of
+        from tamis.engines.match_plan import plan_of
 
         with self._lock:
             return plan_of(self._engine, self.schema)
+
+    def attributes(self) -> set[str]:
+        """The names of the attributes that at least one filter tests.
+
+        Engines that compile filters read the names off the compiled filters, in little time.
+        """
+        with self._changing:
+            if self._batching is not None:
+                from tamis.engines.compiled_filters import tested_attributes
+
+                return tested_attributes(self._engine, self.schema)
+            filters = (self._subscriptions.expression(h) for h in self._subscriptions.handles())
+            return {path_text(path) for one in filters for path in one.attributes}
 
     # --- inside
 
@@ -320,24 +335,24 @@ class Matcher:
         numbers = range(batch.size) if numbers is None else numbers
         if output == "counts":
             return table_of_counts(engine.count_batch(batch, rows), numbers)
-        with self._lock:  # so that there is an id for each that is matched
+        with self._lock:  # so that there is an id for each subscription that is matched
             snapshot, ids = engine.snapshot(batch.size), self._subscriptions.column()
         pieces = engine.match_batch(batch, rows, snapshot)
         return table_of(_within(pieces, engine.memory), numbers, output, ids)
 
-    def _match_part(self, part: Any, output: str, first: int) -> "Iterator[pa.Table]":
+    def _match_chunk(self, chunk: Any, output: str, first: int) -> "Iterator[pa.Table]":
         """The tables of some events, numbered from `first`."""
         from tamis.columns import as_table
         from tamis.predicates.event_batches import batch_of_rows
         from tamis.results import table_of
 
-        numbers = range(first, first + len(part))
-        table, engine, rows = as_table(part), self._batching, None
+        numbers = range(first, first + len(chunk))
+        table, engine, rows = as_table(chunk), self._batching, None
         try:
             if table is not None and engine is not None:
                 batch = self._batch(table)
             else:
-                rows = self._rows(part, table)
+                rows = self._rows(chunk, table)
                 batch = batch_of_rows(rows, self.schema)
         except EventError as error:
             raise (error if error.row is None else error.at(first + error.row)) from None
@@ -369,13 +384,13 @@ class Matcher:
             read = map(self.reader.row, events)
         rows: list[Row] = []
         try:
-            rows.extend(map(self.meaning.prepare, read))  # keeps what came before an error
+            rows.extend(map(self.meaning.prepare, read))  # keeps the rows before an error
         except EventError as error:
             raise error.at(len(rows)) from None
         return rows
 
     def _parse(self, text: str) -> Expression:
-        """Read a filter again; from any thread, so not through the cache."""
+        """Read a filter again; from any thread, so without the cache."""
         return parse_with(text, self.schema)
 
     def _expression(self, filter_: Any) -> Expression:
@@ -397,13 +412,13 @@ class Matcher:
         self._engine.remove(handle)
         try:
             self._engine.add(handle, prepared)
-        except TamisError:  # there was room for the old one
+        except TamisError:  # the old filter fitted, so it fits again
             self._engine.add(handle, self._engine.prepare(held.expression(handle)))
             raise
         held.replace(handle, expression)
 
     def _put_all(self, ready: list[tuple[Id, Expression, Any]]) -> None:
-        """All or none: what was done before an engine had no more room is undone."""
+        """All or none: if the engine has no room for one of them, those before it are undone."""
         done: list[tuple[Id, Expression | None]] = []
         try:
             for subscription, expression, prepared in ready:
@@ -419,7 +434,7 @@ class Matcher:
             raise
 
     def _put_columns(self, engine: BatchEngine, rows: "Rows", progress: "Progress | None") -> None:
-        """Many subscriptions, compiled aside and held all at once."""
+        """Many subscriptions, compiled aside and then added all at once."""
         import numpy as np
         import pyarrow as pa
 
@@ -460,7 +475,7 @@ class Matcher:
 
 
 def _within(pieces: "Iterator[Piece]", memory: int) -> "Iterator[Piece]":
-    """The pieces, as long as a table of them fits."""
+    """The pieces; an error as soon as a table of them would not fit into memory."""
     from tamis.engines.resources import check_memory
 
     total = 0
@@ -468,6 +483,6 @@ def _within(pieces: "Iterator[Piece]", memory: int) -> "Iterator[Piece]":
         total += PAIR_BYTES * len(piece[1])
         check_memory(
             total, memory, "the table of these matches",
-            "take match_batches, output='counts' or fewer events",
+            "use match_batches, output='counts' or fewer events",
         )  # fmt: skip
         yield piece

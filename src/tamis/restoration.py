@@ -1,8 +1,9 @@
-"""From the matches of a compacted table back to those of the originals.
+"""From the matches of a compacted table back to those of the original subscriptions.
 
-Originals of the same meaning are one *form*. A form that is in the compacted table matches when it
-does there. Of the others it is known that they match only if their representative does: a second
-matcher holds them, each form once, and sees only the events that met such a representative.
+Originals that mean the same are one *form*. A form that is in the compacted table matches the
+events that its entry there matches. Every other form can only match events that its representative
+matches: a second matcher has these forms, each once, and sees only the events that matched one of
+their representatives.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,78 +17,74 @@ import pyarrow.compute as pc
 from tamis.columns import as_table
 from tamis.errors import EventError, OptionError, SubscriptionError, choose
 from tamis.matcher import OUTPUTS, Id, Matcher
+from tamis.matcher_settings import MatcherSettings
 from tamis.results import Array, IdColumn, table_of, table_of_counts
-from tamis.schema import Schema
 
-REMEMBERED = 100_000  # forms whose ids are kept as a list, once an event has met them
-
-
-class Meaning(NamedTuple):
-    """What filters are asked about."""
-
-    schema: Schema
-    semantics: str
-    defaults: Mapping[str, Any] | None
-
-    def matcher(self, options: Mapping[str, Any] | None = None) -> Matcher:
-        """A matcher without subscriptions."""
-        return Matcher(
-            self.schema, semantics=self.semantics, defaults=self.defaults, options=options
-        )
+REMEMBERED = 100_000  # forms whose ids are kept as a list, once an event has matched them
 
 
-class Standing(NamedTuple):
-    """Who stands for whom; ids, forms and representatives are known by their places."""
+class Representation(NamedTuple):
+    """Which entry of a compacted table represents which originals.
+
+    Originals, forms and representatives are known by their positions.
+    """
 
     representatives: pa.Array  # ids
     originals: pa.Array  # ids
-    forms: Array  # [original]: its form, -1 for one that never matches
-    stands: Array  # [form]: its representative
+    forms: Array  # [original]: its form, -1 if it can never match
+    representative: Array  # [form]: its representative
     exact: Array  # [form]: whether it is its own representative
     filters: pa.Array  # [form]: a text
 
 
-class _Found(NamedTuple):
-    """Places of something by events, those of one event behind those of another."""
+class _Matched(NamedTuple):
+    """What events matched: forms or representatives, those of each event together."""
 
-    bounds: Array  # [event + 1]
-    places: Array
+    bounds: Array  # [event + 1]: where those of an event begin
+    positions: Array
 
 
 class Restoration:
-    """Maps matches back."""
+    """Turns matches of a compacted table into matches of the originals."""
 
     def __init__(
-        self, standing: Standing, meaning: Meaning, options: Mapping[str, Any] | None = None
+        self,
+        representation: Representation,
+        settings: MatcherSettings,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
-        self._standing = standing
-        self._meaning = meaning
+        self._representation = representation
+        self._settings = settings
         self._options = options
-        forms = len(standing.stands)
-        alive = np.flatnonzero(standing.forms >= 0)
-        homes = standing.forms[alive]
-        # Originals in the order of their forms: those of a form are a range, which is written
-        # faster than it is looked up. One form more, without originals, is that of mergers.
-        self._originals = standing.originals.take(pa.array(alive[np.argsort(homes, kind="stable")]))
+        forms = len(representation.representative)
+        alive = np.flatnonzero(representation.forms >= 0)
+        homes = representation.forms[alive]
+        # Originals in the order of their forms: those of a form are a range, so that no id has to
+        # be looked up. One more form, without originals, is that of mergers.
+        self._originals = representation.originals.take(
+            pa.array(alive[np.argsort(homes, kind="stable")])
+        )
         self._starts = _ends(np.bincount(homes, minlength=forms + 1))
         self._listed: dict[int, list[Id]] = {}
-        self._own = np.full(len(standing.representatives), forms, np.int32)
-        exact = np.flatnonzero(standing.exact)
-        self._own[standing.stands[exact]] = exact
-        self._loose = np.flatnonzero(~standing.exact)
-        self._watched = np.zeros(len(standing.representatives), np.bool_)  # of loose ones
-        self._watched[standing.stands[self._loose]] = True
+        self._own = np.full(len(representation.representatives), forms, np.int32)
+        exact = np.flatnonzero(representation.exact)
+        self._own[representation.representative[exact]] = exact
+        self._loose = np.flatnonzero(~representation.exact)
+        self._watched = np.zeros(
+            len(representation.representatives), np.bool_
+        )  # [representative]: whether it represents a loose form
+        self._watched[representation.representative[self._loose]] = True
 
     @cached_property
     def _second(self) -> Matcher:
-        """The forms that need a second look, under their places."""
-        matcher = self._meaning.matcher(self._options)
-        filters = self._standing.filters.take(pa.array(self._loose))
+        """A matcher of the forms that need a second look, with their positions as ids."""
+        matcher = self._settings.matcher(self._options)
+        filters = self._representation.filters.take(pa.array(self._loose))
         matcher.subscribe_many(pa.table({"id": pa.array(self._loose), "filter": filters}))
         return matcher
 
     def of_event(self, forms: Iterable[int]) -> list[Id]:
-        """The originals of the forms that one event met."""
+        """The originals of the forms that one event matched."""
         found: list[Id] = []
         for form in forms:
             ids = self._listed.get(form)
@@ -108,34 +105,36 @@ class Restoration:
         size = len(events) if held is None else held.num_rows
         found = self._found(matches, size)
         more = self._more(found, events if held is None else held, size)
-        return self._written(found._replace(places=self._own[found.places]), more, output)
+        return self._written(found._replace(positions=self._own[found.positions]), more, output)
 
-    def _found(self, matches: pa.Table, size: int) -> _Found:
-        """The representatives that events met."""
+    def _found(self, matches: pa.Table, size: int) -> _Matched:
+        """The representatives that events matched."""
         names = set(matches.column_names)
         if names >= {"event", "subscriptions"} and len(matches) == size:
             lists = matches["subscriptions"].combine_chunks()
             bounds = np.asarray(lists.offsets, np.int64)
-            return _Found(bounds - bounds[0], self._places_of(pa.chunked_array([lists.flatten()])))
+            return _Matched(
+                bounds - bounds[0], self._positions_of(pa.chunked_array([lists.flatten()]))
+            )
         if not names >= {"event", "subscription"}:
             raise OptionError(
                 "restore takes matches as pairs, with the columns event and subscription, or as "
-                f"lists, one for each event; there is {', '.join(matches.column_names) or 'none'}"
+                f"lists, one per event, not {', '.join(matches.column_names) or 'an empty table'}"
             )
         events = np.asarray(matches["event"].combine_chunks(), np.int64)
         if len(events) and not (events.min() >= 0 and events.max() < size):
             raise EventError(
-                f"the matches are of event {int(events.max())}, and there are {size:,} events; "
+                f"the matches name event {int(events.max())}, but there are only {size:,} events; "
                 "pass the events that were matched"
             )
-        places = self._places_of(matches["subscription"])
+        places = self._positions_of(matches["subscription"])
         if (events[1:] < events[:-1]).any():
             order = np.argsort(events, kind="stable")
             events, places = events[order], places[order]
-        return _Found(_ends(np.bincount(events, minlength=size)), places)
+        return _Matched(_ends(np.bincount(events, minlength=size)), places)
 
-    def _places_of(self, column: pa.ChunkedArray) -> Array:
-        known = self._standing.representatives
+    def _positions_of(self, column: pa.ChunkedArray) -> Array:
+        known = self._representation.representatives
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         found = [np.empty(0, np.int32)]
@@ -150,19 +149,19 @@ class Restoration:
         if len(places) and places.min() < 0:
             which = column.take([int(np.argmin(places))])[0].as_py()
             raise SubscriptionError(
-                f"the matches name {which!r}, which is no subscription of the compacted table"
+                f"the matches name {which!r}, which is not a subscription of the compacted table"
             )
         return places
 
-    def _more(self, found: _Found, events: Any, size: int) -> _Found:
-        """The forms that the second matcher finds."""
+    def _more(self, found: _Matched, events: Any, size: int) -> _Matched:
+        """The forms that the second matcher finds for the events that need a second look."""
         from tamis.kernels.restoration import find_watched
 
         met = np.zeros(size, np.bool_)
         find_watched(*found, self._watched, met)
         rows = np.flatnonzero(met)
         if not len(rows):
-            return _Found(np.zeros(size + 1, np.int64), np.empty(0, np.int32))
+            return _Matched(np.zeros(size + 1, np.int64), np.empty(0, np.int32))
         if len(rows) < size:
             is_table = isinstance(events, pa.Table)
             events = events.take(rows) if is_table else [events[row] for row in rows]
@@ -171,9 +170,9 @@ class Restoration:
         counts[rows] = np.diff(np.asarray(lists.offsets))
         forms = lists.flatten()
         names = np.asarray(forms.dictionary).astype(np.int32)
-        return _Found(_ends(counts), names[np.asarray(forms.indices)])
+        return _Matched(_ends(counts), names[np.asarray(forms.indices)])
 
-    def _written(self, first: _Found, more: _Found, output: str) -> pa.Table:
+    def _written(self, first: _Matched, more: _Matched, output: str) -> pa.Table:
         from tamis.kernels.restoration import count_restored, write_restored
 
         totals = np.zeros(len(first.bounds) - 1, np.int64)
@@ -189,31 +188,34 @@ class Restoration:
 class CompactedMatcher:
     """Matches events with each distinct filter once, and answers with the ids of the originals.
 
-    Covered filters are asked, too: a filter costs less than a second look at an event.
+    Covered filters are evaluated, too: a filter costs less than a second look at an event.
     """
 
     def __init__(
-        self, standing: Standing, meaning: Meaning, options: Mapping[str, Any] | None = None
+        self,
+        representation: Representation,
+        settings: MatcherSettings,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
-        forms = np.arange(len(standing.stands), dtype=np.int32)
+        forms = np.arange(len(representation.representative), dtype=np.int32)
         ids = pa.array(forms, pa.int64())
-        self._first = meaning.matcher(options)
-        self._first.subscribe_many(pa.table({"id": ids, "filter": standing.filters}))
-        own = standing._replace(
-            representatives=ids, stands=forms, exact=np.ones(len(forms), np.bool_)
+        self._first = settings.matcher(options)
+        self._first.subscribe_many(pa.table({"id": ids, "filter": representation.filters}))
+        own = representation._replace(
+            representatives=ids, representative=forms, exact=np.ones(len(forms), np.bool_)
         )
-        self._restoration = Restoration(own, meaning)
+        self._restoration = Restoration(own, settings)
 
     def __len__(self) -> int:
-        """The distinct filters."""
+        """How many distinct filters there are."""
         return len(self._first)
 
     def match(self, event: Mapping[str, Any] | str | bytes) -> list[Id]:
-        """What `Matcher.match` says of the originals, in the order of the distinct filters."""
+        """The ids of the originals that an event matches, in the order of the distinct filters."""
         return self._restoration.of_event(self._first.match(event))  # type: ignore[arg-type]  # the ids are forms
 
     def match_batch(self, events: Any, output: str = "pairs") -> pa.Table:
-        """What `Matcher.match_batch` says of the originals, within an event in that order."""
+        """The matches of the originals, within an event in the order of the distinct filters."""
         choose("output", output, OUTPUTS)
         if as_table(events) is None and not isinstance(events, Mapping | str | bytes):
             events = list(events)

@@ -9,28 +9,28 @@ import pyarrow.compute as pc
 
 Array = np.ndarray[Any, Any]
 
-# Rows are looked up in an array over the handles while it has at most this many places a row.
+# Rows are looked up in an array over the handles while it has at most this many places per row.
 SPREAD = 8
 
 
 class Places:
-    """Where handles are in a column of something, which has a row for each.
+    """The row of each handle in a column that has one row per handle.
 
-    Handles are distinct and in any order. Without gaps no look-up is needed; with few of them, one
-    in an array over all handles is many times as fast as a search.
+    Handles are distinct and in any order. Without gaps between them no look-up is needed; with few
+    gaps, looking up in an array over all handles is many times as fast as searching.
     """
 
     def __init__(self, first: int, size: int) -> None:
-        """`size` handles from `first` on, in ascending order."""
+        """The places of `size` handles from `first` on, in ascending order."""
         self.size = size
         self._first = np.int64(first)  # not an int: the handles of an engine may have 32 bits
         self._handles: Array | None = None
-        self._table: Array | None = None  # rows by handle, -1 for none, and -1 at both ends
+        self._table: Array | None = None  # rows by handle, -1 for none, with a -1 at both ends
         self._ordered: tuple[Array, Array] | None = None  # handles in ascending order, their rows
 
     @classmethod
     def of(cls, handles: Array) -> "Places":
-        """Any handles."""
+        """The places of any handles."""
         if len(handles) == 0:
             return cls(0, 0)
         first, spread = int(handles.min()), int(handles.max()) - int(handles.min()) + 1
@@ -51,7 +51,7 @@ class Places:
         return rows + self._first if self._handles is None else self._handles[rows]
 
     def rows(self, handles: Array) -> tuple[Array, Array | None]:
-        """The row of each handle, and whether it has one; None if they all have."""
+        """The row of each handle, and which handles have one; None if all have."""
         if self._ordered is not None:
             ordered, rows_of = self._ordered
             places = np.minimum(np.searchsorted(ordered, handles), self.size - 1)
@@ -70,7 +70,7 @@ class IdColumn:
     """The ids of subscriptions, to be looked up by their handles.
 
     It is made of a column of ids and the places of their handles in it, or of a mapping of handles
-    to ids. A handle without an id is left out: its subscription went while it was matched.
+    to ids. A handle without an id is left out: its subscription was removed during the match.
     """
 
     def __init__(
@@ -84,12 +84,12 @@ class IdColumn:
         self._places = Places(0, len(ids)) if places is None else places
 
     def take(self, handles: Array) -> pa.Array:
-        """The ids of handles, as codes of a dictionary, so that none is copied."""
+        """The ids of handles, as codes of a dictionary, so that no id is copied."""
         rows, known = self._places.rows(handles)
         return self._at(rows if known is None else rows[known])
 
     def of_piece(self, counts: Array, handles: Array) -> tuple[Array, pa.Array]:
-        """The counts and ids of a piece."""
+        """How many matches each event of a piece has, and the ids of all of them."""
         rows, known = self._places.rows(handles)
         if known is not None:
             events = np.repeat(np.arange(len(counts)), counts)
@@ -97,7 +97,7 @@ class IdColumn:
         return counts, self._at(rows)
 
     def none(self) -> pa.Array:
-        """No ids, of the right type."""
+        """An empty column of ids, of the right type."""
         return self._at(np.empty(0, np.int32))
 
     def _at(self, rows: Array) -> pa.Array:
@@ -105,11 +105,11 @@ class IdColumn:
         return pa.DictionaryArray.from_arrays(codes, self._ids, safe=False)
 
 
-Piece = tuple[Array, Array]  # counts[event], and the handles of its events one behind the other
+Piece = tuple[Array, Array]  # how many matches each event has, and the handles of all matches
 
 
 def pieces_of(lists: Iterable[Array]) -> Iterator[Piece]:
-    """Events that were matched one by one."""
+    """One piece per event, for events that were matched one by one."""
     for found in lists:
         yield np.array([len(found)], np.int64), found
 
@@ -117,7 +117,7 @@ def pieces_of(lists: Iterable[Array]) -> Iterator[Piece]:
 def table_of(
     pieces: Iterable[Piece], numbers: Sequence[int], output: str, ids: IdColumn
 ) -> pa.Table:
-    """A table of pairs or lists."""
+    """The table of matches for the outputs ``"pairs"`` and ``"lists"``."""
     counts: list[Array] = [np.empty(0, np.int64)]
     found: list[pa.Array] = [ids.none()]
     for piece in pieces:
@@ -134,7 +134,7 @@ def table_of(
 
 
 def _repeated(numbers: Array, counts: Array) -> pa.Array:
-    """Each number as often as it counts; Arrow does this twice as fast as numpy."""
+    """Each number as often as its count says; Arrow does this twice as fast as numpy."""
     some = counts > 0
     if not some.any():
         return pa.array([], pa.int64())
@@ -144,5 +144,5 @@ def _repeated(numbers: Array, counts: Array) -> pa.Array:
 
 
 def table_of_counts(counts: Array, numbers: Sequence[int]) -> pa.Table:
-    """A table of counts."""
+    """The table of matches for the output ``"counts"``."""
     return pa.table({"event": pa.array(numbers, pa.int64()), "count": pa.array(counts)})

@@ -6,12 +6,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from tamis.container import Container, open_container, text_array, write
+from tamis.engines import compiled_filters
 from tamis.engines.auto import AutoEngine
-from tamis.engines.sliced import SlicedEngine, segment_sections
-from tamis.engines.sliced.segment import Segment
+from tamis.engines.compiled_filters import CompiledFilters, compiling
 from tamis.errors import FileError, OptionError, TamisError, choose
 from tamis.events import UNKNOWN_CHOICES
 from tamis.language.expression import Expression
@@ -22,66 +20,59 @@ from tamis.subscriptions import Subscriptions
 KIND = "tamis rules"
 
 
-class Settings(NamedTuple):
-    """What the matcher of a file was made of."""
+class RulesHeader(NamedTuple):
+    """The settings of the matcher that a file was saved from."""
 
     schema: Schema
     engine: str
     semantics: str
-    defaults: tuple[Any, ...]  # as they are kept
+    defaults: tuple[Any, ...]  # by attribute, as `Semantics` keeps them
     unknown: str
 
 
-class Loaded(NamedTuple):
-    """What a file holds."""
+class RulesContent(NamedTuple):
+    """The subscriptions of a file, and their compiled filters."""
 
-    held: Subscriptions
-    segment: Segment | None
-    always: dict[int, bool]  # filters without any predicate, and their answer
+    subscriptions: Subscriptions
+    filters: CompiledFilters
 
 
 def save(
-    path: str | Path, engine: Any, held: Subscriptions, meaning: Semantics, unknown: str
+    path: str | Path, engine: Any, subscriptions: Subscriptions, meaning: Semantics, unknown: str
 ) -> None:
-    """Write all subscriptions of an engine; the caller sees to it that none comes or goes."""
-    compiled = compiling(engine)
-    answers, segment = compiled.whole()
-    stored = held.to_sections()
+    """Write all subscriptions of an engine; the caller makes sure that none comes or goes."""
+    compiling(engine)  # refuses an engine that cannot be saved, before anything is done
+    stored = subscriptions.to_sections()
+    segment, sections = compiled_filters.to_sections(
+        engine, stored.handles, subscriptions.expression, meaning
+    )
     meta: dict[str, Any] = {
         "kind": KIND,
         "schema": {a.name: str(a) for a in meaning.schema.attributes},
         "semantics": meaning.name,
         "defaults": list(meaning.defaults),
         "unknown": unknown,
-        "engine": "sliced" if engine is compiled else "auto",
+        "engine": "auto" if isinstance(engine, AutoEngine) else "sliced",
         "subscriptions": stored.meta,
-        "segment": None,
+        "segment": segment,
     }
     if Schema(meta["schema"]) != meaning.schema:
         raise FileError(f"{path} cannot be written: the schema cannot be written as text")
-    sections = dict(stored.sections)
-    places = np.searchsorted(stored.handles, np.array(list(answers), np.int64))
-    sections["always.handles"] = places.astype(np.int64)
-    sections["always.answers"] = np.array(list(answers.values()), np.uint8)
-    if segment is not None:
-        handles = np.searchsorted(stored.handles, segment.handles).astype(np.int32)
-        found = segment_sections.to_sections(segment, handles, held.expression, meaning)
-        meta["segment"] = found.meta
-        sections |= {f"segment.{name}": array for name, array in found.sections.items()}
-    write(path, meta, sections)
+    write(path, meta, stored.sections | sections)
 
 
-class Rules:
-    """An open file."""
+class RulesFile:
+    """An open rules file."""
 
     def __init__(self, path: str | Path) -> None:
         self._path = path
         self._container: Container = open_container(path)
         meta = self._container.meta
         if meta.get("kind") != KIND:
-            raise FileError(f"{path} holds no tamis rules, but {meta.get('kind', 'other things')}")
+            found = meta.get("kind", "something else")
+            raise FileError(f"{path} does not hold tamis rules, but {found}")
         with self._reading():
-            self.settings = Settings(
+            self.header = RulesHeader(
                 Schema(meta["schema"]), choose("engine", meta["engine"], ("auto", "sliced")),
                 choose("semantics", meta["semantics"], NAMES), tuple(meta["defaults"]),
                 choose("unknown", meta["unknown"], UNKNOWN_CHOICES),
@@ -90,15 +81,15 @@ class Rules:
     def fill(
         self, engine: Any, meaning: Semantics, parse: Callable[[str], Expression]
     ) -> Subscriptions:
-        """Put what the file holds into a new engine."""
-        held, segment, always = self.read(meaning, parse)
+        """Add the filters of the file to a new engine, and return the subscriptions."""
+        subscriptions, filters = self.read(meaning, parse)
         with self._reading():
-            compiling(engine).publish(segment, always, ())
-        return held
+            compiled_filters.hold(engine, filters)
+        return subscriptions
 
     def check_like(self, meaning: Semantics) -> None:
         """Refuse a file whose filters mean something else than those of a matcher."""
-        of = self.settings
+        of = self.header
         # By their texts: a default may be NaN, which is not equal to itself.
         defaults = repr(of.defaults) == repr(tuple(meaning.defaults))
         if not defaults or (of.schema, of.semantics) != (meaning.schema, meaning.name):
@@ -107,37 +98,29 @@ class Rules:
                 "this matcher"
             )
 
-    def read(self, meaning: Semantics, parse: Callable[[str], Expression]) -> Loaded:
-        """What the file holds, under handles from 0 on."""
+    def read(self, meaning: Semantics, parse: Callable[[str], Expression]) -> RulesContent:
+        """The subscriptions and filters of the file, under handles from 0 on."""
         with self._reading():
             return self._read(meaning, parse)
 
-    def _read(self, meaning: Semantics, parse: Callable[[str], Expression]) -> Loaded:
+    def _read(self, meaning: Semantics, parse: Callable[[str], Expression]) -> RulesContent:
         meta, get = self._container.meta, self._container.array
-        held = Subscriptions.from_sections(meta["subscriptions"], get, parse)
-        count = len(held)
-        filters = cache(lambda: text_array(get, "subscriptions.filters", count))
+        subscriptions = Subscriptions.from_sections(meta["subscriptions"], get, parse)
+        count = len(subscriptions)
+        texts = cache(lambda: text_array(get, "subscriptions.filters", count))
 
         def expression_of(row: int) -> Expression:
-            """A filter as it was saved, whatever became of the subscription."""
-            return parse(filters()[row].as_py())
+            """A filter as it was saved, even if the subscription has changed since."""
+            return parse(texts()[row].as_py())
 
-        if not isinstance(meta["segment"], dict | type(None)):
-            raise TypeError("the segment is no record")
-        segment = None
-        if meta["segment"] is not None:
-            segment = segment_sections.from_sections(
-                meta["segment"], lambda name: get(f"segment.{name}"), expression_of, meaning
-            )
-        answers = get("always.answers").astype(bool).tolist()
-        always = dict(zip(get("always.handles").tolist(), answers, strict=True))
-        if len(always) + (0 if segment is None else len(segment)) != len(held):
+        filters = compiled_filters.from_sections(meta["segment"], get, expression_of, meaning)
+        if len(filters) != count:
             raise ValueError("the numbers of subscriptions differ")
-        return Loaded(held, segment, always)
+        return RulesContent(subscriptions, filters)
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Errors name the file."""
+        """Name the file in every error."""
         try:
             yield
         except FileError as error:
@@ -147,28 +130,16 @@ class Rules:
             raise FileError(f"{self._path} is damaged, or of another version: {error}") from None
 
 
-def absorb(engine: Any, held: Subscriptions, found: Loaded) -> None:
-    """Hold what a file holds beside, or in the place of, what an engine holds.
+def absorb(engine: Any, subscriptions: Subscriptions, content: RulesContent) -> None:
+    """Add the content of a file to an engine; subscriptions with the same ids are replaced.
 
-    The caller sees to it that nothing else changes meanwhile.
+    The caller makes sure that nothing else changes meanwhile.
     """
-    compiled, first = compiling(engine), held.next_handle
-    columns = found.held.columns()
+    first = subscriptions.next_handle
+    columns = content.subscriptions.columns()
     if columns is None:
         return
-    known = held.split(columns.ids).handles.tolist()
-    segment = None if found.segment is None else found.segment.moved(first)
-    compiled.publish(segment, {first + h: answer for h, answer in found.always.items()}, known)
-    held.remove_handles(known)
-    held.add_page(columns.ids, columns.texts)
-
-
-def compiling(engine: Any) -> SlicedEngine:
-    """The engine whose segments are stored."""
-    if isinstance(engine, AutoEngine):
-        return engine.compile()
-    if isinstance(engine, SlicedEngine):
-        return engine
-    raise OptionError(
-        f"only matchers with the engine auto or sliced have a file, not those with {engine.name}"
-    )
+    known = subscriptions.split(columns.ids).handles.tolist()
+    compiled_filters.hold(engine, content.filters.moved(first), known)
+    subscriptions.remove_handles(known)
+    subscriptions.add_page(columns.ids, columns.texts)

@@ -1,205 +1,82 @@
 """Who is subscribed to what: ids, handles and filters, without an object for each of millions.
 
 Every subscription has an id and a handle. Handles are given out in ascending order, none of them
-twice; a subscription keeps its own when its filter is replaced. All is in one of two places:
+twice; a subscription keeps its handle when its filter is replaced. It is in one of two places:
 
-* A *page* is for what came in bulk: columns of ids and of the texts of filters. Its rows ascend by
-  handle, and a permutation that sorts its ids finds one of them by bisection. Rows that are removed
-  are marked; when most of a page is gone it is written anew. A new page is joined with small ones
-  before it once there are many, so an id is never sought in more than a few.
-* The *live part* is for what came one by one: dicts. A filter that replaces one in a page is there
-  too, by its handle.
+* A *page* (`subscription_pages`) is for subscriptions that came in bulk. Rows that are removed are
+  marked; when most of a page is gone it is written again without them. Small pages are joined once
+  there are many, so an id is never sought in more than a few.
+* The *live part* is for subscriptions that came one by one: dicts. A filter that replaces one in a
+  page is there too, by its handle.
 
-Threads: whoever changes something holds a lock, which is the caller's. Looking up needs none: in a
-page nothing but the marks ever changes, the tuple of pages is replaced as a whole, and a dict is
-copied, which is one step for other threads, before somebody goes through it.
+Threads: a caller that changes something holds its own lock. Looking up needs none: in a page only
+the marks ever change, the tuple of pages is replaced as a whole, and a dict is copied, which is one
+step for other threads, before anyone iterates over it.
 """
 
 import heapq
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from tamis.container import checked_array, misfit, text_array, text_buffers, text_sections
+from tamis.container import checked_array, misfit, text_array, text_sections
 from tamis.language.expression import Expression
 from tamis.results import Array, IdColumn, Places
-
-Id = str | int
+from tamis.subscription_pages import (
+    Columns,
+    Id,
+    Page,
+    id_array,
+    is_ascending,
+    is_text,
+    joined,
+    page_of,
+    rows_among,
+    some,
+    with_page,
+)
 
 SMALL = 64  # subscriptions; fewer of them make no page
-PAGES = 8  # when there are more, the newest are joined
-OBJECTS = 65_536  # strings; a larger page makes those of an answer anew rather than keep them all
-CHUNK = 4096  # rows that are turned into objects at once
-BISECTION = 400  # rows of a page that are passed over in the time of looking one id up
-MAX_TEXT = 2**31 - 1  # bytes of a column of strings whose offsets have 32 bits
 
 
-class Split(NamedTuple):
-    """The rows of a bulk that count: of each id the last one, in the order of the first ones."""
+class BulkSplit(NamedTuple):
+    """The rows of a bulk that count: of each id the last row, in the order of the first ones."""
 
     new: Array  # rows of ids that are not subscribed
     known: Array  # rows of ids that are
     handles: Array  # of the known ones
 
 
-class Stored(NamedTuple):
+class StoredSubscriptions(NamedTuple):
     """Subscriptions for a file, under handles from 0 on."""
 
     meta: dict[str, Any]
     sections: dict[str, Array]
-    handles: Array  # those that they had, ascending
-
-
-class Columns(NamedTuple):
-    """Subscriptions side by side."""
-
-    handles: Array
-    ids: pa.Array
-    texts: pa.Array
-
-
-class Page:
-    """Subscriptions in columns, in ascending order of their handles.
-
-    Nothing of it changes, but rows that are removed are marked in `gone`: from the first one on a
-    byte for each row, which is less than an entry of a set from one row in fifty on.
-    """
-
-    def __init__(
-        self, places: Places, ids: pa.Array, texts: Callable[[], pa.Array], order: Array,
-        gone: Array | None = None,
-    ) -> None:  # fmt: skip
-        self.places = places
-        self.ids = ids
-        self.order = order  # sorts the ids
-        self.texts = texts  # those of a file are read when somebody asks
-        self.gone = gone
-        self.size = len(ids) - (0 if gone is None else int(np.count_nonzero(gone)))
-
-    # --- looking up
-
-    @cached_property
-    def _keys(self) -> Callable[[int], int | bytes]:
-        """The key of a row in `order`. Strings are compared as Arrow does it: by their UTF-8."""
-        if not is_text(self.ids):
-            return self._values.item
-        offsets, data = (array.data for array in text_buffers(self.ids))
-        return lambda row: data[offsets[row] : offsets[row + 1]].tobytes()
-
-    @cached_property
-    def _values(self) -> Array:
-        values: Array = self.ids.to_numpy(zero_copy_only=not is_text(self.ids))
-        return values
-
-    def row(self, sought: Id) -> int:
-        """The row of an id, -1 if it has none."""
-        # What is no valid text passes too, and has bytes that no valid text has.
-        key = sought if isinstance(sought, int) else sought.encode("utf-8", "surrogatepass")
-        order, keys = self.order.data, self._keys
-        place = bisect_left(order, key, key=keys)
-        if place == len(order) or keys(order[place]) != key:
-            return -1
-        row: int = order[place]
-        return -1 if self.gone is not None and self.gone[row] else row
-
-    def rows_of_ids(self, ids: pa.Array) -> Array:
-        """The row of each of many distinct ids, -1 if it has none."""
-        if len(ids) * BISECTION < len(self.ids):
-            return np.array([self.row(subscription) for subscription in ids.to_pylist()], np.int64)
-        rows = rows_among(ids, self.ids)
-        if self.gone is not None:
-            rows[(rows >= 0) & self.gone[rows]] = -1
-        return rows
-
-    def rows(self, handles: Array) -> tuple[Array, Array | None]:
-        """The row of each handle, and whether it has one; None if they all have."""
-        rows, known = self.places.rows(handles)
-        if self.gone is None:
-            return rows, known
-        known = np.ones(len(rows), bool) if known is None else known
-        known[known] = ~self.gone[rows[known]]
-        return rows, None if known.all() else known
-
-    def ids_at(self, rows: Array) -> Array:
-        """The ids of rows, as an array of integers or of objects."""
-        if len(self.ids) <= OBJECTS or not is_text(self.ids):
-            return self._values[rows]
-        found: Array = self.ids.take(pa.array(rows)).to_numpy(zero_copy_only=False)
-        return found
-
-    def items(self) -> Iterator[tuple[int, Id]]:
-        """Handles and ids."""
-        for start in range(0, len(self.ids), CHUNK):
-            ids = self.ids[start : start + CHUNK].to_pylist()
-            handles = self.places.handles(np.arange(start, start + len(ids))).tolist()
-            for row, item in enumerate(zip(handles, ids, strict=True), start):
-                if self.gone is None or not self.gone[row]:
-                    yield item
-
-    # --- what is left
-
-    def mask(self) -> Array | None:
-        """Which rows are not gone; None if none is."""
-        return None if self.gone is None else ~self.gone
-
-    def handles(self, mask: Array | None) -> Array:
-        """The handles of some rows, or of all."""
-        return self.places.handles(np.arange(len(self.ids)) if mask is None else mask.nonzero()[0])
-
-    def columns(self, mask: Array | None) -> Columns:
-        """Some rows, or all."""
-        return Columns(self.handles(mask), some(self.ids, mask), some(self.texts(), mask))
-
-    def mark(self, row: int) -> None:
-        """The row is gone."""
-        if self.gone is None:
-            self.gone = np.zeros(len(self.ids), bool)
-        self.gone[row] = True
-        self.size -= 1
-
-    def without(self, handles: Array) -> "Page":
-        """A page like this one, of which more is gone."""
-        rows, known = self.rows(handles)
-        rows = rows if known is None else rows[known]
-        if len(rows) == 0:
-            return self
-        gone = np.zeros(len(self.ids), bool) if self.gone is None else self.gone.copy()
-        gone[rows] = True
-        return Page(self.places, self.ids, self.texts, self.order, gone)
-
-    def rewritten(self) -> "Page":
-        """A page of the rows that are not gone; this one while they are at least half of it."""
-        if 2 * self.size >= len(self.ids) or (mask := self.mask()) is None:
-            return self
-        handles, ids, texts = self.columns(mask)
-        order = (np.cumsum(mask) - 1)[self.order[mask[self.order]]]
-        return Page(Places.of(handles), ids, lambda: texts, order.astype(np.int32))
+    handles: Array  # those that they have here, ascending
 
 
 class Subscriptions:
     """Ids, handles and filters of subscriptions.
 
-    `parse` reads the text of a filter when somebody asks for the expression. Ids are of one kind,
-    str or int; that they are is for the caller to check. In bulk, ids are Arrow arrays of int64 or
-    of string, filters of string (or large_string), without nulls.
+    `parse` reads the text of a filter when its expression is needed. Ids are all strings or all
+    integers, which the caller checks. In bulk, ids are Arrow arrays of int64 or string, and filters
+    are arrays of string or large_string, without nulls.
     """
 
     def __init__(self, parse: Callable[[str], Expression]) -> None:
         self._parse = parse
         self._pages: tuple[Page, ...] = ()
         self._handles: dict[Id, int] = {}  # of the live part
-        self._ids: dict[int, Id] = {}  # of the live part; ascending, as no handle comes twice
-        # Of the live part, and of rows of pages whose filters were replaced.
+        self._ids: dict[int, Id] = {}  # of the live part; ascending, since no handle comes twice
+        # Of the live part, and of rows in pages whose filters were replaced.
         self._filters: dict[int, Expression | str] = {}
         self._kind: type | None = None
         self._count = 0
         self._next = 0
-        self._version = 0  # counts changes of the ids, each when it is done
+        self._version = 0  # counts the changes of ids, each after it is done
         self._column: tuple[int, IdColumn] | None = None  # with its version
 
     @property
@@ -209,7 +86,7 @@ class Subscriptions:
 
     @property
     def next_handle(self) -> int:
-        """The handle that the next new subscription will have."""
+        """The handle that the next new subscription will get."""
         return self._next
 
     def __len__(self) -> int:
@@ -240,7 +117,7 @@ class Subscriptions:
         return handle
 
     def id_of(self, handle: int) -> Id | None:
-        """The id of a handle, None if it has none."""
+        """The id of a handle, None if no subscription has the handle."""
         subscription = self._ids.get(handle)
         if subscription is None:
             page, row = self._place(handle)
@@ -248,8 +125,8 @@ class Subscriptions:
         return subscription
 
     def expression(self, handle: int) -> Expression:
-        """The filter of a handle; a KeyError if it has none, or none any more."""
-        # The dict comes first: a filter leaves it only when there is another one in a page.
+        """The filter of a handle; a KeyError if no subscription has the handle any more."""
+        # The dict first: a filter leaves it only after a page has got a newer one.
         found = self._filters.get(handle)
         if found is None:
             page, row = self._place(handle)
@@ -259,7 +136,7 @@ class Subscriptions:
         return self._parse(found) if isinstance(found, str) else found
 
     def ids_of(self, handles: Array) -> list[Id]:
-        """The ids of handles; those whose subscriptions went meanwhile are left out."""
+        """The ids of handles, without those whose subscriptions are gone meanwhile."""
         pages, live = self._pages, self._ids
         found: Any
         if not pages:
@@ -280,7 +157,7 @@ class Subscriptions:
         return found[~left].tolist()  # type: ignore[no-any-return]  # numpy's tolist
 
     def column(self) -> IdColumn:
-        """The ids by handle, for tables; made anew when ids have come or gone."""
+        """The ids by handle, for tables; rebuilt after ids have come or gone."""
         while True:
             version, kept = self._version, self._column
             if kept is not None and kept[0] == version:
@@ -300,20 +177,25 @@ class Subscriptions:
                 return page, int(rows[0])
         return None, -1
 
+    def handles(self) -> list[int]:
+        """All handles, in ascending order."""
+        found = [page.handles(page.mask()) for page in self._pages]
+        return np.sort(np.concatenate([*found, list(self._ids)])).tolist()  # type: ignore[no-any-return]  # numpy's tolist
+
     # --- one by one
 
     def add(self, subscription: Id, expression: Expression) -> int:
-        """Hold the filter of an id that is not subscribed; its handle."""
+        """Add an id that is not subscribed, with its filter; returns its handle."""
         self._add_live(self._next, subscription, expression)
         self._grow(type(subscription), 1)
         return self._next - 1
 
     def replace(self, handle: int, expression: Expression) -> None:
-        """Hold another filter for a handle."""
+        """Replace the filter of a handle."""
         self._filters[handle] = expression
 
     def remove(self, subscription: Id) -> int:
-        """Drop an id and its filter; the handle that it had, or a KeyError if it had none."""
+        """Remove an id and its filter; returns its handle, or raises a KeyError."""
         handle = self.find(subscription)
         if handle is None:
             raise KeyError(subscription)
@@ -324,7 +206,7 @@ class Subscriptions:
             if page is not None:
                 page.mark(row)
             self._pages = tuple(one.rewritten() for one in self._pages if one.size)
-        # After the mark: else the text in the page would be taken for the filter.
+        # After the mark: otherwise the text in the page would be taken for the filter.
         self._filters.pop(handle, None)
         self._count -= 1
         self._version += 1
@@ -343,10 +225,10 @@ class Subscriptions:
 
     # --- in bulk
 
-    def split(self, ids: pa.Array) -> Split:
-        """Which rows of a bulk are to be added, and which replace the filter of an id.
+    def split(self, ids: pa.Array) -> BulkSplit:
+        """Which rows of a bulk add a subscription, and which replace the filter of one.
 
-        Of rows with the same id the last one counts. It stands where the first one was, as if the
+        Of rows with the same id the last one counts. It takes the place of the first one, as if the
         rows had come one by one: subscribing again replaces a filter and keeps its place.
         """
         distinct, last = ids, np.arange(len(ids))
@@ -358,7 +240,7 @@ class Subscriptions:
                 np.maximum.at(last, encoded.indices.to_numpy(), rows)
         handles = self._find_all(distinct)
         known = handles >= 0
-        return Split(last[~known], last[known], handles[known])
+        return BulkSplit(last[~known], last[known], handles[known])
 
     def _find_all(self, ids: pa.Array) -> Array:
         """The handles of distinct ids, -1 for those that are not subscribed."""
@@ -378,7 +260,7 @@ class Subscriptions:
         return handles
 
     def add_page(self, ids: pa.Array, texts: pa.Array) -> range:
-        """Hold the filters of ids that are distinct and not subscribed; their handles."""
+        """Add distinct ids that are not subscribed, with their filters; returns their handles."""
         first, count = self._next, len(ids)
         if count < SMALL:
             pairs = zip(ids.to_pylist(), texts.to_pylist(), strict=True)
@@ -392,7 +274,7 @@ class Subscriptions:
         return range(first, first + count)
 
     def replace_page(self, handles: Array, ids: pa.Array, texts: pa.Array) -> None:
-        """Hold other filters for handles, whose ids are `ids`."""
+        """Replace the filters of handles, whose ids are `ids`."""
         live = np.fromiter(map(self._ids.__contains__, handles.tolist()), bool, len(handles))
         if len(handles) - np.count_nonzero(live) < SMALL:
             live[:] = True
@@ -408,7 +290,7 @@ class Subscriptions:
             self._filters.pop(handle, None)
 
     def remove_handles(self, handles: Iterable[int]) -> None:
-        """Drop the ids and filters of some handles."""
+        """Remove the ids and filters of some handles."""
         for handle in handles:
             subscription = self.id_of(handle)
             if subscription is not None:
@@ -423,10 +305,10 @@ class Subscriptions:
 
     # --- files
 
-    def to_sections(self) -> Stored:
-        """All subscriptions in the form of a file, under handles from 0 on in their order."""
+    def to_sections(self) -> StoredSubscriptions:
+        """All subscriptions as the arrays of a file, under handles from 0 on in their order."""
         if self._count == 0:
-            return Stored({"count": 0}, {}, np.empty(0, np.int64))
+            return StoredSubscriptions({"count": 0}, {}, np.empty(0, np.int64))
         page = self._as_one_page()
         sections = text_sections("subscriptions.filters", page.texts())
         sections["subscriptions.order"] = page.order
@@ -435,7 +317,7 @@ class Subscriptions:
         else:
             sections["subscriptions.ids"] = page.ids.to_numpy()
         meta = {"count": self._count, "ids": "string" if is_text(page.ids) else "int"}
-        return Stored(meta, sections, page.handles(None))
+        return StoredSubscriptions(meta, sections, page.handles(None))
 
     def _as_one_page(self) -> Page:
         if len(self._pages) == 1 and self._pages[0].gone is None and not self._filters:
@@ -453,9 +335,9 @@ class Subscriptions:
         cls, meta: Mapping[str, Any], get: Callable[[str], Array],
         parse: Callable[[str], Expression],
     ) -> "Subscriptions":  # fmt: skip
-        """What `to_sections` gave; the arrays that `get` gives are used as they are.
+        """The subscriptions of `to_sections`; the arrays that `get` returns are not copied.
 
-        The filters are not asked for before somebody needs one.
+        The texts of filters are not read before one is needed.
         """
         found = cls(parse)
         count, kind = meta.get("count"), meta.get("ids")
@@ -475,38 +357,6 @@ class Subscriptions:
         return found
 
 
-# --- pages
-
-
-def with_page(pages: Iterable[Page], page: Page) -> tuple[Page, ...]:
-    """Pages and one more, which is joined with small ones before it once there are many.
-
-    A page is joined when those behind it have together at least half of its size. So a row is
-    written anew a few times at most, and pages are about as many as the logarithm of all rows.
-    """
-    together = [*pages, page]
-    if len(together) > PAGES:
-        start, size = len(together) - 1, page.size
-        while start > 0 and together[start - 1].size <= 2 * size:
-            start -= 1
-            size += together[start].size
-        if start < len(together) - 1:
-            together[start:] = [page_of([one.columns(one.mask()) for one in together[start:]])]
-    return tuple(together)
-
-
-def page_of(parts: list[Columns]) -> Page:
-    """One page of all parts."""
-    handles = np.concatenate([part.handles for part in parts])
-    ids = joined([part.ids for part in parts])
-    texts = joined([part.texts for part in parts])
-    if not (handles[1:] > handles[:-1]).all():
-        ascending = np.argsort(handles)
-        rows = pa.array(ascending)
-        handles, ids, texts = handles[ascending], ids.take(rows), texts.take(rows)
-    return Page(Places.of(handles), ids, lambda: texts, order_of(ids))
-
-
 def _column(pages: tuple[Page, ...], masks: list[Array | None], live: dict[int, Id]) -> IdColumn:
     if len(pages) == 1 and masks[0] is None and not live:
         return IdColumn(pages[0].ids, pages[0].places)
@@ -516,64 +366,3 @@ def _column(pages: tuple[Page, ...], masks: list[Array | None], live: dict[int, 
         handles.append(np.fromiter(live, np.int64, len(live)))
         ids.append(id_array(live.values()))
     return IdColumn(joined(ids), Places.of(np.concatenate(handles)))
-
-
-# --- columns
-
-
-def is_text(column: pa.Array) -> bool:
-    """Whether it holds strings; else integers."""
-    return bool(column.type != pa.int64())
-
-
-def id_array(ids: Iterable[Id]) -> pa.Array:
-    """Ids as a column."""
-    listed = list(ids)
-    return pa.array(listed, pa.int64() if listed and type(listed[0]) is int else pa.large_string())
-
-
-def some(column: pa.Array, mask: Array | None) -> pa.Array:
-    """Some rows of a column, or all."""
-    return column if mask is None else column.filter(pa.array(mask))
-
-
-def joined(columns: list[pa.Array]) -> pa.Array:
-    """One column; its strings have offsets of 32 bits if those reach far enough."""
-    if is_text(columns[0]):
-        size = sum(int(offsets[-1] - offsets[0]) for offsets, _ in map(text_buffers, columns))
-        kind = pa.string() if size <= MAX_TEXT else pa.large_string()
-        columns = [column.cast(kind) for column in columns]
-    return columns[0] if len(columns) == 1 else pa.concat_arrays(columns)
-
-
-def is_ascending(column: pa.Array) -> bool:
-    """Whether each value is greater than the one before it."""
-    if is_text(column):
-        return pc.all(pc.less(column[:-1], column[1:])).as_py() is not False
-    values = column.to_numpy()
-    return bool((values[:-1] < values[1:]).all())
-
-
-def order_of(column: pa.Array) -> Array:
-    """The rows in ascending order of their values."""
-    if is_ascending(column):
-        return np.arange(len(column), dtype=np.int32)
-    if not is_text(column):
-        return np.argsort(column.to_numpy()).astype(np.int32)
-    order: Array = pc.array_sort_indices(column).to_numpy()
-    return order.astype(np.int32)
-
-
-def rows_among(wanted: pa.Array, column: pa.Array) -> Array:
-    """The row of each value in a column, -1 if it is not there; both have distinct values."""
-    if wanted.type != column.type:
-        wanted, column = wanted.cast(pa.large_string()), column.cast(pa.large_string())
-    # The smaller one becomes a hash table.
-    if len(column) <= len(wanted):
-        found: Array = pc.index_in(wanted, value_set=column).fill_null(-1).to_numpy()
-        return found.astype(np.int64)
-    rows: Array = np.full(len(wanted), -1, np.int64)
-    places = pc.index_in(column, value_set=wanted).fill_null(-1).to_numpy()
-    hits = (places >= 0).nonzero()[0]
-    rows[places[hits]] = hits
-    return rows

@@ -119,7 +119,7 @@ def test_what_cannot_be_compacted(place):
     assert "No such file" in place.fail("--schema", "nowhere.json")
     assert "needs defaults" in place.fail("--schema", SCHEMA, "--semantics", "default")
     assert "1 row cannot be used" in place.fail("--schema", SCHEMA, "--on-bad", "fail")
-    assert "no column 'at'" in place.fail("--schema", SCHEMA, "--order", "at")
+    assert "exactly one column 'at'" in place.fail("--schema", SCHEMA, "--order", "at")
     place.table = place.folder / "nowhere.csv"
     assert "nowhere.csv does not exist" in place.fail("--schema", SCHEMA)
 

@@ -10,11 +10,11 @@ import pytest
 from cases import each
 from tamis.cli import demo, main
 from tamis.spark.demo import demonstration
-from tamis.spark.demo.agreement import MicroBatch, Sums, differences
+from tamis.spark.demo.agreement import MicroBatch, PairSums, differences
 from tamis.spark.demo.demonstration import (
     BatchRun,
     Demonstration,
-    Hot,
+    HotSubscription,
     Sizes,
     StreamRun,
     make_changes,
@@ -112,7 +112,13 @@ def found(*disagreements):
     )
     files = {1: frozenset({"0001.parquet"}), 2: frozenset({"0001.parquet", "0002.parquet"})}
     batch = BatchRun(
-        170, 0.5, 2.0, {0: 10, 1: 40, 2: 30, 7: 10}, (Hot(3, 9, "price < <5>"),), "a plan", {}
+        170,
+        0.5,
+        2.0,
+        {0: 10, 1: 40, 2: 30, 7: 10},
+        (HotSubscription(3, 9, "price < <5>"),),
+        "a plan",
+        {},
     )
     stream = StreamRun(4.0, batches, files, {})
     return Demonstration(Sizes(100, 50), batch, stream, 12, disagreements)
@@ -237,7 +243,7 @@ def test_some_that_went_come_back():
 
 
 def test_a_change_is_moved_to_the_changelog(tmp_path):
-    change = demonstration.Change("0002.parquet", {1: "price < 5", 2: None})
+    change = demonstration.ChangeFile("0002.parquet", {1: "price < 5", 2: None})
     demonstration.put(tmp_path, change)
     (path,) = tmp_path.iterdir()
     assert path.name == "0002.parquet"
@@ -248,14 +254,14 @@ def test_a_change_is_moved_to_the_changelog(tmp_path):
 
 def test_differences_are_reported_per_micro_batch():
     batches = [MicroBatch(0, 1, 0, 5), MicroBatch(1, 2, 5, 9)]
-    same = {0: Sums(3, 255), 1: Sums(4, 7)}
+    same = {0: PairSums(3, 255), 1: PairSums(4, 7)}
     assert differences(batches, same, dict(same)) == []
-    assert differences(batches, {0: Sums(3, 255)}, {0: Sums(3, 255)}) == []
-    (other,) = differences(batches, same | {0: Sums(3, 16)}, same)
+    assert differences(batches, {0: PairSums(3, 255)}, {0: PairSums(3, 255)}) == []
+    (other,) = differences(batches, same | {0: PairSums(3, 16)}, same)
     assert other == (
         "micro-batch 0, version 1: the stream has 3 matches (checksum 10), "
         "a batch job 3 matches (checksum ff)"
     )
-    (missing,) = differences(batches, {0: Sums(3, 255)}, same)
+    (missing,) = differences(batches, {0: PairSums(3, 255)}, same)
     assert missing.startswith("micro-batch 1, version 2: the stream has 0 matches (checksum 0)")
-    assert len(differences(batches, same | {2: Sums(1, 1)}, same)) == 1
+    assert len(differences(batches, same | {2: PairSums(1, 1)}, same)) == 1

@@ -289,7 +289,7 @@ def test_options_that_do_not_fit(place):
         (["--defaults", "{}"], "defaults belong to"),
         (["--event-id", "no"], "the events have no column 'no'"),
         (["--keep", "no"], "the events have no column 'no'"),
-        (["--order", "no"], "the subscriptions have no column 'no'"),
+        (["--order", "no"], "the subscriptions need exactly one column 'no'"),
         (["--profile", "no"], "profile: no does not exist"),
         (["--profile", str(place.events)], "profile: "),
     ]
@@ -315,10 +315,10 @@ def test_events_that_cannot_be_used(place):
     cases = {
         "most.parquet": "most.parquet cannot be read: is not a Parquet file",
         "drift": "drift: column price is double in some files, such as ",
-        "mixed": "mixed holds files of several extensions (.csv, .jsonl)",
-        "empty": "empty: it holds no files",
-        "nothing.csv": "nothing.csv holds no row to infer columns from",
-        "nothing.jsonl": "nothing.jsonl holds nothing that can be read as jsonl",
+        "mixed": "mixed has files with several extensions (.csv, .jsonl)",
+        "empty": "empty: it has no files",
+        "nothing.csv": "nothing.csv has no row to infer columns from",
+        "nothing.jsonl": "nothing.jsonl has nothing that can be read as jsonl",
         "nowhere.csv": "nowhere.csv does not exist",
         "e.txt": "e.txt: the extension '.txt' is unknown",
     }
@@ -358,11 +358,11 @@ def test_subscriptions_that_cannot_be_used(place):
 def test_places_that_are_refused_before_anything_is_read(place):
     place.events = place.folder / "nowhere.csv"
     place.out = place.write("file", "mine")
-    assert "exists and is no folder" in place.fail("--overwrite")
+    assert "exists and is not a folder" in place.fail("--overwrite")
     place.out = place.out / "out"
-    assert "file is no folder" in place.fail()
+    assert "file is not a folder" in place.fail()
     place.out = place.folder
-    assert "holds files that tamis match did not write" in place.fail("--overwrite")
+    assert "has files that tamis match did not write" in place.fail("--overwrite")
 
 
 # --- as a process

@@ -70,7 +70,7 @@ def test_what_cannot_be_used(run, events, tmp_path):
     (tmp_path / "empty").mkdir()
     cases = [
         (["nowhere.csv"], "nowhere.csv does not exist"),
-        ([tmp_path / "empty"], "empty: it holds no files"),
+        ([tmp_path / "empty"], "empty: it has no files"),
         ([events, "--schema", "price"], "expected NAME:TYPE, got 'price'"),
         ([events, "--out", tmp_path / "no/such"], "no is not a folder"),
         ([events, "--out", file / "such"], "file is not a folder"),

@@ -143,7 +143,7 @@ def test_places_that_cannot_be_used(place):
     before = sorted(place.folder.rglob("*"))
     cases = [
         ({"events": "nowhere"}, "nowhere does not exist"),
-        ({"events": "empty"}, "empty: it holds no files"),
+        ({"events": "empty"}, "empty: it has no files"),
         ({"changes": "nowhere"}, "nowhere does not exist; CHANGES is a folder, or table:NAME"),
         ({"changes": "file"}, "file is not a folder; move the file to a folder of changes"),
     ]
@@ -151,9 +151,9 @@ def test_places_that_cannot_be_used(place):
         assert message in place.fail("--once", **paths)
     out = place.out
     place.out = place.folder / "file"
-    assert "file exists and is no folder" in place.fail("--once")
+    assert "file exists and is not a folder" in place.fail("--once")
     place.out = place.folder / "file/out"
-    assert "file is no folder" in place.fail("--once")
+    assert "file is not a folder" in place.fail("--once")
     place.out = out
     for options, message in [
         (["--event-id", "no"], "the events have no column 'no'"),
@@ -170,7 +170,7 @@ def test_places_that_cannot_be_used(place):
     assert "Error parsing 'now' to interval" in place.fail("--every", "now")
     # What fails in a micro-batch is mended, and the same command given again.
     assert "there are no subscriptions yet" in place.fail("--once", changes="empty")
-    assert "1.txt is of no known format" in place.fail("--once", changes="text")
+    assert "1.txt has an unknown format" in place.fail("--once", changes="text")
     assert "the changes have no column 'id'" in place.fail("--once", changes="names")
     place.run()
     assert place.matches() == {0: [(1, "cheap")]}

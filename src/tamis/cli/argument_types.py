@@ -21,7 +21,7 @@ def seed(text: str) -> int:
 
 def size(text: str) -> int:
     """A number of bytes."""
-    from tamis.spark.shards.job import as_bytes
+    from tamis.spark.shards.budget import as_bytes
 
     try:
         return as_bytes(text)

@@ -21,7 +21,7 @@ from tamis.cli.session import add_spark, command_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from tamis.spark.compaction.output_folder import Summary
+    from tamis.spark.compaction.output_folder import CompactionSummary
 
 _DESCRIPTION = """\
 Remove duplicate and covered subscriptions from a table, and merge those that one filter can replace
@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _compact(
     spark: "SparkSession", options: argparse.Namespace, schema: Any, settings: dict[str, Any]
-) -> "Summary":
+) -> "CompactionSummary":
     from tamis.spark.compaction.job import compact
     from tamis.spark.compaction.output_folder import write_compacted
     from tamis.spark.files.readers import read_events, read_subscriptions

@@ -28,7 +28,7 @@ from tamis.schema import Schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from tamis.spark.batch.output_folder import Summary
+    from tamis.spark.batch.output_folder import MatchSummary
 
 _DESCRIPTION = """\
 Match events with subscriptions. Files are read by extension: .parquet .json .jsonl .csv .xml, text
@@ -132,7 +132,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _match(
     spark: "SparkSession", options: argparse.Namespace, settings: dict[str, Any]
-) -> "Summary":
+) -> "MatchSummary":
     from tamis.spark.batch.job import MatchJob
     from tamis.spark.batch.output_folder import write_job
     from tamis.spark.files.readers import read_events, read_subscriptions
@@ -162,7 +162,7 @@ def without_warnings() -> Iterator[None]:
 
 def event_schema(events: "DataFrame") -> Schema:
     """The schema of the events: the columns that filters can test."""
-    from tamis.spark.batch.event_frames import CORRUPT
+    from tamis.spark.files.readers import CORRUPT
 
     return Schema.from_spark(events.drop(CORRUPT).schema, unsupported="skip")
 
@@ -177,7 +177,7 @@ def with_row_numbers(events: "DataFrame") -> "tuple[DataFrame, str]":
     return events.select(f.monotonically_increasing_id().alias(name), "*"), name
 
 
-def summary_lines(summary: "Summary", out: str) -> list[str]:
+def summary_lines(summary: "MatchSummary", out: str) -> list[str]:
     """The summary as lines of text."""
     lines = []
     for name, value in summary.to_dict().items():

@@ -82,7 +82,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def run(options: argparse.Namespace) -> None:
     """Match until there are no more events, or until interrupted."""
-    from tamis.spark.batch.output_folder import check_place
+    from tamis.spark.files.atomic_folders import check_place
 
     # Everything that can fail without Spark is checked before it is started.
     settings = matching_settings(options) | {

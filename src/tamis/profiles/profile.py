@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.chunks import parts_of
+from tamis.chunks import event_chunks
 from tamis.columns import as_table
 from tamis.errors import OptionError, counted, unknown_attribute
 from tamis.predicates.keys import Keys, key_values
@@ -129,7 +129,7 @@ class Profile:
                 "Profile.of takes a table, or an iterable of tables or events, not "
                 f"{type(events).__name__}"
             )
-        parts: Iterator[Any] = parts_of(events)
+        parts: Iterator[Any] = event_chunks(events)
         if schema is None:
             schema, parts = source.schema_of(parts, events)
         return cls.empty(as_schema(schema), Limits(top, sample, seed)).grown(parts)

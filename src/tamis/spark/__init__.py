@@ -1,4 +1,9 @@
-"""tamis on Spark: what is matched in batches and streams, and what is generated and profiled."""
+"""tamis on Spark: matching, compacting and profiling tables and streams, and generating them.
+
+Packages, in the order in which they use each other: `session`, `files`, `tables`, `dead_letters`,
+`compile`, `shards`, `batch`, then `stream` and `compaction`; beside them `source` and `demo`. In
+each, `job` (or `query`) is what the driver does, and `worker` what Python workers of executors do.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +42,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for: a driver that only wants a session loads no compiler."""
+    """Import a name when it is first used: a driver that only needs a session loads no compiler."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

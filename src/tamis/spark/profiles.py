@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.errors import OptionError
 from tamis.schema import Attribute, Schema, as_schema
+from tamis.spark.tables.arrow_batches import task_number
+from tamis.spark.tables.event_table import column_at
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,9 +21,9 @@ Work = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 def profile(
     events: "DataFrame", *, schema: Any = None, top: int = 100, sample: int = 1 << 14, seed: int = 1
 ) -> "Profile":
-    """What the events of a DataFrame have; see `tamis.Profile`.
+    """The profile of the events of a DataFrame; see `tamis.Profile`.
 
-    Without a schema all columns that filters can use are looked at. Each task makes a profile of
+    Without a schema it covers all columns that filters can use. Each task makes a profile of
     its events, and one more task merges these, so that the driver gets one small row however many
     partitions there are. For the same partitions the result is the same.
     """
@@ -30,11 +32,11 @@ def profile(
     from tamis.profiles import Limits, Profile
 
     if events.isStreaming:
-        raise OptionError("profile takes events of the past, not a stream of those to come")
+        raise OptionError("profile takes a table of events, not a stream")
     if schema is None:
         schema = Schema.from_spark(events.schema, unsupported="skip")
     known = as_schema(schema)
-    # Tasks know attributes by number: a name may have dots, and a record need not come as a whole.
+    # Tasks know attributes by number: a name may have dots, and only parts of a record are read.
     numbered = Schema.of_attributes(
         Attribute((str(n),), a.type, a.domain) for n, a in enumerate(known.attributes)
     )
@@ -54,7 +56,6 @@ def profile(
 
 def _columns(events: "DataFrame", schema: Schema) -> "list[Column]":
     """The columns of the attributes that the events have, each named by its number."""
-    from pyspark.sql import functions
     from pyspark.sql.types import StructType
 
     found = []
@@ -66,18 +67,17 @@ def _columns(events: "DataFrame", schema: Schema) -> "list[Column]":
             is_record = isinstance(fields, StructType) and part in fields.names
             fields = fields[part].dataType if is_record else None
         if fields is not None:
-            quoted = ".".join("`" + part.replace("`", "``") + "`" for part in path)
-            found.append(functions.col(quoted).alias(str(number)))
+            found.append(column_at(path).alias(str(number)))
     return found
 
 
 def _summarise(empty: "Profile") -> Work:
+    """The work of a worker: the profile of the events of its task."""
+
     def work(batches: Iterator["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
         import pyarrow as pa
-        from pyspark import TaskContext
 
-        context = TaskContext.get()
-        part = 0 if context is None else context.partitionId()
+        part = task_number()
         made = empty.grown((pa.Table.from_batches([batch]) for batch in batches), part)
         yield pa.record_batch(
             {"part": pa.array([part], pa.int32()), "profile": pa.array([made.to_bytes()])}
@@ -87,6 +87,8 @@ def _summarise(empty: "Profile") -> Work:
 
 
 def _merge(empty: "Profile") -> Work:
+    """The work of one more worker: the profiles of all tasks, merged."""
+
     def work(batches: Iterator["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
         import pyarrow as pa
 

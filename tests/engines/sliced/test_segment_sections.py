@@ -219,7 +219,7 @@ def test_another_layout(layout):
     held = Held(["i > 0"])
     meta, sections = held.stored()
     for other in ({"layout": layout}, {} if layout is None else {"layout": layout}):
-        with pytest.raises(FileError, match="'layout' do not fit together; save the file anew"):
+        with pytest.raises(FileError, match="'layout' do not fit together; save the file again"):
             loaded(held, ({"shapes": meta["shapes"]} | other, sections))
 
 

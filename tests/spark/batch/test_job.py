@@ -12,8 +12,8 @@ from stocks import SMALL, stock_filters, stock_rows
 from strategies import SCHEMA, delicate_rows, filters, rows
 from tamis import EventError, ExpressionError, Matcher, OptionError, SubscriptionError, parse
 from tamis.spark import MatchJob, match
-from tamis.spark.batch.event_frames import Events
-from tamis.spark.compile import compilation
+from tamis.spark.tables import subscription_table
+from tamis.spark.tables.event_table import EventTable
 
 pytestmark = pytest.mark.spark
 
@@ -154,7 +154,9 @@ DEFAULTS = {"i": 3, "x": math.nan, "s": "T1", "b": None, "side": "buy"}
     [("sql", "lists"), ("strict", "counts"), ("default", "pairs"), ("total", "lists")],
 )
 def test_every_semantics_and_output(spark, table, monkeypatch, semantics, output):
-    monkeypatch.setattr(compilation, "FILTERS_PER_TASK", 20)  # so that there are parts to join
+    monkeypatch.setattr(
+        subscription_table, "FILTERS_PER_TASK", 20
+    )  # so that there are parts to join
     texts = [*stock_filters(5, 90), "TRUE", "FALSE", "NULL", "i = i"]
     defaults = DEFAULTS if semantics == "default" else None
     data = [(f"e{n}", *row) for n, row in enumerate(stock_rows(7, 120))]
@@ -224,7 +226,7 @@ def test_event_ids_of_any_type(spark, table):
     job = MatchJob(frame, table(["v > 0"]), "v")
     originals = {row.v: row for row in frame.collect()}
     for name in frame.columns:
-        matches = job.matches_of(Events(frame, name, job._events.schema, ["v"]))
+        matches = job.matches_of(EventTable(frame, name, job._events.schema, ["v"]))
         assert matches.dtypes[0] == ("event_id", dict(frame.dtypes)[name])
         found = matches.collect()
         assert sorted(row.v for row in found) == [1, 2, 3], name
@@ -292,7 +294,7 @@ def test_bad_rows_are_kept_aside(spark, table, caplog, tmp_path):
     assert json.loads(events[0].value) == {"price": 7.0, "level": 9}
     said = job.explain()
     assert "16 rows: 2 usable, 14 bad" in said
-    assert "attributes asked for: level, price" in said
+    assert "attributes read: level, price" in said
 
 
 def test_bad_rows_fail_the_job_if_they_shall(spark, table):
@@ -337,15 +339,15 @@ def test_without_any_usable_subscription_there_is_nothing_to_do(spark, table, te
 def test_empty_frames_partitions_and_answers(spark, table):
     job = MatchJob(spark.range(3), table(["id > 5", "FALSE", "NULL"]), output="counts")
     assert pairs_of(job.matches) == {(0, 0), (1, 0), (2, 0)}
-    sparse = Events(spark.range(2).repartition(7), "id", None, ())
+    sparse = EventTable(spark.range(2).repartition(7), "id", None, ())
     assert pairs_of(job.matches_of(sparse)) == {(0, 0), (1, 0)}
-    assert job.matches_of(Events(spark.range(0), "id", None, ())).collect() == []
+    assert job.matches_of(EventTable(spark.range(0), "id", None, ())).collect() == []
     # Filters without attributes need none of the events.
     always = MatchJob(spark.range(2), table(["TRUE", "FALSE", "NULL IS NULL"]), output="lists")
     assert {(row[0], tuple(row[1])) for row in always.matches.collect()} == {
         (0, (0, 2)), (1, (0, 2)),
     }  # fmt: skip
-    assert "attributes asked for: none" in always.explain()
+    assert "attributes read: none" in always.explain()
     assert always.dead_letters.collect() == []
 
 
@@ -380,7 +382,7 @@ def test_values_that_are_hard_to_hold(spark, table):
         ({"semantics": "default"}, "needs defaults, a value for each attribute"),
         ({"defaults": {"id": 1}}, "defaults belong to"),
         ({"event_id": "ID"}, "event_id: the events have no column 'ID'; did you mean 'id'?"),
-        ({"order": "at"}, "no column 'at'"),
+        ({"order": "at"}, "exactly one column 'at'"),
         ({"subscriptions": [("a", "id > 0")]}, "subscriptions must be a Spark DataFrame, not list"),
         ({"events": 5}, "events must be a Spark DataFrame, not int"),
     ],

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 import pytest
 
 from tamis.errors import FileError, OptionError
-from tamis.spark.batch.output_folder import Summary, check_output, check_place, write_job
-from tamis.spark.batch.sinks import Counted, Matched
-from tamis.spark.compile.compilation import Counts
+from tamis.spark.batch.match_counts import CountedMatches, MatchCounts
+from tamis.spark.batch.output_folder import MatchSummary, check_output, write_job
+from tamis.spark.compile.task_reports import RowCounts
+from tamis.spark.files.atomic_folders import check_place
 from tamis.spark.files.folders import Folder
 
 
@@ -39,13 +40,13 @@ class Job:
     """A job whose matches are a text."""
 
     semantics, output, is_sharded = "sql", "pairs", False
-    compiled = SimpleNamespace(counts=Counts(rows=3, good=2, bad=0, replaced=1))
+    compiled = SimpleNamespace(counts=RowCounts(rows=3, good=2, bad=0, replaced=1))
 
     def __init__(self, rows="one", error=None):
         self._frame = Frame(rows, error)
 
     def counted(self):
-        return Matched(self._frame, lambda: Counted(events=4, matches=5, bad=0))
+        return CountedMatches(self._frame, lambda: MatchCounts(events=4, matches=5, bad=0))
 
 
 FULL = OSError(28, "No space left on device")
@@ -66,7 +67,7 @@ def matches(out):
 
 def test_the_folder_and_its_summary(out):
     summary = write_job(Job(), str(out))
-    assert summary == Summary(2, 4, 5, 0, 0, 1, "sql", "pairs", "whole", str(out), ())
+    assert summary == MatchSummary(2, 4, 5, 0, 0, 1, "sql", "pairs", "whole", str(out), ())
     assert everything(out.parent) == [
         "out", "out/matches", "out/matches/part-0", "out/summary.json",
     ]  # fmt: skip
@@ -162,7 +163,7 @@ def test_a_link_to_a_folder_stays_one(out):
 
 def test_the_folder_that_one_is_in_is_not_taken_away(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(FileError, match="cannot be replaced as a whole; name a folder in it"):
+    with pytest.raises(FileError, match="cannot be replaced as a whole; name a folder inside it"):
         check_output(".", overwrite=False)
     monkeypatch.setattr(Path, "is_mount", lambda _: True)
     (tmp_path / "disk").mkdir()
@@ -173,9 +174,9 @@ def test_the_folder_that_one_is_in_is_not_taken_away(tmp_path, monkeypatch):
 def test_places_that_are_none(tmp_path):
     file = tmp_path / "file"
     file.write_text("mine", encoding="utf-8")
-    with pytest.raises(FileError, match="file exists and is no folder"):
+    with pytest.raises(FileError, match="file exists and is not a folder"):
         check_place(str(file))
-    with pytest.raises(FileError, match=r"out cannot be written: .*file is no folder"):
+    with pytest.raises(FileError, match=r"out cannot be written: .*file is not a folder"):
         check_place(str(file / "a" / "out"))
     with pytest.raises(OptionError, match="name of the output folder is empty"):
         check_place(" ")

@@ -1,19 +1,17 @@
 """What workers do with Arrow batches; no session is needed for that."""
 
-import pickle
-
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyspark import cloudpickle
 
 from cases import each
 from stocks import SMALL, stock_filters, stock_rows
 from tamis import EventError, Matcher
-from tamis.spark.batch import worker
-from tamis.spark.batch.event_frames import Layout
-from tamis.spark.batch.worker import BAD, Matching, Published, faults_before, gathered, open_rules
+from tamis.spark.batch.worker import BAD, MatchTask
+from tamis.spark.tables import event_chunks, match_batches
+from tamis.spark.tables.arrow_batches import gathered
+from tamis.spark.tables.event_chunks import EventLayout, unreadable_rows
 
 NAMES = ("i", "x", "s", "b", "side")
 TABLE = pa.Table.from_pylist([dict(zip(SMALL, row, strict=True)) for row in stock_rows(1, 300)])
@@ -26,7 +24,7 @@ def rules(texts=None, **options):
 
 
 def batches_of(table=TABLE, ids=None, kept=(), step=64):
-    """As `Events.project` sends them."""
+    """As `EventTable.project` sends them."""
     ids = [f"e{n}" for n in range(table.num_rows)] if ids is None else ids
     columns = [pa.chunked_array([pa.array(ids)]), *table.columns, *(pa.array(k) for k in kept)]
     names = ["id", *(f"e{n}" for n in range(table.num_columns)),
@@ -60,29 +58,29 @@ def test_rows_that_cannot_be_read_or_have_no_id():
     table = pa.table(
         {"id": [1, None, 3, None], "e0": [1, 2, 3, 4], "corrupt": [None, None, "{" * 500, "x"]}
     )
-    assert faults_before(table, Layout(("i",), (), False)) == {
+    assert unreadable_rows(table, EventLayout(("i",), (), False)) == {
         1: "the event has no id", 3: "the event has no id",
     }  # fmt: skip
-    found = faults_before(table, Layout(("i",), (), True))
+    found = unreadable_rows(table, EventLayout(("i",), (), True))
     assert found == {
         1: "the event has no id", 2: "the row cannot be read: " + "{" * 200 + "...",
         3: "the row cannot be read: x",
     }  # fmt: skip
-    assert faults_before(table.slice(0, 1), Layout(("i",), (), True)) == {}
+    assert unreadable_rows(table.slice(0, 1), EventLayout(("i",), (), True)) == {}
 
 
 # --- matching
 
 
 @pytest.mark.parametrize("output", ["pairs", "lists", "counts"])
-@pytest.mark.parametrize("bytes_", [1, 1000, worker.BYTES])
+@pytest.mark.parametrize("bytes_", [1, 1000, match_batches.BYTES])
 @pytest.mark.parametrize("step", [1, 64, 1000])
 def test_matches_are_those_of_the_matcher(monkeypatch, output, bytes_, step):
-    monkeypatch.setattr(worker, "BYTES", bytes_)
-    monkeypatch.setattr(worker, "EVENTS", 100)
+    monkeypatch.setattr(match_batches, "BYTES", bytes_)
+    monkeypatch.setattr(event_chunks, "EVENTS", 100)
     made = rules()
     kept = [[{"n": n} for n in range(300)], [[n] * (n % 3) for n in range(300)]]
-    task = Matching(made, Layout(NAMES, ("r", "l"), False), output, "keep")
+    task = MatchTask(made, EventLayout(NAMES, ("r", "l"), False), output, "keep")
     found = answer(task, batches_of(kept=kept, step=step))
     expected = made().match_batch(TABLE, output).to_pylist()
     for row in expected:
@@ -98,7 +96,7 @@ def test_types_that_go_back_to_spark(kind):
     ids = pa.string() if kind is str else pa.int64()
     wanted = {"pairs": ids, "lists": pa.list_(pa.field("element", ids)), "counts": pa.int64()}
     for output, expected in wanted.items():
-        task = Matching(rules(texts), Layout(NAMES, (), False), output, "keep")
+        task = MatchTask(rules(texts), EventLayout(NAMES, (), False), output, "keep")
         for batch in task(batches_of()):
             assert batch.schema.names[0] == "event_id"
             assert batch.schema.types == [pa.string(), expected]
@@ -106,9 +104,9 @@ def test_types_that_go_back_to_spark(kind):
 
 def test_long_ids_and_matches_in_shares(monkeypatch):
     """What goes back is cut before ids and kept columns are multiplied."""
-    monkeypatch.setattr(worker, "BYTES", 100_000)
-    task = Matching(
-        rules(dict.fromkeys(range(200), "i IS NULL OR TRUE")), Layout(NAMES, ("k",), False),
+    monkeypatch.setattr(match_batches, "BYTES", 100_000)
+    task = MatchTask(
+        rules(dict.fromkeys(range(200), "i IS NULL OR TRUE")), EventLayout(NAMES, ("k",), False),
         "pairs", "keep",
     )  # fmt: skip
     kept = [["x" * 1000] * 300]
@@ -121,15 +119,15 @@ def test_no_batches_and_empty_ones():
     def never():
         raise AssertionError("nothing is opened for nothing")
 
-    task = Matching(never, Layout(NAMES, (), False), "counts", "keep")
+    task = MatchTask(never, EventLayout(NAMES, (), False), "counts", "keep")
     assert answer(task, []) == []
     assert answer(task, [batches_of()[0].slice(0, 0)]) == []
 
 
 @each("output", ["pairs", "lists", "counts"])
-def test_filters_that_ask_for_nothing(output):
-    task = Matching(
-        rules({1: "TRUE", 2: "FALSE", 3: "TRUE"}), Layout((), ("k",), False), output, "keep"
+def test_filters_that_test_nothing(output):
+    task = MatchTask(
+        rules({1: "TRUE", 2: "FALSE", 3: "TRUE"}), EventLayout((), ("k",), False), output, "keep"
     )
     found = answer(task, [pa.record_batch({"id": ["a", "b"], "k0": [True, False]})])
     if output == "pairs":
@@ -153,8 +151,8 @@ BAD_TABLE = pa.table(
 
 @each("output", ["pairs", "lists", "counts"])
 def test_bad_events_are_left_out(output):
-    task = Matching(
-        rules({"a": "i > 0", "b": "i > 4"}), Layout(("i", "side"), (), False), output, "keep"
+    task = MatchTask(
+        rules({"a": "i > 0", "b": "i > 4"}), EventLayout(("i", "side"), (), False), output, "keep"
     )
     ids = ["p", "q", None, "s", "t"]
     found = answer(task, batches_of(BAD_TABLE, ids, step=2))
@@ -166,8 +164,8 @@ def test_bad_events_are_left_out(output):
 @each("kind", ["string", "bigint"])
 def test_bad_events_are_counted_with_a_tag(output, kind):
     texts = {"a": "i > 0"} if kind == "string" else {1: "i > 0"}
-    layout = Layout(("i", "side"), ("k",), False)
-    task = Matching(rules(texts), layout, output, "keep", kind)
+    layout = EventLayout(("i", "side"), ("k",), False)
+    task = MatchTask(rules(texts), layout, output, "keep", kind)
     batches = batches_of(BAD_TABLE, ["p", "q", None, "s", "t"], kept=[[1, 2, 3, 4, 5]], step=2)
     found = pa.Table.from_batches(task(batches)).to_pylist()  # all are of one type
     assert [row["event_id"] for row in found if not row[BAD]] == ["p", "t"]
@@ -185,7 +183,7 @@ def test_bad_events_are_counted_with_a_tag(output, kind):
     ],
 )
 def test_bad_events_fail_if_they_shall(rows, said):
-    task = Matching(rules({"a": "i > 0"}), Layout(("i", "side"), (), False), "pairs", "fail")
+    task = MatchTask(rules({"a": "i > 0"}), EventLayout(("i", "side"), (), False), "pairs", "fail")
     ids = [["p", "q", None, "s", "t"][row] for row in rows]
     with pytest.raises(EventError) as caught:
         answer(task, batches_of(BAD_TABLE.take(pa.array(rows)), ids))
@@ -195,10 +193,10 @@ def test_bad_events_fail_if_they_shall(rows, said):
 def test_partial_events_and_total_semantics():
     table = pa.table({name: pa.array([None, None], TABLE.schema.field(name).type)
                       for name in NAMES})  # fmt: skip
-    task = Matching(rules(semantics="total"), Layout(NAMES, (), False), "counts", "keep")
+    task = MatchTask(rules(semantics="total"), EventLayout(NAMES, (), False), "counts", "keep")
     assert answer(task, batches_of(table)) == []
     with pytest.raises(EventError, match="event 'e0': the event lacks i, x, s, b, side"):
-        answer(Matching(task.rules, task.layout, "counts", "fail"), batches_of(table))
+        answer(MatchTask(task.rules, task.layout, "counts", "fail"), batches_of(table))
 
 
 @each("row", [0, 70_000, 99_999])
@@ -209,41 +207,6 @@ def test_a_bad_event_anywhere_in_a_large_batch(row):
     matcher = Matcher({"level": "int(1, 5)"})
     matcher.subscribe("a", "level = 1")
     batch = pa.record_batch({"id": range(100_000), "e0": values})
-    task = Matching(lambda: matcher, Layout(("level",), (), False), "counts", "keep")
+    task = MatchTask(lambda: matcher, EventLayout(("level",), (), False), "counts", "keep")
     found = pa.Table.from_batches(task([batch]))
     assert found["event_id"].to_pylist() == [n for n in range(100_000) if n != row]
-
-
-# --- files
-
-
-@pytest.fixture
-def files(monkeypatch, tmp_path):
-    monkeypatch.setattr(worker, "_opened", type(worker._opened)())
-    from pyspark import SparkFiles
-
-    monkeypatch.setattr(SparkFiles, "get", staticmethod(lambda name: str(tmp_path / name)))
-    return tmp_path
-
-
-def test_a_worker_keeps_the_last_files_open(files):
-    for number in range(3):
-        rules({"a": f"i > {number}"})().save(files / f"{number}")
-    first = open_rules("0")
-    assert open_rules("1") is not first
-    assert open_rules("0") is first
-    assert len(open_rules("2")) == 1
-    assert list(worker._opened) == ["0", "2"]
-    assert open_rules("0") is first
-    assert first._engine._options.threads == 1
-
-
-def test_functions_are_sent_by_reference(files):
-    """A worker imports tamis: nothing of it travels, and nothing of the driver's process."""
-    rules({"a": "i > 2"})().save(files / "rules")
-    task = Matching(Published("rules"), Layout(NAMES, ("k",), True), "pairs", "keep")
-    sent = cloudpickle.dumps(task)
-    assert pickle.loads(sent) == task
-    assert len(sent) < 1000
-    assert b"_make_function" not in sent
-    assert Published("rules")().match({"i": 3}) == ["a"]

@@ -5,11 +5,12 @@ import pytest
 from stocks import SMALL, stock_filters, stock_rows
 from tamis import Matcher, OptionError, SubscriptionError
 from tamis import compaction as library
+from tamis.matcher_settings import MatcherSettings
 from tamis.spark import compact, match
 from tamis.spark.compaction import job as compaction_job
 from tamis.spark.compaction import restoration
-from tamis.spark.compaction.worker import Fresh, most_pinned
-from tamis.spark.compile.compilation import Meaning
+from tamis.spark.compaction.filter_forms import most_pinned
+from tamis.spark.compaction.worker import MergerIds
 
 pytestmark = pytest.mark.spark
 
@@ -125,7 +126,7 @@ def test_parts_of_wide_filters_and_few_that_are_sent(table, events, monkeypatch)
 def test_what_cannot_be_compacted(table, events, spark):
     with pytest.raises(OptionError, match="must be a Spark DataFrame, not list"):
         compact([("a", "i > 1")], SMALL)
-    with pytest.raises(OptionError, match="no column 'filter'"):
+    with pytest.raises(OptionError, match="exactly one column 'filter'"):
         compact(events, SMALL)
     with pytest.raises(OptionError, match="needs defaults"):
         compact(table([("a", "i > 1")]), SMALL, semantics="default")
@@ -136,18 +137,18 @@ def test_what_cannot_be_compacted(table, events, spark):
     with pytest.raises(OptionError, match="with the columns event_id and subscription"):
         job.restore(events, events)
     full = compact(table([(2**63 - 1, "i > 1"), (-(2**63), "i <= 1")], "bigint"), SMALL)
-    with pytest.raises(OptionError, match="leave no room for those of mergers"):
+    with pytest.raises(OptionError, match="mergers need ids above the largest"):
         _ = full.report
 
 
 def test_ids_of_mergers():
-    assert Fresh("merged-").id(2, 0) == "merged-2-1"
-    assert Fresh(None, 10).id(0, 5) == 15
-    assert Fresh(None, 10, -1).id(0, 5) == 5
+    assert MergerIds("merged-").id(2, 0) == "merged-2-1"
+    assert MergerIds(None, 10).id(0, 5) == 15
+    assert MergerIds(None, 10, -1).id(0, 5) == 5
 
 
 def test_the_attribute_that_most_filters_ask_for_one_value_of():
-    meaning = Meaning(SMALL)
+    meaning = MatcherSettings(SMALL)
     texts = ["s = 'a' AND i > 1", "s = 'b'", "i = 3 AND s = 'c'", "no filter", "x > 1"]
     assert most_pinned(texts, meaning) == 2
     assert most_pinned(["x > 1", "i < 3"], meaning) is None

@@ -21,9 +21,7 @@ def test_what_a_jvm_said_that_did_not_start_is_the_reason(capfd):
     relay = gateway._Relay()
     os.write(relay.entrance, b"Error: no heap\n\tat Main.main\n")
     said = relay.finish()
-    assert gateway._why(RuntimeError("gone"), said).endswith(
-        "the last that it said:\n  Error: no heap"
-    )
+    assert gateway._why(RuntimeError("gone"), said).endswith("its last words:\n  Error: no heap")
     assert gateway._why(RuntimeError("gone"), "").endswith("  gone")
     assert capfd.readouterr().err == ""
 

@@ -103,9 +103,9 @@ def test_there_is_a_progress_bar_on_a_terminal_only(monkeypatch, on_terminal):
 
 def test_logging_is_quiet_unless_somebody_configured_it(conf_folder):
     quiet = settings.launch_defaults({}, "local[1]")
-    path = quiet["spark.driver.defaultJavaOptions"].rpartition("file://")[2]
-    assert path.endswith("/spark/session/log4j2.properties")
-    assert Path(path).is_file()
+    name, _, file = quiet["spark.driver.defaultJavaOptions"].partition("=file://")
+    assert name == "-Dlog4j2.configurationFile"
+    assert Path(file).read_text(encoding="utf-8").count("rootLogger.level = error") == 1
     assert "spark.executor.defaultJavaOptions" not in settings.launch_defaults({}, "yarn")
     for known in (
         {"spark.log.level": "INFO"},

@@ -8,9 +8,9 @@ import pytest
 from cases import each
 from tamis.errors import OptionError, SubscriptionError
 from tamis.spark import MatchJob
-from tamis.spark.batch.event_frames import Events
 from tamis.spark.shards import job as sharding
-from tamis.spark.shards.job import as_bytes
+from tamis.spark.shards.budget import as_bytes
+from tamis.spark.tables.event_table import EventTable
 
 pytestmark = pytest.mark.spark
 
@@ -89,7 +89,7 @@ def test_shards_know_the_same_of_the_rows(whole, sharded):
 
 def test_what_is_said_of_shards(sharded):
     said = sharded.explain()
-    assert "in shards: as shards were asked for" in said
+    assert "in shards: as the number of shards was given" in said
     # Half of all ask for S0, and those for several values ask for S7.
     assert "4 by s and 6 for 2 heavy values of it, 1 that all events meet" in said
     assert "11 shards" in said
@@ -97,7 +97,9 @@ def test_what_is_said_of_shards(sharded):
 
 def test_a_small_budget_makes_shards_which_are_kept(tables, whole, monkeypatch):
     """Here without what newer versions of Spark can do: slots share partitions."""
-    monkeypatch.setattr(sharding, "placed", lambda frame, n, name: frame.repartition(n // 2, name))
+    monkeypatch.setattr(
+        sharding, "partitioned_by", lambda frame, n, name: frame.repartition(n // 2, name)
+    )
     events, subscriptions = tables
     job = MatchJob(
         events, subscriptions, schema=SCHEMA, output="lists", keep=["note", "x"], budget=10_000
@@ -107,9 +109,9 @@ def test_a_small_budget_makes_shards_which_are_kept(tables, whole, monkeypatch):
     whole.output = "lists"
     assert rows_of(job.matches) == rows_of(whole.matches)
     kept = job.compiled.frame
-    some = Events(events.where("id < 50"), "id", job._events.schema, ["note", "x"])
+    some = EventTable(events.where("id < 50"), "id", job._events.schema, ["note", "x"])
     assert rows_of(job.matches_of(some)) == rows_of(whole.matches.where("event_id < 50"))
-    none = Events(events.where("id < 0"), "id", job._events.schema, ["note", "x"])
+    none = EventTable(events.where("id < 0"), "id", job._events.schema, ["note", "x"])
     assert rows_of(job.matches_of(none)) == []
     assert job.compiled.frame is kept
     assert kept.storageLevel.useDisk
@@ -134,7 +136,7 @@ def test_without_keys_every_event_meets_every_shard(spark):
 
 def test_events_of_a_hot_value_are_shared_by_several_tasks(spark, monkeypatch):
     monkeypatch.setattr(sharding, "EVENTS_PER_TASK", 10)
-    monkeypatch.setattr(sharding.Sharding, "_cores", 8)
+    monkeypatch.setattr(sharding.ShardedRules, "_cores", 8)
     hot = spark.range(1000).selectExpr("id", "'S7' AS s", "id % 5 AS i", "1D AS x")
     rows = [(n, f"s = 'S{n % 40}' AND i > {n % 3}") for n in range(400)]
     subscriptions = spark.createDataFrame(rows, "id long, filter string")

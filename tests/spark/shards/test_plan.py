@@ -11,26 +11,14 @@ from hypothesis import strategies as st
 
 from cases import each
 from tamis import Matcher, Schema
-from tamis.engines.sliced.leaves import leaves_of
+from tamis.engines.required_values import RequiredValues
 from tamis.language.expression import parse_with
 from tamis.predicates.event_batches import batch_of_table
 from tamis.semantics import NAMES, Semantics
-from tamis.spark.shards.plan import (
-    MOST_VALUES,
-    Group,
-    Hashes,
-    Load,
-    Placing,
-    Plan,
-    Routing,
-    Slots,
-    copies_for,
-    id_hash,
-    keys_of,
-    mixed,
-    mixed_one,
-    plan_shards,
-)
+from tamis.spark.shards.copies import ShardCopies, copies_for
+from tamis.spark.shards.hashes import ValueHashes, id_hash, mixed, mixed_one
+from tamis.spark.shards.placement import EventRouting, FilterPlacement
+from tamis.spark.shards.plan import MOST_VALUES, ShardGroup, ShardLoad, ShardPlan, plan_shards
 
 SCHEMA = Schema(
     {
@@ -92,7 +80,15 @@ def semantics_of(name):
 
 
 def read(filters, semantics):
-    return [leaves_of(parse_with(text, SCHEMA), semantics) for text in filters]
+    """The values that filters require."""
+    required = RequiredValues(semantics)
+    return [required.of(parse_with(text, SCHEMA), MOST_VALUES) for text in filters]
+
+
+def placed(plan, filters, semantics):
+    """The shards of filters, whose ids are numbers."""
+    placement = FilterPlacement(plan, semantics)
+    return [placement.shards(n, parse_with(text, SCHEMA)) for n, text in enumerate(filters)]
 
 
 def naive(name):
@@ -102,7 +98,7 @@ def naive(name):
 @st.composite
 def plans(draw):
     """Any plan at all, for which no filter needs to ask."""
-    hashes = Hashes(SCHEMA)
+    hashes = ValueHashes(SCHEMA)
     general = draw(st.integers(1, 3))
     groups, total = [], general
     for name in draw(st.lists(st.sampled_from([*VALUES, "s", "s"]), max_size=3, unique=True)):
@@ -114,8 +110,8 @@ def plans(draw):
             if hashes.value(place, value) not in heavy:
                 heavy[hashes.value(place, value)] = range(total, total + size)
                 total += size
-        groups.append(Group(place, first, shared, heavy))
-    return Plan(general, tuple(groups), (Load(1.0, 1.0),) * total, 1.0)
+        groups.append(ShardGroup(place, first, shared, heavy))
+    return ShardPlan(general, tuple(groups), (ShardLoad(1.0, 1.0),) * total, 1.0)
 
 
 def check(filters, rows, name, plan):
@@ -123,9 +119,7 @@ def check(filters, rows, name, plan):
     if name == "total":
         rows = [row for row in rows if None not in row]
     semantics = semantics_of(name)
-    leaves = read(filters, semantics)
-    placing = Placing(plan, SCHEMA)
-    places = [placing.shards(n, one) for n, one in enumerate(leaves)]
+    places = placed(plan, filters, semantics)
     matchers = [naive(name) for _ in range(plan.total)]
     for n, (text, found) in enumerate(zip(filters, places, strict=True)):
         assert len(set(found)) == len(found) > 0
@@ -140,7 +134,7 @@ def check(filters, rows, name, plan):
         for one in found
     ]
     answers = [one.match_batch(table, "lists")["subscriptions"].to_pylist() for one in matchers]
-    routing = Routing(plan, semantics, [len(matcher) > 0 for matcher in matchers])
+    routing = EventRouting(plan, semantics, [len(matcher) > 0 for matcher in matchers])
     met = list(zip(*(found.tolist() for found in routing.pairs(table)), strict=True))
     assert len(set(met)) == len(met)
     assert all(len(matchers[shard]) for _, shard in met)
@@ -198,7 +192,7 @@ def test_without_pruning_shards_are_made_by_size():
         [f"i IN ({', '.join(map(str, range(n, n + MOST_VALUES + 1)))})" for n in range(100)],
     ):
         plan = plan_shards(read(filters, semantics_of("sql")), SCHEMA, 4)
-        assert plan == Plan(4, (), (Load(1.0, 0.25),) * 4, 1.0)
+        assert plan == ShardPlan(4, (), (ShardLoad(1.0, 0.25),) * 4, 1.0)
         assert plan.described(SCHEMA, [True] * 4).startswith("4 by size")
 
 
@@ -207,29 +201,28 @@ def test_a_plan_can_be_made_of_nothing():
 
 
 def test_filters_without_a_key_are_spread_by_their_ids():
-    plan = Plan(4, (), (Load(1.0, 0.25),) * 4, 1.0)
-    placing = Placing(plan, SCHEMA)
-    (leaves,) = read(["i > 0"], semantics_of("sql"))
+    plan = ShardPlan(4, (), (ShardLoad(1.0, 0.25),) * 4, 1.0)
+    placement = FilterPlacement(plan, semantics_of("sql"))
+    expression = parse_with("i > 0", SCHEMA)
     for ids in (range(1000), [f"id-{n}" for n in range(1000)]):
-        counts = Counter(placing.shards(one, leaves) for one in ids)
+        counts = Counter(placement.shards(one, expression) for one in ids)
         assert len(counts) == 4
         assert max(counts.values()) < 320
 
 
 def test_a_heavy_value_has_shards_of_its_own():
     filters = market(2000, heavy=0.5)
-    leaves = read(filters, semantics_of("sql"))
-    plan = plan_shards(leaves, SCHEMA, 10)
+    plan = plan_shards(read(filters, semantics_of("sql")), SCHEMA, 10)
     (group,) = plan.groups
     (own,) = group.heavy.values()
     assert len(own) == 5
     assert [plan.loads[shard].share for shard in own] == pytest.approx([0.55] * 5, abs=0.05)
     assert [plan.loads[shard].depth for shard in own] == pytest.approx([0.1] * 5, abs=0.02)
-    placing = Placing(plan, SCHEMA)
-    loads = Counter(shard for n, one in enumerate(leaves) for shard in placing.shards(n, one))
+    places = placed(plan, filters, semantics_of("sql"))
+    loads = Counter(shard for found in places for shard in found)
     assert max(loads.values()) < 2 * len(filters) / 10
     rows = [("S0", *(None,) * 5), ("S1", *(None,) * 5), (None,) * 6]
-    routing = Routing(plan, semantics_of("sql"), [True] * plan.total)
+    routing = EventRouting(plan, semantics_of("sql"), [True] * plan.total)
     found, shards = routing.pairs(table_of(rows))
     met = [set(shards[found == row].tolist()) for row in range(3)]
     general = set(range(plan.general))
@@ -243,22 +236,25 @@ def test_a_heavy_value_has_shards_of_its_own():
 
 
 def test_a_filter_with_several_values_lies_once_in_each_of_their_shards():
-    hashes = Hashes(SCHEMA)
-    plan = Plan(
-        1, (Group(0, 1, 2, {hashes.value(0, "H"): range(3, 6)}),), (Load(1.0, 1.0),) * 6, 1.0
+    hashes = ValueHashes(SCHEMA)
+    plan = ShardPlan(
+        1,
+        (ShardGroup(0, 1, 2, {hashes.value(0, "H"): range(3, 6)}),),
+        (ShardLoad(1.0, 1.0),) * 6,
+        1.0,
     )
-    placing = Placing(plan, SCHEMA)
-    text = "s IN ('A', 'B', 'C', 'D', 'E', 'H')"
-    (leaves,) = read([text], semantics_of("sql"))
-    assert placing.shards(5, leaves) == (1, 2, 3 + id_hash(5) % 3)
+    placement = FilterPlacement(plan, semantics_of("sql"))
+    expression = parse_with("s IN ('A', 'B', 'C', 'D', 'E', 'H')", SCHEMA)
+    assert placement.shards(5, expression) == (1, 2, 3 + id_hash(5) % 3)
 
 
 def test_an_event_without_the_attribute_goes_where_its_default_goes():
-    plan = Plan(1, (Group(0, 1, 50, {}), Group(2, 51, 50, {})), (Load(1.0, 1.0),) * 101, 1.0)
-    placing = Placing(plan, SCHEMA)
+    plan = ShardPlan(
+        1, (ShardGroup(0, 1, 50, {}), ShardGroup(2, 51, 50, {})), (ShardLoad(1.0, 1.0),) * 101, 1.0
+    )
     semantics = semantics_of("default")  # 'A' for s, and none for x
-    (place,) = placing.shards(1, read(["s = 'A'"], semantics)[0])
-    routing = Routing(plan, semantics, [True] * plan.total)
+    ((place,),) = placed(plan, ["s = 'A'"], semantics)
+    routing = EventRouting(plan, semantics, [True] * plan.total)
     assert routing.pairs(table_of([(None,) * 6]))[1].tolist() == [0, place]
     check(["s = 'A'"] * 3, [(None,) * 6, ("A", *(None,) * 5)], "default", plan)
 
@@ -278,14 +274,13 @@ def test_an_event_without_the_attribute_goes_where_its_default_goes():
         ("s <=> 'A'", {0: ("A",)}),
     ],
 )
-def test_keys_of_filters(text, keys):
-    (leaves,) = read([text], semantics_of("sql"))
-    assert keys_of(leaves) == keys
+def test_values_that_filters_require(text, keys):
+    assert read([text], semantics_of("sql")) == [keys]
 
 
 def test_filters_and_events_have_the_same_hashes():
     """Also in other processes: hashes may not depend on a seed of Python's."""
-    hashes = Hashes(SCHEMA)
+    hashes = ValueHashes(SCHEMA)
     rows = [
         tuple(VALUES[name][n % len(VALUES[name])] for name in SCHEMA)
         for n in range(max(map(len, VALUES.values())))
@@ -310,14 +305,14 @@ def test_copies_follow_the_work():
     assert copies_for([0.0], [True], 4) == [1]
 
 
-def test_slots_share_the_events_of_a_shard():
-    slots = Slots([0, 3, 1])
-    assert slots.total == 4
-    assert slots.starts.tolist() == [0, 0, 3]
+def test_copies_share_the_events_of_a_shard():
+    copies = ShardCopies([0, 3, 1])
+    assert copies.total == 4
+    assert copies.starts.tolist() == [0, 0, 3]
     numbers = (np.int64(5) << 33) + np.arange(3000, dtype=np.int64)
-    counts = np.bincount(slots.of(np.full(3000, 1), numbers), minlength=4)
+    counts = np.bincount(copies.of_events(np.full(3000, 1), numbers), minlength=4)
     assert counts.sum() == 3000
     assert counts[3] == 0
     assert counts[:3].min() > 900
-    assert set(slots.of(np.full(9, 2), numbers[:9]).tolist()) == {3}
-    assert np.bincount(slots.anywhere(numbers)).min() > 650
+    assert set(copies.of_events(np.full(9, 2), numbers[:9]).tolist()) == {3}
+    assert np.bincount(copies.anywhere(numbers)).min() > 650

@@ -10,11 +10,10 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from cases import each
-from tamis.spark.source.row_ranges import (
+from tamis.spark.source.generated_table import (
     PARTITIONS,
     ROWS_PER_PARTITION,
-    Generation,
+    GeneratedTable,
     read_options,
 )
 from tamis.workloads import BLOCK, NAMES, workload
@@ -92,11 +91,11 @@ def test_subscriptions_have_the_matches_that_the_workload_promises():
 
 
 def test_ranges_are_even_and_leave_nothing_out():
-    generation = Generation(workload("w4"), partitions=3)
+    generation = GeneratedTable(workload("w4"), partitions=3)
     assert generation.ranges(10, 20) == [(10, 13), (13, 16), (16, 20)]
     assert generation.ranges(4, 6) == [(4, 5), (5, 6)]
     assert generation.ranges(4, 4) == []
-    unsaid = Generation(workload("w4"))
+    unsaid = GeneratedTable(workload("w4"))
     assert len(unsaid.ranges(0, 1)) == 1
     assert len(unsaid.ranges(7, 7 + 3 * ROWS_PER_PARTITION)) == 3
     assert len(unsaid.ranges(0, 10**12)) == PARTITIONS
@@ -104,7 +103,7 @@ def test_ranges_are_even_and_leave_nothing_out():
 
 def test_the_defaults():
     generation = read_options({"WORKLOAD": "stock", "maxrowsperbatch": "10"})
-    assert generation == Generation(workload("stock"), rows_per_batch=10)
+    assert generation == GeneratedTable(workload("stock"), rows_per_batch=10)
     assert (generation.table, generation.rows, generation.seed) == ("events", None, 1)
     assert (generation.density, generation.partitions, generation.rate) == (1.0, None, None)
 
@@ -298,10 +297,12 @@ def test_misuse_is_told_when_it_is_loaded(source):
     with pytest.raises(AnalysisException, match="the option rate must be rows per second, above 0"):
         source.readStream.format("tamis").options(workload="w4", rate=-1).load()
     rowless = load(source, workload="w4")  # could be a stream
-    with pytest.raises(AnalysisException, match="a table that is no stream needs the option rows"):
+    with pytest.raises(
+        AnalysisException, match="a table that does not stream needs the option rows"
+    ):
         rowless.count()
     foreign = source.read.format("tamis").schema("id int").options(workload="w4", rows=1).load()
-    with pytest.raises(AnalysisException, match=r"a schema of its own.*id:bigint,a0:bigint"):
+    with pytest.raises(AnalysisException, match=r"has its own schema.*id:bigint,a0:bigint"):
         foreign.count()
 
 

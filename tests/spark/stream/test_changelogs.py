@@ -7,18 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis import OptionError, Schema
-from tamis.spark.compile.compilation import Meaning
-from tamis.spark.stream.changelogs import (
-    ChangeCompiling,
-    FixedTable,
-    FolderLog,
-    TableLog,
-    apply,
-    changelog_of,
-    changes_of,
-)
+from tamis.matcher_settings import MatcherSettings
+from tamis.spark.stream.changelogs import FixedTable, FolderLog, TableLog, changelog_of
+from tamis.spark.stream.changes import changes_of
+from tamis.spark.stream.worker import CompileChangesTask, apply
 
-MEANING = Meaning(Schema({"x": "int", "s": "string"}))
+SETTINGS = MatcherSettings(Schema({"x": "int", "s": "string"}))
 
 
 def test_the_kinds_of_changelogs(tmp_path):
@@ -48,7 +42,7 @@ def test_changes_count_in_their_order():
         ("b", "x > 4", "update"),
         ("a", "x > 5", None),
     ]
-    changes, letters = changes_of(rows, MEANING)
+    changes, letters = changes_of(rows, SETTINGS)
     assert changes == {"c": None, "b": "x > 4", "a": "x > 5"}
     assert list(changes) == ["c", "b", "a"]
     assert letters == []
@@ -64,7 +58,7 @@ def test_a_change_that_cannot_be_used_changes_nothing():
         ("b", "x > 1", "upsrt"),
         ("c", None, "upsert"),
     ]
-    changes, letters = changes_of(rows, MEANING)
+    changes, letters = changes_of(rows, SETTINGS)
     assert changes == {"a": "x > 1"}
     assert [letter.row for letter in letters] == [1, 2, 3, 4, 5, 6]
     assert (letters[0].line, letters[0].column) == (1, 1)
@@ -72,8 +66,8 @@ def test_a_change_that_cannot_be_used_changes_nothing():
 
 
 def test_columns_that_no_filter_can_use_are_explained():
-    meaning = Meaning(MEANING.schema, skipped={"tags": "array<string>"})
-    _, letters = changes_of([("a", "tags = 'x'", None)], meaning)
+    settings = MatcherSettings(SETTINGS.schema, skipped={"tags": "array<string>"})
+    _, letters = changes_of([("a", "tags = 'x'", None)], settings)
     assert letters[0].reason.startswith(
         "column tags has the type array<string>, which no filter can use (line 1, column 1)"
     )
@@ -87,8 +81,8 @@ rows = st.lists(st.tuples(st.integers(0, 4), texts, ops), max_size=30)
 @given(rows, st.integers(1, 10))
 def test_tasks_come_to_the_same_as_the_driver(rows, size):
     """`apply`, in bulks of any size, against `changes_of`, on top of what was there before."""
-    wanted, letters = changes_of(rows, MEANING)
-    matcher = MEANING.matcher()
+    wanted, letters = changes_of(rows, SETTINGS)
+    matcher = SETTINGS.matcher()
     removed: dict[object, None] = {}
     found = []
     for start in range(0, len(rows), size):
@@ -118,8 +112,8 @@ def test_a_task_tells_what_it_did():
             "op": pa.array([None, None, "delete", None], pa.string()),
         }
     )
-    found = pa.Table.from_batches(list(ChangeCompiling(MEANING)([batch]))).to_pylist()
+    found = pa.Table.from_batches(list(CompileChangesTask(SETTINGS)([batch]))).to_pylist()
     kinds = [row["kind"] for row in found]
-    assert kinds == ["counts", "removed", "letter", "rules"]
+    assert kinds == ["counts", "removed", "letter", "file", "rules"]
     assert json.loads(found[0]["text"]) == [4, 1, 1, 0]
     assert json.loads(found[1]["text"]) == ["a"]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tamis import FileError, Matcher
-from tamis.spark.dead_letters.letters import Letter
+from tamis.spark.dead_letters.dead_letter import DeadLetter
 from tamis.spark.stream.versions import KEPT, Version, Versions
 
 
@@ -32,7 +32,7 @@ def test_the_folder_has_one_name_for_ever(tmp_path):
 
 
 def test_a_version_comes_back_as_it_was(versions, rules):
-    letter = Letter("subscriptions", 3, "a", "bad", 1, 2, "x <")
+    letter = DeadLetter("subscriptions", 3, "a", "bad", 1, 2, "x <")
     versions.add(Version(1, ["a.jsonl"], is_base=True, ids="bigint"), rules)
     second = Version(
         2, ["a.jsonl", "b.jsonl"], False, {7: "x > 2", 1: None}, (letter,), 1, "bigint"

@@ -1,4 +1,4 @@
-"""Events of a DataFrame with subscriptions of another: what `match` does."""
+"""`match` and `MatchJob`: events of a DataFrame with subscriptions of another, on the driver."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -8,24 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.errors import OptionError, SubscriptionError, choose
 from tamis.matcher import OUTPUTS, Matcher
-from tamis.plan import asked_attributes
+from tamis.matcher_settings import MatcherSettings
 from tamis.schema import Schema, as_schema
-from tamis.semantics import Semantics
-from tamis.spark.batch.event_frames import Events, needed
-from tamis.spark.batch.sinks import Matched, counting, counting_later, finished, output_schema
-from tamis.spark.batch.worker import Matching, Published
-from tamis.spark.compile.compilation import (
-    DUPLICATES,
-    Compiled,
-    Meaning,
-    Subscriptions,
-    compile_all,
-    folder_for_files,
-    publish,
-)
-from tamis.spark.dead_letters.checks import bad_events, bad_filters
-from tamis.spark.dead_letters.letters import listing
-from tamis.spark.shards.job import Sharding, as_bytes
+from tamis.spark.batch.match_counts import CountedMatches, counted_afterwards, counted_matches
+from tamis.spark.batch.worker import MatchTask
+from tamis.spark.compile.job import CompiledRules, compile_subscriptions
+from tamis.spark.compile.published_rules import PublishedRules, folder_for_files, publish
+from tamis.spark.dead_letters.dead_letter import listing
+from tamis.spark.dead_letters.job import bad_events, bad_filters
+from tamis.spark.shards.budget import as_bytes
+from tamis.spark.shards.job import ShardedRules
+from tamis.spark.tables.event_table import EventTable, attributes_to_read
+from tamis.spark.tables.match_schema import spark_schema, with_sorted_lists
+from tamis.spark.tables.subscription_table import DUPLICATES, SubscriptionTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,30 +44,30 @@ def match(
     that could not be used: they are left out here, and a warning is logged if there are any among
     the subscriptions.
 
-    Subscriptions are compiled now, events are matched when Spark asks for the matches.
+    Subscriptions are compiled now, events are matched when Spark computes the matches.
     """
     return MatchJob(events, subscriptions, event_id, semantics, **settings).matches
 
 
 class MatchJob:
-    """Events and subscriptions that are to be matched, with all there is to know about it.
+    """The matching of events with subscriptions: the matches, the bad rows, and the plan.
 
     `output` is ``"pairs"``, ``"lists"`` (``subscriptions``, ascending) or ``"counts"``
     (``count``); the latter two have a row for every event. `keep` names columns of the events that
-    the matches shall have, too.
+    the matches have as well.
 
-    `schema` are the attributes with their types and domains, if they are not to be taken from the
+    `schema` gives the attributes with their types and domains, if they are not to be taken from the
     columns; an attribute that no column has is missing in all events. `semantics` and `defaults`
     are those of `tamis.Matcher`.
 
     Of subscriptions with the same id the last row that can be used counts, or they are an error
-    (``duplicates="error"``). Which row is the last one is said by the column `order`, and among
-    equals by the order in which Spark reads them. A row that cannot be used is in `dead_letters`,
+    (``duplicates="error"``). The column `order` says which row is later, and among equals the order
+    in which Spark reads them. A row that cannot be used is in `dead_letters`,
     or fails the job (``on_bad="fail"``).
 
-    If the compiled subscriptions would be larger than `budget` (bytes, or a text like ``"2g"``),
-    what an executor may hold of them, they are divided into shards, and each event is sent to those
-    that may hold a match. `shards` asks for about so many of them; `mode` is ``"auto"``,
+    `budget` is how much of the compiled subscriptions an executor may hold (bytes, or a text like
+    ``"2g"``). If they would be larger, they are divided into shards, and each event is sent to the
+    shards that may match it. `shards` is about how many shards to make; `mode` is ``"auto"``,
     ``"whole"`` or ``"sharded"``. The matches are the same.
     """
 
@@ -103,10 +98,9 @@ class MatchJob:
         self._on_bad = on_bad
         self._duplicates = duplicates
         given = None if schema is None else as_schema(schema)
-        self._events = Events(events, event_id, given, keep)
-        self._subscriptions = Subscriptions(subscriptions, order)
-        Semantics(semantics, self._events.schema, defaults)  # refuses bad ones now
-        self._meaning = Meaning(
+        self._events = EventTable(events, event_id, given, keep)
+        self._subscriptions = SubscriptionTable(subscriptions, order)
+        self._settings = MatcherSettings(
             self._events.schema, semantics, defaults, self._events.skipped, profile
         )
 
@@ -116,101 +110,96 @@ class MatchJob:
         if self._mode != "auto":
             return self._mode == "sharded", "as the mode says"
         if self._shards is not None:
-            return True, "as shards were asked for"
+            return True, "as the number of shards was given"
         size = self._subscriptions.size.compiled
         is_sharded = size > self._budget
         word = "more" if is_sharded else "not more"
         return is_sharded, f"about {size:,} bytes are {word} than the budget of {self._budget:,}"
 
     @cached_property
-    def compiled(self) -> Compiled | Sharding:
+    def compiled(self) -> CompiledRules | ShardedRules:
         """The compiled subscriptions: in one file, or in shards."""
-        found: Compiled | Sharding
+        found: CompiledRules | ShardedRules
         if self._reason[0]:
-            found = Sharding(
-                self._subscriptions, self._meaning, self._duplicates, self._budget, self._shards
+            found = ShardedRules(
+                self._subscriptions, self._settings, self._duplicates, self._budget, self._shards
             )
         else:
-            found = compile_all(
-                self._subscriptions, self._meaning, self._duplicates, folder_for_files()
+            found = compile_subscriptions(
+                self._subscriptions, self._settings, self._duplicates, folder_for_files()
             )
         if found.counts.bad:
             message = listing(found.letters, found.counts.bad)
             if self._on_bad == "fail":
-                if isinstance(found, Sharding):
+                if isinstance(found, ShardedRules):
                     found.release()
                 raise OptionError(f"subscriptions: {message}")
             logger.warning("subscriptions: %s", message)
         return found
 
     @cached_property
-    def _rules(self) -> Published:
-        spark = self._events.frame.sparkSession
-        return Published(publish(spark, self._path))
+    def _rules(self) -> PublishedRules:
+        return PublishedRules(publish(self._events.frame.sparkSession, self._path))
 
     @property
     def _path(self) -> Path:
-        assert isinstance(self.compiled, Compiled)  # noqa: S101 - only asked for if there is a file
+        assert isinstance(self.compiled, CompiledRules)  # noqa: S101 - only used if there is a file
         return self.compiled.path
 
     @cached_property
-    def _matcher(self) -> Matcher:
-        return Matcher.load(self._path)
-
-    @cached_property
-    def _asked(self) -> set[str]:
-        """The attributes that workers have to see."""
-        if isinstance(self.compiled, Sharding):
-            asked = self.compiled.asked
-        else:
-            asked = asked_attributes(self._matcher._engine, self._meaning.schema)  # noqa: SLF001 - ours
-        return needed(self._meaning.schema, asked, self._meaning.semantics)
+    def _attributes(self) -> set[str]:
+        """The attributes that workers read."""
+        of = self._settings
+        return attributes_to_read(of.schema, self.compiled.attributes, of.semantics)
 
     @property
     def matches(self) -> "DataFrame":
-        """The matches; found when Spark asks for them."""
+        """The matches, found when Spark computes the DataFrame."""
         return self.matches_of(self._events)
 
-    def matches_of(self, events: Events) -> "DataFrame":
-        """The matches of events like those of this job."""
-        if isinstance(self.compiled, Sharding):
-            found = self.compiled.matches(events, self._asked, self.output, self._on_bad)
-            return finished(_named(found, events, self.output), self.output)
-        task = Matching(self._rules, events.layout(self._asked), self.output, self._on_bad)
-        schema = output_schema(events, self.output, self._subscriptions.id_type)
-        return finished(events.project(self._asked).mapInArrow(task, schema), self.output)
+    def matches_of(self, events: EventTable) -> "DataFrame":
+        """The matches of events with the same columns as those of this job."""
+        if isinstance(self.compiled, ShardedRules):
+            found = self.compiled.matches(events, self._attributes, self.output, self._on_bad)
+        else:
+            task = MatchTask(
+                self._rules, events.layout(self._attributes), self.output, self._on_bad
+            )
+            schema = spark_schema(events, self.output, self._subscriptions.id_type)
+            found = events.project(self._attributes).mapInArrow(task, schema)
+        return with_sorted_lists(found, self.output)
 
-    def counted(self) -> Matched:
-        """The matches, with the numbers of events and matches when they have been written."""
-        if isinstance(self.compiled, Sharding):
-            return counting_later(self.matches, self.output, self._events, self.bad_events())
-        return counting(
-            self._events, self._asked, self._rules, self.output, self._on_bad,
+    def counted(self) -> CountedMatches:
+        """The matches, which count events and matches while they are written."""
+        if isinstance(self.compiled, ShardedRules):
+            return counted_afterwards(self.matches, self.output, self._events, self.bad_events())
+        return counted_matches(
+            self._events, self._attributes, self._rules, self.output, self._on_bad,
             self._subscriptions.id_type,
         )  # fmt: skip
 
     def release(self) -> None:
-        """Let the executors forget the compiled subscriptions; what was found stays valid."""
-        if "compiled" in self.__dict__ and isinstance(self.compiled, Sharding):
+        """Let the executors forget the compiled subscriptions; computed matches stay valid."""
+        if "compiled" in self.__dict__ and isinstance(self.compiled, ShardedRules):
             self.compiled.release()
 
     @property
     def dead_letters(self) -> "DataFrame":
         """The rows that cannot be used: source, row, id, reason, line, column, value."""
-        return bad_filters(self._subscriptions, self._meaning).unionByName(self.bad_events())
+        return bad_filters(self._subscriptions, self._settings).unionByName(self.bad_events())
 
     def bad_events(self) -> "DataFrame":
         """The events that cannot be used."""
         try:
-            asked = self._asked
-        except SubscriptionError:  # none of them can be used; that is in their letters
-            asked = set(self._meaning.schema)
-        return bad_events(self._events, self._meaning, asked)
+            attributes = self._attributes
+        except SubscriptionError:  # no subscription can be used, as their letters say
+            attributes = set(self._settings.schema)
+        return bad_events(self._events, self._settings, attributes)
 
     @property
     def semantics(self) -> str:
         """The name of the semantics."""
-        return self._meaning.semantics
+        return self._settings.semantics
 
     @property
     def is_sharded(self) -> bool:
@@ -218,7 +207,7 @@ class MatchJob:
         return self._reason[0]
 
     def explain(self) -> str:
-        """What is matched, and how."""
+        """How many subscriptions there are, and how they are matched, as a text."""
         counts = self.compiled.counts
         is_sharded, why = self._reason
         lines = [
@@ -226,28 +215,18 @@ class MatchJob:
             f"replaced by later rows of the same id: {counts.replaced:,}",
             f"{'in shards' if is_sharded else 'as a whole'}: {why}",
         ]
-        if isinstance(self.compiled, Sharding):
-            lines += self.compiled.explained()
+        if isinstance(self.compiled, ShardedRules):
+            lines += self.compiled.explanation()
         else:
             size = self.compiled.path.stat().st_size
             lines.append(f"compiled: {size:,} bytes, one file on every executor")
         lines += [
-            f"attributes asked for: {', '.join(sorted(self._asked)) or 'none'}",
-            f"semantics {self._meaning.semantics}, output {self.output}",
+            f"attributes read: {', '.join(sorted(self._attributes)) or 'none'}",
+            f"semantics {self._settings.semantics}, output {self.output}",
         ]
-        if not is_sharded:
-            lines.append(str(self._matcher.explain()))
+        if not is_sharded:  # as the workers see it: they map the same file
+            lines.append(str(Matcher.load(self._path).explain()))
         return "\n".join(lines)
-
-
-def _named(matches: "DataFrame", events: Events, output: str) -> "DataFrame":
-    """The columns of matches in shards with the names that users know."""
-    from pyspark.sql import functions as f
-
-    found = {"pairs": "subscription", "lists": "subscriptions", "counts": "count"}[output]
-    names = ["event_id", found, *events.keep]
-    pairs = zip(matches.columns, names, strict=True)
-    return matches.select(*(f.col(own).alias(name) for own, name in pairs))
 
 
 def _check_shards(shards: Any, mode: str) -> None:
@@ -256,24 +235,24 @@ def _check_shards(shards: Any, mode: str) -> None:
     if type(shards) is not int or shards < 1:
         raise OptionError(f"shards is a number of at least 1, not {shards!r}")
     if mode == "whole":
-        raise OptionError("shards were asked for with mode='whole'; leave one of them out")
+        raise OptionError("shards and mode='whole' exclude each other; leave one of them out")
 
 
 def _warn_of_zone(events: "DataFrame") -> None:
-    """Filters mean UTC; Spark's own comparisons mean the zone of the session."""
+    """Warn if Spark's own comparisons use another time zone than filters, which use UTC."""
     kinds = {field.dataType.typeName() for field in events.schema.fields}
     if not kinds & {"timestamp", "timestamp_ntz", "date"}:
         return
     zone = events.sparkSession.conf.get("spark.sql.session.timeZone")
     if zone not in {"UTC", "Etc/UTC", "Z", "GMT", "+00:00"}:
         logger.warning(
-            "the zone of the session is %s; tamis takes times without a zone in filters, and dates,"
-            " as UTC. Set spark.sql.session.timeZone to UTC to have both mean the same",
+            "the time zone of the session is %s, but tamis reads dates and times without a zone as "
+            "UTC; set spark.sql.session.timeZone to UTC so that both mean the same",
             zone,
         )
 
 
 def _check_frame(what: str, frame: Any) -> None:
-    # Asking for a method: classic Spark and Spark Connect have classes of their own.
+    # By a method, since classic Spark and Spark Connect have different classes.
     if not hasattr(frame, "mapInArrow"):
         raise OptionError(f"{what} must be a Spark DataFrame, not {type(frame).__name__}")

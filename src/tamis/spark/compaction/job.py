@@ -1,10 +1,10 @@
-"""A table of subscriptions without what is not needed, found by the executors: `compact`.
+"""`compact` and `CompactJob`: a smaller table of subscriptions, on the driver.
 
 Each task reads some filters and finds their canonical forms; a shuffle brings those of one form
-together, and one of them goes on. Who covers whom is asked in tasks, too. Filters are divided by
-the attribute of which most of them ask for one value: whoever covers a filter that asks for one
-value asks for the same one, or is *wide* and does not ask for one. So wide filters are compared
-with each other first, and what is left of them is sent to all tasks.
+together, and one of them goes on. Which filter covers which is found in tasks, too. Filters are
+divided by the attribute of which most of them require one value: a filter that covers one of these
+requires the same value, or is *wide* and does not require one. So wide filters are compared with
+each other first, and those that are left are sent to all tasks.
 """
 
 import logging
@@ -14,46 +14,40 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.compaction import MERGED, Report
 from tamis.errors import OptionError, SubscriptionError, choose
+from tamis.matcher_settings import MatcherSettings
 from tamis.schema import Schema, as_schema
-from tamis.semantics import Semantics
-from tamis.spark.batch.event_frames import CORRUPT, unusable
 from tamis.spark.batch.job import MatchJob
+from tamis.spark.compaction.filter_forms import most_pinned
 from tamis.spark.compaction.restoration import joining, originals_of, restored
 from tamis.spark.compaction.worker import (
     COVERED,
-    FORMED,
+    FORMS,
     KEPT,
     MERGER,
     NEVER,
     REDUCED,
     STRIDE,
-    Forming,
-    Fresh,
-    Reducing,
-    most_pinned,
+    FormsTask,
+    MergerIds,
+    ReduceTask,
 )
 from tamis.spark.compaction.worker import MERGED as PART
-from tamis.spark.compile.compilation import (
-    DUPLICATES,
-    MOST_TASKS,
-    Counts,
-    Meaning,
-    Subscriptions,
-    read_report,
-    tasks_for,
-)
-from tamis.spark.dead_letters.checks import bad_filters
-from tamis.spark.dead_letters.letters import Letter, listing, texts_of
-from tamis.spark.shards.job import placed
+from tamis.spark.compile.task_reports import RowCounts, read_reports
+from tamis.spark.dead_letters.dead_letter import DeadLetter, listing
+from tamis.spark.dead_letters.job import bad_filters
+from tamis.spark.files.readers import CORRUPT
+from tamis.spark.session.cluster import partitioned_by
+from tamis.spark.tables.event_table import unusable_columns
+from tamis.spark.tables.subscription_table import DUPLICATES, MOST_TASKS, SubscriptionTable
 from tamis.types import INT64_MAX, INT64_MIN
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-SAMPLE = 2_000  # filters that say by which attribute to divide
-COMPARED = 5_000  # filters of a task, about
-WIDE = 100_000  # wide filters that are compared with each other; more are divided into parts
-SENT = 5_000  # wide filters that are sent to all tasks; of more, those that ask for the least
+SAMPLE = 2_000  # filters that show by which attribute to divide
+COMPARED = 5_000  # filters per task, about
+WIDE = 100_000  # wide filters that one task compares; more are divided among several tasks
+SENT = 5_000  # wide filters that are sent to all tasks; of more, those that test the least
 
 logger = logging.getLogger("tamis")
 
@@ -77,20 +71,20 @@ def compact(
 
 
 class CompactJob:
-    """A table of subscriptions that is to be compacted; the work is done when first asked for.
+    """The compaction of a table of subscriptions, which is done when it is first needed.
 
     * `subscriptions`: ``id``, ``filter``. A merger has an id that no original has.
-    * `mapping`: ``subscription`` (of the compacted table), ``original``, ``exact``: whether the
-      original matches whenever the other does; and a ``filter`` of the same meaning as that of an
-      original which does not: it is covered, or part of a merger
-    * `never`: ``id``, ``filter``, ``reason``, for those that can match no event
-    * `dead_letters`: the rows that cannot be used, as those of `MatchJob`
-    * `report`: how many of each
+    * `mapping`: ``subscription`` (of the compacted table), ``original``, and ``exact``: whether the
+      original matches whenever the other one does. If not, it is covered or part of a merger, and
+      ``filter`` is a filter that means the same as that of the original.
+    * `never`: ``id``, ``filter``, ``reason``, for those that cannot match any event
+    * `dead_letters`: the rows that cannot be used, like those of `MatchJob`
+    * `report`: how many there are of each
 
     Of subscriptions with the same id the last row counts, or they are an error
     (``duplicates="error"``); `order` names the column that says which row is later. Rows that
-    cannot be used are left out, or fail the job (``on_bad="fail"``). What was found is kept on the
-    disks of the executors until `release`.
+    cannot be used are left out, or fail the job (``on_bad="fail"``). The results stay on the disks
+    of the executors until `release`.
     """
 
     def __init__(  # noqa: PLR0913 - all but two by name
@@ -107,15 +101,14 @@ class CompactJob:
         if subscriptions.isStreaming:
             raise OptionError("the subscriptions are a stream; compact takes a table")
         schema, skipped = _attributes(schema_or_events)
-        Semantics(semantics, schema, defaults)  # refuses bad ones now
-        self._meaning = Meaning(schema, semantics, defaults, skipped)
-        self._table = Subscriptions(subscriptions, order)
+        self._settings = MatcherSettings(schema, semantics, defaults, skipped)
+        self._table = SubscriptionTable(subscriptions, order)
         self._cover = cover
         self._merge = cover and merge
         self._duplicates = duplicates
         self._on_bad = on_bad
 
-    # --- what comes out
+    # --- results
 
     @property
     def subscriptions(self) -> "DataFrame":
@@ -124,7 +117,7 @@ class CompactJob:
 
     @property
     def mapping(self) -> "DataFrame":
-        """Who stands for whom."""
+        """Which subscription represents which original."""
         from pyspark.sql import functions as f
 
         exact = f.col("how") == KEPT
@@ -137,7 +130,7 @@ class CompactJob:
 
     @property
     def never(self) -> "DataFrame":
-        """The subscriptions that can match no event, and why."""
+        """The subscriptions that cannot match any event, and why."""
         from pyspark.sql import functions as f
 
         read = self._formed.where(f.col("kind") == NEVER)
@@ -149,11 +142,11 @@ class CompactJob:
     @property
     def dead_letters(self) -> "DataFrame":
         """The rows that cannot be used: source, row, id, reason, line, column, value."""
-        return bad_filters(self._table, self._meaning)
+        return bad_filters(self._table, self._settings)
 
     @cached_property
     def report(self) -> Report:
-        """What became of the originals."""
+        """How many originals were kept, covered, merged and so on."""
         from pyspark.sql import functions as f
 
         rows = self._reduced.groupBy("how").agg(f.count(f.lit(1)), f.sum("copies")).collect()
@@ -169,32 +162,32 @@ class CompactJob:
         )  # fmt: skip
 
     @property
-    def counts(self) -> Counts:
-        """What became of the rows of the table."""
+    def counts(self) -> RowCounts:
+        """How many rows of the table were good, bad or replaced."""
         return self._outcome[0]
 
     @property
-    def letters(self) -> list[Letter]:
-        """The first rows that cannot be used."""
+    def letters(self) -> list[DeadLetter]:
+        """Letters about the first bad rows."""
         return self._outcome[1]
 
     @property
     def semantics(self) -> str:
         """The name of the semantics."""
-        return self._meaning.semantics
+        return self._settings.semantics
 
     def match(self, events: "DataFrame", event_id: str = "id", **settings: Any) -> "DataFrame":
-        """The matches of events with the originals, found by asking each distinct filter once.
+        """The matches of events with the originals; each distinct filter is evaluated once.
 
-        Covered ones are asked, too: a filter costs less than a second look at an event. `settings`
-        are those of `MatchJob` but for `output` and `keep`: the answer are pairs.
+        Covered filters are evaluated, too: a filter costs less than a second look at an event.
+        `settings` are those of `MatchJob` except `output` and `keep`: the matches are pairs.
         """
         from pyspark.sql import functions as f
 
         self._outcome  # noqa: B018 - an error about all rows comes first
         distinct = self._distinct("TRUE").select("key", "first.id", "first.filter")
         job = MatchJob(
-            events, distinct.select("id", "filter"), event_id, **self._settings(settings)
+            events, distinct.select("id", "filter"), event_id, **self._job_settings(settings)
         )
         copies = self._filters.select("key", f.col("id").alias("original"))
         stands = distinct.select("key", f.col("id").alias("subscription")).join(copies, "key")
@@ -205,19 +198,19 @@ class CompactJob:
     ) -> "DataFrame":
         """The matches of the originals, from those of the compacted table with the same events."""
         loose = self.report.covered + self.report.merged > 0
-        settings = self._settings(settings)
+        settings = self._job_settings(settings)
         whole = joining(self.counts.good)
         return restored(matches, events, self.mapping, event_id, settings, whole, loose=loose)
 
     def release(self) -> None:
-        """Let the executors forget what was found; it would be found again."""
+        """Let the executors forget the results; they are computed again when they are needed."""
         for name in ("_formed", "_wide", "_narrow"):
             frame = self.__dict__.pop(name, None)
             if frame is not None:
                 frame.unpersist()
 
-    def _settings(self, settings: dict[str, Any]) -> dict[str, Any]:
-        of = self._meaning
+    def _job_settings(self, settings: dict[str, Any]) -> dict[str, Any]:
+        of = self._settings
         return {"semantics": of.semantics, "defaults": of.defaults, "schema": of.schema} | settings
 
     # --- reading
@@ -225,35 +218,29 @@ class CompactJob:
     @cached_property
     def _position(self) -> int | None:
         """The attribute by whose values filters are divided; found in a sample of them."""
-        from pyspark.sql import functions as f
-
         if not self._cover:
             return None
-        frame = self._table.frame.select(f.col("filter")).where("filter is not null")
-        rows = self._table.size.rows
-        if rows > SAMPLE:
-            frame = frame.sample(fraction=min(1.0, 1.2 * SAMPLE / rows), seed=0)
-        texts = texts_of(frame.limit(SAMPLE).toArrow()["filter"])
-        return most_pinned(texts, self._meaning)
+        return most_pinned(self._table.sample(SAMPLE), self._settings)
 
     @cached_property
     def _formed(self) -> "DataFrame":
-        """Filters with their forms, and what the tasks say of the rows."""
+        """Filters with their forms, and the reports of the tasks."""
         from pyspark import StorageLevel
 
         id_type = self._table.id_type
-        work = Forming(self._meaning, self._duplicates, self._position, id_type)
-        spread = self._table.spread(tasks_for(self._table.size))
-        formed = spread.mapInArrow(work, FORMED.format(id_type=id_type))
+        task = FormsTask(self._settings, self._duplicates, self._position, id_type)
+        formed = self._table.spread().mapInArrow(task, FORMS.format(id_type=id_type))
         return formed.persist(StorageLevel.DISK_ONLY)
 
     @cached_property
-    def _outcome(self) -> tuple[Counts, list[Letter]]:
+    def _outcome(self) -> tuple[RowCounts, list[DeadLetter]]:
         from pyspark.sql import functions as f
 
         said = self._formed.where(f.col("kind").isin("counts", "letter", "twice"))
         try:
-            found = read_report(said.select("kind", "text", f.col("row").alias("number")).toArrow())
+            found = read_reports(
+                said.select("kind", "text", f.col("row").alias("number")).toArrow()
+            )
         except SubscriptionError:
             self.release()
             raise
@@ -276,7 +263,7 @@ class CompactJob:
 
     @cached_property
     def _reduced(self) -> "DataFrame":
-        """Who stands for each distinct filter, and the mergers."""
+        """Which subscription represents each distinct filter, and the mergers."""
         self._outcome  # noqa: B018 - an error about all rows comes first
         return self._wide.unionByName(self._narrow)
 
@@ -294,19 +281,19 @@ class CompactJob:
         return row.asDict()
 
     @cached_property
-    def _fresh(self) -> Fresh:
-        """Ids for mergers."""
+    def _merger_ids(self) -> MergerIds:
+        """Ids that no original has."""
         if self._table.id_type == "string":
-            return Fresh(self._prefix())
+            return MergerIds(self._prefix())
         room = MOST_TASKS * STRIDE + 1
         least, most = self._numbers["least"], self._numbers["most"]
         if most is None or most < INT64_MAX - room:
-            return Fresh(None, (most or 0) + 1)
+            return MergerIds(None, (most or 0) + 1)
         if least > INT64_MIN + room:
-            return Fresh(None, least - 1, -1)
+            return MergerIds(None, least - 1, -1)
         raise OptionError(
-            "the ids leave no room for those of mergers, above the largest or below the smallest; "
-            "make them strings, or pass merge=False"
+            "mergers need ids above the largest or below the smallest one, where there is no room; "
+            "make the ids strings, or pass merge=False"
         )
 
     def _prefix(self) -> str:
@@ -318,7 +305,7 @@ class CompactJob:
         return prefix
 
     def _distinct(self, condition: str) -> "DataFrame":
-        """One filter of each form, the first, and how many have the form."""
+        """The first filter of each form, and how many filters have the form."""
         from pyspark.sql import functions as f
 
         first = f.min(f.struct("row", "id", "filter", "pin")).alias("first")
@@ -327,17 +314,17 @@ class CompactJob:
 
     def _compared(
         self, distinct: "DataFrame", tasks: int, task: Any, before: int,
-        given: tuple[tuple[Any, str], ...] = (),
+        sent: tuple[tuple[Any, str], ...] = (),
     ) -> "DataFrame":  # fmt: skip
         from pyspark import StorageLevel
 
         id_type = self._table.id_type
-        fresh = self._fresh if self._merge else Fresh("")
-        work = Reducing(self._meaning, self._cover, self._merge, id_type, fresh, before, given)
+        ids = self._merger_ids if self._merge else MergerIds("")
+        work = ReduceTask(self._settings, self._cover, self._merge, id_type, ids, before, sent)
         rows = distinct.select(
             task.cast("int").alias("task"), "first.row", "first.id", "first.filter", "key", "copies"
         )
-        together = placed(rows, tasks, "task").sortWithinPartitions("task", "row")
+        together = partitioned_by(rows, tasks, "task").sortWithinPartitions("task", "row")
         reduced = together.mapInArrow(work, REDUCED.format(id_type=id_type))
         return reduced.persist(StorageLevel.DISK_ONLY)
 
@@ -359,13 +346,13 @@ class CompactJob:
 
         tasks = min(MOST_TASKS // 2, 1 + self._numbers["narrow"] // COMPARED)
         task = f.pmod(f.col("first.pin"), f.lit(tasks))
-        given: tuple[tuple[Any, str], ...] = ()
+        sent: tuple[tuple[Any, str], ...] = ()
         if self._numbers["narrow"]:
             left = self._wide.where("filter IS NOT NULL").orderBy("asked", "filter", "id")
-            sent = left.limit(SENT).select("id", "filter").toArrow()
-            given = tuple(zip(sent["id"].to_pylist(), sent["filter"].to_pylist(), strict=True))
+            first = left.limit(SENT).select("id", "filter").toArrow()
+            sent = tuple(zip(first["id"].to_pylist(), first["filter"].to_pylist(), strict=True))
         distinct = self._distinct("pin IS NOT NULL")
-        return self._compared(distinct, tasks, task, self._parts, given)
+        return self._compared(distinct, tasks, task, self._parts, sent)
 
 
 def _attributes(source: Any) -> tuple[Schema, dict[str, str] | None]:
@@ -373,4 +360,4 @@ def _attributes(source: Any) -> tuple[Schema, dict[str, str] | None]:
     if not hasattr(source, "mapInArrow"):
         return as_schema(source), None
     columns = source.drop(CORRUPT).schema
-    return Schema.from_spark(columns, unsupported="skip"), unusable(columns)
+    return Schema.from_spark(columns, unsupported="skip"), unusable_columns(columns)

@@ -1,38 +1,39 @@
-"""The folder of a compacted table: subscriptions, the mapping, and what was left out."""
+"""The folder of a compacted table: subscriptions, the mapping, and those that never match."""
 
 import json
-import shutil
-import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tamis.compaction import Report
 from tamis.errors import FileError
-from tamis.spark.batch.output_folder import SUMMARY, check_place
-from tamis.spark.batch.sinks import DEAD_LETTERS
 from tamis.spark.compaction.job import CompactJob
-from tamis.spark.dead_letters.letters import SHOWN, Letter, listing
+from tamis.spark.dead_letters.dead_letter import SHOWN, DeadLetter, listing
+from tamis.spark.files.atomic_folders import (
+    DEAD_LETTERS,
+    check_place,
+    whole_folder,
+    write_summary,
+)
 from tamis.spark.files.folders import Folder
-from tamis.spark.session.failures import spark_errors
 
 COMMAND = "tamis compact"
 SUBSCRIPTIONS, MAPPING, NEVER = "subscriptions", "mapping", "never"
 
 
 @dataclass(frozen=True)
-class Summary:
-    """What a table has come to."""
+class CompactionSummary:
+    """The numbers of a compaction, and its first dead letters."""
 
     report: Report
     bad: int
     replaced: int  # by later rows of the same id
     semantics: str
     out: str
-    letters: tuple[Letter, ...]  # the first ones
+    letters: tuple[DeadLetter, ...]  # the first ones
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """The summary as JSON can hold it."""
         numbers = self.report.to_dict() | {"bad": self.bad, "replaced": self.replaced}
         letters = [letter._asdict() for letter in self.letters]
         named = {"semantics": self.semantics, "out": self.out, "letters": letters}
@@ -50,43 +51,21 @@ class Summary:
 
 
 def check_folder(out: str) -> None:
-    """Refuse to write over something that was there before."""
+    """Refuse a folder that is not empty."""
     check_place(out)
     folder = Folder(out)
     if folder.exists("") and folder.entries():
         raise FileError(f"{out} exists and is not empty; name another folder, or remove it first")
 
 
-def write_compacted(job: CompactJob, out: str, format: str = "parquet") -> Summary:  # noqa: A002 - Spark's name
-    """Compact, and write the folder.
-
-    On a local file system everything is written aside and moved to its place at the end.
-    Elsewhere it is written in place, and the summary, which comes last, says that it is complete.
-    """
+def write_compacted(job: CompactJob, out: str, format: str = "parquet") -> CompactionSummary:  # noqa: A002 - Spark's name
+    """Compact, and write the folder: all of it or, on a local file system, nothing."""
     check_folder(out)
-    folder = Folder(out)
-    if not folder.is_local:
-        folder.make()
-        return _write(job, out, out, format)
-    target = folder.local.resolve()
-    above = next(path for path in target.parents if path.exists())
-    aside = above / f".{target.name}-{uuid.uuid4().hex}"
-    try:
-        aside.mkdir()
-        with spark_errors():
-            summary = _write(job, f"file:{aside}", out, format)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        aside.rename(target)
-    except OSError as error:
-        raise FileError(f"{out} cannot be written: {error.strerror}") from None
-    except FileError as error:  # of files that nobody has heard of
-        raise FileError(str(error).replace(str(aside), out)) from None
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
-    return summary
+    with whole_folder(out) as place:
+        return _write(job, place, out, format)
 
 
-def _write(job: CompactJob, place: str, out: str, format: str) -> Summary:  # noqa: A002 - Spark's name
+def _write(job: CompactJob, place: str, out: str, format: str) -> CompactionSummary:  # noqa: A002 - Spark's name
     report, counts = job.report, job.counts
     frames = {SUBSCRIPTIONS: job.subscriptions, MAPPING: job.mapping}
     if report.never:
@@ -98,10 +77,8 @@ def _write(job: CompactJob, place: str, out: str, format: str) -> Summary:  # no
         writer.save(f"{place}/{name}")
     if counts.bad:
         job.dead_letters.write.format("json").mode("overwrite").save(f"{place}/{DEAD_LETTERS}")
-    summary = Summary(
+    summary = CompactionSummary(
         report, counts.bad, counts.replaced, job.semantics, out, tuple(job.letters[:SHOWN])
     )
-    text = json.dumps(summary.to_dict(), indent=2) + "\n"
-    where = Path(place.removeprefix("file:")) if place.startswith("file:") else place
-    Folder(where).write(SUMMARY, text.encode())
+    write_summary(place, json.dumps(summary.to_dict(), indent=2) + "\n")
     return summary

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import OptionError
-from tamis.spark.batch.event_frames import column_at
 from tamis.spark.batch.job import MatchJob
+from tamis.spark.tables.event_table import column_at
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-BROADCAST = 1_000_000  # originals up to which every executor gets a table about them as a whole
+BROADCAST = 1_000_000  # originals; a table of more of them is not sent whole to every executor
 MET = "tamis met"  # a name that no column of events has
 
 
@@ -21,7 +21,7 @@ def restore(
     """The matches of the originals: a DataFrame ``(event_id, subscription)``.
 
     `matches` are those of `match` of the same events with a compacted table, `mapping` is the
-    one that `compact` has made with it. An original that is not exact is asked again, about the
+    one that `compact` has made with it. An original that is not exact is evaluated again, for the
     events that its representative matched. `settings` are those of `MatchJob`, such as `semantics`
     and `schema`, and must be those of the compaction.
     """
@@ -33,10 +33,10 @@ def restore(
 
 
 def joining(originals: int) -> "Callable[[DataFrame], DataFrame]":
-    """How a table about so many originals is joined with matches.
+    """A function that marks how Spark joins a table of this many originals with matches.
 
-    Spark takes matches for no more than the events that they come from, and would rather send
-    these to every executor.
+    Spark assumes that there are not more matches than events, and left alone would rather send the
+    matches to every executor.
     """
     from pyspark.sql import functions as f
 
@@ -47,14 +47,14 @@ def restored(
     matches: "DataFrame", events: "DataFrame", mapping: "DataFrame", event_id: str,
     settings: dict[str, Any], whole: "Callable[[DataFrame], DataFrame]", *, loose: bool,
 ) -> "DataFrame":  # fmt: skip
-    """`restore`; `whole` marks what goes to every executor, and `loose` ones are not exact."""
+    """`restore` with a known way to join (`whole`); `loose` says whether any mapping is inexact."""
     from pyspark.sql import functions as f
 
     for name in ("event_id", "subscription"):
         if name not in matches.columns:
             raise OptionError(
-                "restore takes matches as pairs, with the columns event_id and subscription; "
-                f"there is {', '.join(matches.columns) or 'none'}"
+                "restore takes matches as pairs, with the columns event_id and subscription, not "
+                f"{', '.join(matches.columns) or 'an empty table'}"
             )
     pairs = matches.select("event_id", "subscription")
     exact = originals_of(pairs, whole(mapping.where("exact").select("subscription", "original")))
@@ -73,7 +73,7 @@ def restored(
 
 
 def originals_of(matches: "DataFrame", stands: "DataFrame") -> "DataFrame":
-    """(event_id, subscription), with the originals that subscriptions stand for."""
+    """(event_id, subscription), with originals instead of the subscriptions that represent them."""
     from pyspark.sql import functions as f
 
     joined = matches.join(stands, "subscription")

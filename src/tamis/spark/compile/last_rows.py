@@ -1,71 +1,98 @@
-"""Subscriptions of a task that are all read before anything is said of them.
+"""The rows of a task, read in their order, in the workers: the last row of an id counts.
 
-The last row of an id counts, so nothing can be said before all have been seen.
+So a task says nothing about an id before it has seen all of its rows.
 """
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
 from tamis.bulk import Rows, check_ids, collector_paused, read_all
 from tamis.errors import BulkError
-from tamis.spark.compile.compilation import EXAMPLES, Counts, Meaning, bulks, explained
-from tamis.spark.dead_letters.letters import Letter, filter_letter
+from tamis.matcher_settings import MatcherSettings
+from tamis.spark.compile.task_reports import EXAMPLES, RowCounts
+from tamis.spark.dead_letters.dead_letter import DeadLetter, filter_letter
+from tamis.spark.dead_letters.worker import explained
+from tamis.spark.tables.arrow_batches import subscription_rows
 
 
-class Held(NamedTuple):
-    """What was read; no filters if ids stand twice and must not."""
+class SubscriptionStore(Protocol):
+    """Something that keeps subscriptions by id, such that a later row replaces an earlier one.
 
-    filters: dict[Any, Any]  # id -> what is to be known of its filter
-    reports: list[tuple[str, str, int]]  # kind, text and number, as the outcome of compiling
+    Implementers: `MatcherStore`, `FilterStore`.
+    """
+
+    def put(self, ids: list[Any], filters: list[Any], rows: list[int]) -> list[DeadLetter]:
+        """Keep all good subscriptions; returns letters about the others."""
+
+    def __len__(self) -> int: ...
 
 
-def hold(
-    batches: Iterable[pa.RecordBatch],
-    meaning: Meaning,
-    duplicates: str,
-    use: Callable[[int, Any, str], Any],
-) -> Held:
-    """Read subscriptions; `use` says of a row, an id and a text what is held, or raises."""
-    held: dict[Any, Any] = {}
-    counts, letters, twice, seen = Counts(), list[Letter](), list[Any](), set[Any]()
-    for ids, filters, rows in bulks(batches):
+class RowsReport(NamedTuple):
+    """What a task says of the rows that it has read."""
+
+    counts: RowCounts
+    letters: list[DeadLetter]  # the first ones
+    repeated: list[Any]  # ids that came again, if they must not
+
+    def rows(self) -> Iterator[tuple[str, str, int]]:
+        """The kind, text and number of each row of a report."""
+        if self.repeated:
+            yield "twice", json.dumps(self.repeated[:EXAMPLES]), len(self.repeated)
+            return
+        yield "counts", json.dumps(self.counts), 0
+        for letter in self.letters:
+            yield "letter", json.dumps(letter), 0
+
+
+def read_last_rows(
+    batches: Iterable[pa.RecordBatch], duplicates: str, store: SubscriptionStore
+) -> RowsReport:
+    """Put the subscriptions of a task into a store, and report on them."""
+    counts, letters = RowCounts(), list[DeadLetter]()
+    seen, repeated = set[Any](), list[Any]()
+    for ids, filters, rows in subscription_rows(batches):
         if duplicates == "error":
-            twice += [one for one in ids if one in seen or seen.add(one)]  # type: ignore[func-returns-value]  # None: not seen
-        before = len(held)
-        found = list(_read(meaning, ids, filters, rows, held, use))
-        letters += found[: EXAMPLES - len(letters)]
-        new = len(held) - before
-        counts += (len(ids), new, len(found), len(ids) - len(found) - new)
-    twice = [one for one in twice if one is not None]
-    if twice:
-        return Held({}, [("twice", json.dumps(twice[:EXAMPLES]), len(twice))])
-    reports = [("counts", json.dumps(counts), 0)]
-    reports += [("letter", json.dumps(letter), 0) for letter in letters]
-    return Held(held, reports)
+            known = (one for one in ids if one is not None)
+            repeated += [one for one in known if one in seen or seen.add(one)]  # type: ignore[func-returns-value]  # None: not seen
+        before = len(store)
+        bad = store.put(ids, filters, rows)
+        letters += bad[: EXAMPLES - len(letters)]
+        new = len(store) - before
+        counts += (len(ids), new, len(bad), len(ids) - len(bad) - new)
+    return RowsReport(counts, letters, repeated)
 
 
-def _read(
-    meaning: Meaning,
-    ids: list[Any],
-    filters: list[Any],
-    positions: list[int],
-    held: dict[Any, Any],
-    use: Callable[[int, Any, str], Any],
-) -> Iterator[Letter]:
-    """Hold all that can be used; letters about the others."""
-    rows = Rows(ids, filters, {})
-    check_ids(rows, None)
+class FilterStore:
+    """By id, what `read` returns for the position, the id and the text of a filter, or refuses."""
 
-    def read(row: int, text: Any) -> None:
-        held[rows.ids[row]] = use(positions[row], rows.ids[row], text)
+    def __init__(self, settings: MatcherSettings, read: Callable[[int, Any, str], Any]) -> None:
+        self.filters: dict[Any, Any] = {}
+        self._settings = settings
+        self._read = read
 
-    try:
-        with collector_paused():
-            read_all(rows, read, None)
-    except BulkError as error:
-        for row, _, problem in error.failures:
-            letter = filter_letter(positions[row], ids[row], filters[row], problem)
-            yield explained(letter, meaning.skipped)
+    def __len__(self) -> int:
+        return len(self.filters)
+
+    def put(self, ids: list[Any], filters: list[Any], rows: list[int]) -> list[DeadLetter]:
+        checked = Rows(ids, filters, {})
+        check_ids(checked, None)
+
+        def read(row: int, text: Any) -> None:
+            subscription = checked.ids[row]
+            self.filters[subscription] = self._read(rows[row], subscription, text)
+
+        try:
+            with collector_paused():
+                read_all(checked, read, None)
+        except BulkError as error:
+            return [
+                explained(
+                    filter_letter(rows[row], ids[row], filters[row], problem),
+                    self._settings.skipped,
+                )
+                for row, _, problem in error.failures
+            ]
+        return []

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from tamis.errors import TamisError
 from tamis.spark.batch.job import MatchJob
-from tamis.spark.demo.agreement import MicroBatch, Sums, batch_of, differences, sums
+from tamis.spark.demo.agreement import MicroBatch, PairSums, batch_of, differences, sums
 from tamis.spark.source.data_source import register
 from tamis.spark.stream.metrics import BatchMetrics, StreamMetrics, metrics_of
 from tamis.spark.stream.query import AVAILABLE_NOW, match_stream
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 WORKLOAD = "stock"
 MICRO_BATCHES = 10
 MOMENTS = (2, 5)  # micro-batches after which subscriptions change
-SOME = 300  # subscriptions that are added, replaced and removed each time
+SOME = 300  # subscriptions that are added, replaced and removed by each change
 HOTTEST = 10
-TASKS = 16  # for a micro-batch, at most
+TASKS = 16  # per micro-batch, at most
 
 Tell = Callable[[str], object]
 
@@ -44,14 +44,14 @@ class Sizes(NamedTuple):
     seed: int = 1
 
 
-class Change(NamedTuple):
-    """A file of changes: the new filter of each id, None for one that goes."""
+class ChangeFile(NamedTuple):
+    """A file of changes: the new filter of each id, None for one that is removed."""
 
     file: str
     filters: dict[int, str | None]
 
 
-class Hot(NamedTuple):
+class HotSubscription(NamedTuple):
     """A subscription with many matches."""
 
     subscription: int
@@ -60,24 +60,24 @@ class Hot(NamedTuple):
 
 
 class BatchRun(NamedTuple):
-    """What the batch job did; compiling and matching took `seconds` together."""
+    """The result of the batch job; compiling and matching took `seconds` together."""
 
     matches: int
     compiling: float
     seconds: float
-    frequencies: dict[int, int]  # how many events have so many matches
-    hottest: tuple[Hot, ...]
+    frequencies: dict[int, int]  # by number of matches, how many events have that many
+    hottest: tuple[HotSubscription, ...]
     plan: str
-    by_batch: dict[int, Sums]  # of all events, by the micro-batches of the stream
+    by_batch: dict[int, PairSums]  # of all events, by the micro-batches of the stream
 
 
 class StreamRun(NamedTuple):
-    """What the stream did; `seconds` are those from its start to its end."""
+    """The result of the stream; `seconds` are those from its start to its end."""
 
     seconds: float
     batches: tuple[BatchMetrics, ...]
     files: dict[int, frozenset[str]]  # of changes, in each version
-    by_batch: dict[int, Sums]
+    by_batch: dict[int, PairSums]
 
     @property
     def matches(self) -> int:
@@ -85,7 +85,7 @@ class StreamRun(NamedTuple):
 
 
 class Demonstration(NamedTuple):
-    """All that happened."""
+    """The result of a demonstration."""
 
     sizes: Sizes
     batch: BatchRun
@@ -97,25 +97,25 @@ class Demonstration(NamedTuple):
 def demonstrate(
     spark: "SparkSession", sizes: Sizes, folder: Path, tell: Tell = lambda _: None
 ) -> Demonstration:
-    """Do it all, with data in an empty folder; `tell` is called with a line about each step."""
+    """Run the demonstration in an empty folder; `tell` is called with a line about each step."""
     register(spark)
     tell(f"generating {sizes.subscriptions:,} subscriptions and {sizes.events:,} events")
-    stage = Stage(spark, sizes, folder)
+    data = DemoData(spark, sizes, folder)
     changes = make_changes(sizes)
     tell("batch: compiling the subscriptions, matching the events")
-    job, compiling, seconds = run_batch(stage)
+    job, compiling, seconds = run_batch(data)
     tell(f"stream: the same events in {MICRO_BATCHES} micro-batches, with changes in between")
-    stream = run_stream(stage, changes, tell)
+    stream = run_stream(data, changes, tell)
     tell("counting matches")
-    batch = summed_up(stage, job, (compiling, seconds), stream)
+    batch = summed_up(data, job, (compiling, seconds), stream)
     tell("checking: batch jobs with the subscriptions of each version")
-    found = disagreements(stage, changes, batch, stream)
+    found = disagreements(data, changes, batch, stream)
     made = sum(len(change.filters) for change in changes if change.file in _taken(stream))
     return Demonstration(sizes, batch, stream, made, tuple(found))
 
 
-class Stage:
-    """What is generated, and where things are."""
+class DemoData:
+    """The generated data, and the folders of a demonstration."""
 
     def __init__(self, spark: "SparkSession", sizes: Sizes, folder: Path) -> None:
         self.spark = spark
@@ -160,11 +160,11 @@ class Stage:
         return frame
 
 
-def make_changes(sizes: Sizes) -> list[Change]:
-    """For each moment: some subscriptions that come, some with another filter, some that go."""
+def make_changes(sizes: Sizes) -> list[ChangeFile]:
+    """For each moment: some subscriptions are added, some replaced, some removed."""
     chance = random.Random(sizes.seed)  # noqa: S311 - a demonstration, not a secret
     some = min(SOME, sizes.subscriptions // 10)
-    come = max(some, 1)  # no change is empty
+    come = max(some, 1)  # a change is never empty
     many = (come + some) * len(MOMENTS)
     fresh = iter(workload(WORKLOAD).subscriptions(many, sizes.seed + 1)["filter"].to_pylist())
     live = set(range(sizes.subscriptions))
@@ -173,45 +173,45 @@ def make_changes(sizes: Sizes) -> list[Change]:
     changes = []
     for number, _ in enumerate(MOMENTS, 2):
         chosen = chance.sample(sorted(live), 2 * some)
-        back = gone[: come // 2]  # some that went come back
+        back = gone[: come // 2]  # some removed ones come back
         added = [*back, *range(next_id, next_id + come - len(back))]
         gone, replaced = chosen[:some], chosen[some:]
         filters: dict[int, str | None] = dict.fromkeys(gone)
         filters |= {subscription: next(fresh) for subscription in (*replaced, *added)}
         live = (live - set(gone)) | set(added)
         next_id = max(next_id, 1 + max(added))
-        changes.append(Change(f"{number:04}.parquet", filters))
+        changes.append(ChangeFile(f"{number:04}.parquet", filters))
     return changes
 
 
-def run_batch(stage: Stage) -> tuple[MatchJob, float, float]:
-    """Match everything and write the pairs; the seconds until all was compiled, and in total."""
+def run_batch(data: DemoData) -> tuple[MatchJob, float, float]:
+    """Match everything and write the pairs; returns the seconds of compiling, and in total."""
     begin = time.monotonic()
-    job = MatchJob(stage.events(), stage.subscriptions({}))
+    job = MatchJob(data.events(), data.subscriptions({}))
     matches = job.matches  # compiles
     compiling = time.monotonic() - begin
-    matches.write.parquet(stage.pairs)
+    matches.write.parquet(data.pairs)
     return job, compiling, time.monotonic() - begin
 
 
-def run_stream(stage: Stage, changes: Sequence[Change], tell: Tell) -> StreamRun:
-    """Match everything once more, while subscriptions change."""
+def run_stream(data: DemoData, changes: Sequence[ChangeFile], tell: Tell) -> StreamRun:
+    """Match everything again, while subscriptions change."""
     from pyspark.sql import functions as f
 
     waiting = list(zip(MOMENTS, changes, strict=True))
 
     def report(batch: BatchMetrics) -> None:
         tell(f"  {batch}")
-        # Not before the change before it is effective, or two would be one version.
+        # Only after the previous change is effective, or both would be in one version.
         if waiting and batch.batch >= waiting[0][0] and batch.version > len(changes) - len(waiting):
-            put(stage.changelog, waiting.pop(0)[1])
+            put(data.changelog, waiting.pop(0)[1])
 
-    metrics = StreamMetrics(stage.checkpoint, report)
-    stage.spark.streams.addListener(metrics)
+    metrics = StreamMetrics(data.checkpoint, report)
+    data.spark.streams.addListener(metrics)
     try:
         begin = time.monotonic()
         query = match_stream(
-            stage.stream(), stage.changelog, stage.out, checkpoint=stage.checkpoint,
+            data.stream(), data.changelog, data.out, checkpoint=data.checkpoint,
             trigger=AVAILABLE_NOW,
         )  # fmt: skip
         try:
@@ -220,18 +220,18 @@ def run_stream(stage: Stage, changes: Sequence[Change], tell: Tell) -> StreamRun
             query.stop()
         seconds = time.monotonic() - begin
     finally:
-        stage.spark.streams.removeListener(metrics)
-    versions = Versions(f"{stage.checkpoint}/tamis")
-    batches = tuple(committed(versions))  # a listener hears of the last ones some time later
+        data.spark.streams.removeListener(metrics)
+    versions = Versions(f"{data.checkpoint}/tamis")
+    batches = tuple(committed(versions))  # a listener may hear of the last ones later
     seen = sum(batch.events for batch in batches)
-    if seen != stage.sizes.events:
-        raise TamisError(f"the stream ended after {seen:,} of {stage.sizes.events:,} events")
+    if seen != data.sizes.events:
+        raise TamisError(f"the stream ended after {seen:,} of {data.sizes.events:,} events")
     files = {n: frozenset(versions.get(n).position) for n in {batch.version for batch in batches}}
-    pairs = stage.spark.read.parquet(f"{stage.out}/matches")
+    pairs = data.spark.read.parquet(f"{data.out}/matches")
     return StreamRun(seconds, batches, files, sums(pairs, f.col("batch")))
 
 
-def put(changelog: Path, change: Change) -> None:
+def put(changelog: Path, change: ChangeFile) -> None:
     """Move a file of changes into a changelog."""
     aside = changelog / f".{change.file}"
     table = pa.table(
@@ -246,7 +246,7 @@ def put(changelog: Path, change: Change) -> None:
 
 
 def committed(versions: Versions) -> Iterable[BatchMetrics]:
-    """The micro-batches that were done."""
+    """The metrics of all micro-batches that are done."""
     number = 0
     while (facts := versions.committed(number)) is not None:
         yield metrics_of(facts, [])
@@ -254,31 +254,31 @@ def committed(versions: Versions) -> Iterable[BatchMetrics]:
 
 
 def summed_up(
-    stage: Stage, job: MatchJob, times: tuple[float, float], stream: StreamRun
+    data: DemoData, job: MatchJob, times: tuple[float, float], stream: StreamRun
 ) -> BatchRun:
-    """What the batch job has found, from the pairs that it has written."""
+    """The result of the batch job, from the pairs that it has written."""
     from pyspark.sql import functions as f
 
-    pairs = stage.spark.read.parquet(stage.pairs)
+    pairs = data.spark.read.parquet(data.pairs)
     each = pairs.groupBy("event_id").count().groupBy("count").agg(f.count(f.lit(1))).collect()
     frequencies = dict(sorted((row[0], row[1]) for row in each))
-    silent = stage.sizes.events - sum(frequencies.values())
+    silent = data.sizes.events - sum(frequencies.values())
     hottest = (
         pairs.groupBy("subscription").count().orderBy(f.desc("count"), "subscription")
         .limit(HOTTEST).collect()
     )  # fmt: skip
-    texts = stage.filters["filter"]
+    texts = data.filters["filter"]
     by_batch = sums(pairs, batch_of(micro_batches(stream)))
     return BatchRun(
         sum(matches * events for matches, events in frequencies.items()), *times,
         ({0: silent} if silent else {}) | frequencies,
-        tuple(Hot(row[0], row[1], texts[row[0]].as_py()) for row in hottest), job.explain(),
-        by_batch,
+        tuple(HotSubscription(row[0], row[1], texts[row[0]].as_py()) for row in hottest),
+        job.explain(), by_batch,
     )  # fmt: skip
 
 
 def micro_batches(stream: StreamRun) -> list[MicroBatch]:
-    """Which events were in each micro-batch: the source gives them in the order of their ids."""
+    """Which events were in each micro-batch: the source has them in the order of their ids."""
     found, start = [], 0
     for batch in stream.batches:
         found.append(MicroBatch(batch.batch, batch.version, start, start + batch.events))
@@ -287,17 +287,17 @@ def micro_batches(stream: StreamRun) -> list[MicroBatch]:
 
 
 def disagreements(
-    stage: Stage, changes: Sequence[Change], batch: BatchRun, stream: StreamRun
+    data: DemoData, changes: Sequence[ChangeFile], batch: BatchRun, stream: StreamRun
 ) -> list[str]:
     """Where the stream has other matches than batch jobs; none if all is well."""
-    expected = batch.by_batch | changed_sums(stage, changes, stream)
+    expected = batch.by_batch | changed_sums(data, changes, stream)
     return differences(micro_batches(stream), stream.by_batch, expected)
 
 
 def changed_sums(
-    stage: Stage, changes: Sequence[Change], stream: StreamRun
-) -> dict[int, Sums]:  # fmt: skip
-    """What batch jobs find for the micro-batches that had other subscriptions than the first."""
+    data: DemoData, changes: Sequence[ChangeFile], stream: StreamRun
+) -> dict[int, PairSums]:  # fmt: skip
+    """What batch jobs find for the micro-batches whose subscriptions had changed."""
     from pyspark.sql import functions as f
 
     batches = micro_batches(stream)
@@ -309,8 +309,8 @@ def changed_sums(
         if changed:
             its = [batch for batch in batches if batch.version == version]
             row = f.col("id")
-            events = stage.events().where((row >= its[0].start) & (row < its[-1].end))
-            found.append(MatchJob(events, stage.subscriptions(changed)).matches)
+            events = data.events().where((row >= its[0].start) & (row < its[-1].end))
+            found.append(MatchJob(events, data.subscriptions(changed)).matches)
     if not found:
         return {}
     pairs = found[0]
@@ -320,5 +320,5 @@ def changed_sums(
 
 
 def _taken(stream: StreamRun) -> frozenset[str]:
-    """The files of changes that some micro-batch was matched with."""
+    """The files of changes that were effective in some micro-batch."""
     return frozenset().union(*stream.files.values())

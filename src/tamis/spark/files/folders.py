@@ -1,4 +1,4 @@
-"""A folder of small files, on this machine or wherever Arrow can reach (s3://, gs://, hdfs://)."""
+"""A folder of small files, on this machine or wherever Arrow can read (s3://, gs://, hdfs://)."""
 
 import uuid
 from pathlib import Path
@@ -10,7 +10,7 @@ from tamis.errors import FileError
 
 
 class Folder:
-    """A folder; files are written aside and renamed, so that each is whole or not there."""
+    """A folder; files are written aside and renamed, so that each is complete or not there."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = str(path)
@@ -35,7 +35,7 @@ class Folder:
         return Path(self._root)
 
     def make(self, *names: str) -> None:
-        """Make the folder and some in it, unless they are there."""
+        """Make the folder and some folders in it, unless they are there."""
         try:
             for name in names or ("",):
                 self._system.create_dir(self._at(name), recursive=True)
@@ -43,11 +43,11 @@ class Folder:
             raise FileError(f"{self.path} cannot be made: {error}") from None
 
     def exists(self, name: str) -> bool:
-        """Whether something of the name is there."""
+        """Whether there is a file or folder of this name."""
         return bool(self._system.get_file_info(self._at(name)).type != fs.FileType.NotFound)
 
     def is_file(self, name: str) -> bool:
-        """Whether the name is a file's."""
+        """Whether there is a file of this name."""
         return bool(self._system.get_file_info(self._at(name)).type == fs.FileType.File)
 
     def entries(self) -> list[str]:
@@ -56,7 +56,7 @@ class Folder:
         return sorted(info.base_name for info in found)
 
     def names(self, folder: str = "") -> list[str]:
-        """The files in a folder of it, in ascending order, without those that are hidden."""
+        """The files in a folder of it, in ascending order, without hidden ones."""
         try:
             found = self._system.get_file_info(fs.FileSelector(self._at(folder)))
         except OSError as error:
@@ -73,7 +73,7 @@ class Folder:
             raise FileError(f"{self.path}/{name} cannot be read: {error}") from None
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file, in the place of one that may be there."""
+        """Write a file, or replace one."""
         aside = self._aside(name)
         try:
             with self._system.open_output_stream(aside, compression=None) as file:
@@ -83,15 +83,15 @@ class Folder:
             raise FileError(f"{self.path}/{name} cannot be written: {error}") from None
 
     def put(self, name: str, source: Path) -> None:
-        """Copy a file of this machine."""
+        """Copy a file of this machine into the folder."""
         self._copy(str(source), name, fs.LocalFileSystem(), self._system, self._at(name))
 
     def get(self, name: str, target: Path) -> None:
-        """Copy a file to this machine."""
+        """Copy a file of the folder to this machine."""
         self._copy(self._at(name), name, self._system, fs.LocalFileSystem(), str(target))
 
     def delete(self, name: str) -> None:
-        """Delete a file, unless it is gone."""
+        """Delete a file, if it is there."""
         try:
             self._system.delete_file(self._at(name))
         except FileNotFoundError:

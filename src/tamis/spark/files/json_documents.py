@@ -1,7 +1,7 @@
-"""Whether ``.json`` files hold an object a line, or one document over several lines.
+"""Whether ``.json`` files have one object per line, or one document over several lines.
 
-Spark reads either, and has to be told. Told wrongly of a file of lines, it reads the first of them
-and drops the others without a word; so every file is looked at.
+Spark can read both, but does not find out which it is. If it takes a file of lines for a document,
+it reads the first line and silently drops the others; so every file is checked.
 """
 
 import json
@@ -20,9 +20,9 @@ def are_documents(reader: "DataFrameReader", path: str, name: str) -> bool:
     kinds = {row["document"]: row["file"] for row in _kinds(reader, path).collect()}
     if len(kinds) > 1:
         raise FileError(
-            f"{name} holds files of an object a line ({shown_path(kinds[False])}) and of one "
-            f"document over several lines ({shown_path(kinds[True])}); read them apart, and let "
-            "the former end in .jsonl"
+            f"{name} has files with one object per line ({shown_path(kinds[False])}), others with "
+            f"one document over several lines ({shown_path(kinds[True])}); read them separately, "
+            "and name the former .jsonl"
         )
     if True not in kinds:
         return False
@@ -30,8 +30,8 @@ def are_documents(reader: "DataFrameReader", path: str, name: str) -> bool:
     more = text.mapInArrow(_with_more, "file string").limit(1).collect()
     if more:
         raise FileError(
-            f"{shown_path(more[0]['file'])} holds several JSON values over several lines, expected "
-            "an array of them, or a file .jsonl with an object a line"
+            f"{shown_path(more[0]['file'])} has several JSON values over several lines, expected "
+            "an array of them, or a .jsonl file with one object per line"
         )
     return True
 
@@ -39,7 +39,7 @@ def are_documents(reader: "DataFrameReader", path: str, name: str) -> bool:
 def _kinds(reader: "DataFrameReader", path: str) -> "DataFrame":
     """For each kind, the name of one such file.
 
-    The first line tells: of a document it opens a bracket or a brace and does not close it.
+    The first line decides: in a document it opens a bracket or a brace and does not close it.
     """
     from pyspark.sql import functions as f
 
@@ -49,7 +49,7 @@ def _kinds(reader: "DataFrameReader", path: str) -> "DataFrame":
         "monotonically_increasing_id() AS place",
         "trim(BOTH ' \\t\\r\\n\\ufeff' FROM value) AS value",
     )
-    # Rows of one part of a file come in their order; the parts do not.
+    # The rows of one part of a file are in order; the parts are not.
     opening = lines.filter("start = 0 AND value <> ''").groupBy("file")
     first = opening.agg(f.expr("min_by(value, place)").alias("value"))
     kinds = first.selectExpr(
@@ -72,7 +72,7 @@ def _with_more(batches: Iterator[Any]) -> Iterator[Any]:
             try:
                 _, end = decoder.raw_decode(whole)
             except (ValueError, RecursionError):
-                continue  # one row that cannot be read, of which nothing is dropped
+                continue  # one row that cannot be read: nothing of it is dropped
             if whole[end:].strip():
                 found.append(file)
         yield pa.record_batch({"file": pa.array(found, pa.string())})

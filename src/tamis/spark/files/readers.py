@@ -1,14 +1,14 @@
 """Files of events and subscriptions, read by Spark's own readers.
 
-The format is that of the extension: ``.parquet .json .jsonl .csv .xml``, the text formats also
+The format is given by the extension: ``.parquet .json .jsonl .csv .xml``, the text formats also
 compressed (``.jsonl.gz``). A path is a file, a folder of files of one format, a pattern
 (``day=*/*.csv``) or an address (``hdfs://``, ``s3a://``), each as Spark reads them; ``table:NAME``
 is a table of Spark's catalog.
 
-**Rows that cannot be read** are rows: the frames of text formats have a column ``_corrupt_record``,
-null but for such rows, of which it holds the text.
+**Rows that cannot be read** are rows: frames of text formats have a column ``_corrupt_record`` with
+the text of such a row, which is null in all other rows.
 
-**Types**, where no schema is given, are those that Spark infers, but for texts that look like a
+**Types**, if no schema is given, are those that Spark infers, except for texts that look like a
 time. Spark takes ``12:00`` for a timestamp, of today. Here only a date and a time to the second
 (``2024-05-01T12:00:00``, or with a space; fractions and a zone may follow) become a timestamp, in
 all text formats. A date alone becomes a date in CSV and XML, and stays a string in JSON.
@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 from tamis.errors import FileError, OptionError, TamisError, choose, did_you_mean
-from tamis.spark.batch.event_frames import CORRUPT
 from tamis.spark.files.json_documents import are_documents
 from tamis.spark.files.schema_drift import is_drift, merged_schema
 from tamis.spark.session.failures import spark_errors
@@ -33,17 +32,18 @@ if TYPE_CHECKING:
 
 FORMATS = ("parquet", "json", "jsonl", "csv", "xml")
 TABLE = "table:"
+CORRUPT = "_corrupt_record"  # the column for the text of a row that Spark cannot read
 
 _CODECS = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
 _ID_TYPES = ("tinyint", "smallint", "int", "bigint", "string")
 _TIMESTAMPS = "yyyy-MM-dd['T'][' ']HH:mm:ss[.SSSSSSSSS][.SSSSSS][.SSS][.SS][.S][XXX]"
 
-# What a reader is told unless the caller says otherwise.
+# Options of a reader, unless the caller gives others.
 _OPTIONS: dict[str, dict[str, Any]] = {
     "parquet": {},
     "json": {},
     "jsonl": {},
-    # RFC 4180; rows have to be looked at as a whole to be found wrong, and headers to agree.
+    # RFC 4180; bad rows are found only if all columns are read, and headers have to agree.
     "csv": {"header": True, "escape": '"', "columnPruning": False, "enforceSchema": False},
     "xml": {},
 }
@@ -66,8 +66,8 @@ def read_events(
     """The events of files as a frame.
 
     `options` are those of Spark's reader. An event of an XML file is an element ``event``, or what
-    ``{"rowTag": ...}`` says. A ``.json`` file may hold an object a line, or one array or object
-    over several lines.
+    ``{"rowTag": ...}`` says. A ``.json`` file has one object per line, or one array or object over
+    several lines.
     """
     with spark_errors():
         name = _table(path)
@@ -88,11 +88,11 @@ def read_event_stream(
     max_files: int | None = None,
     max_bytes: int | None = None,
 ) -> "DataFrame":
-    """The events of files, those that are there and those that come, as a streaming frame.
+    """The events of files, present and future ones, as a streaming frame.
 
     Without a `schema` it is inferred from the files that are there. `max_files` or `max_bytes`
-    bound a micro-batch. In a folder whose format is not said, files of unknown extensions are not
-    looked at: they may be on their way to their name.
+    bound a micro-batch. If no format is given for a folder, files with unknown extensions are
+    ignored: they may be about to be renamed.
     """
     if max_files is not None and max_bytes is not None:
         raise OptionError("a micro-batch is bounded by max_files or by max_bytes, not by both")
@@ -104,7 +104,7 @@ def read_event_stream(
             return spark.readStream.options(**bounds).table(name)
         source = _source(spark, path, format, watch=True)
         if schema is None and not source.files:
-            raise FileError(f"{path} holds no files to infer columns from; pass schema")
+            raise FileError(f"{path} has no files to infer columns from; pass schema")
         plan = _plan(spark, source, schema, {"rowTag": "event"} | dict(options or {}))
         reader = spark.readStream.format(_reader_of(source.format))
         reader = reader.options(**plan.options, **bounds).schema(plan.schema)
@@ -119,7 +119,7 @@ def read_subscriptions(
     """The subscriptions of files as a frame with the columns ``id`` and ``filter``, and any others.
 
     Ids of a CSV file are integers if all of them are, else strings. A subscription of an XML file
-    is an element ``subscription``. A row that could not be read has no filter.
+    is an element ``subscription``. A row that cannot be read has no filter.
     """
     from pyspark.sql import functions as f
 
@@ -131,7 +131,7 @@ def read_subscriptions(
             source = _source(spark, path, format)
             options = {"rowTag": "subscription"}
             if source.format == "csv":
-                options["multiLine"] = "true"  # filters are quoted, and some go over lines
+                options["multiLine"] = "true"  # filters are quoted, and some have several lines
             plan = _plan(spark, source, None, options)
             if source.format == "csv":
                 plan = plan._replace(schema=_of_subscriptions(plan.schema))
@@ -144,16 +144,16 @@ def read_subscriptions(
 
 
 class _Source(NamedTuple):
-    """Files: as they were named, as Spark is to be told, their format, and each of them."""
+    """Files to read."""
 
-    name: str
-    path: str
+    name: str  # as the user names them
+    path: str  # as Spark names them
     format: str
-    files: list[str]
-    only: dict[str, str]  # an option for the reader: which files of a folder to look at
+    files: list[str]  # each of them
+    only: dict[str, str]  # an option for the reader: which files of a folder to read
 
 
-class _Plan(NamedTuple):
+class _ReadPlan(NamedTuple):
     """How to read files."""
 
     schema: "StructType"
@@ -161,7 +161,7 @@ class _Plan(NamedTuple):
 
 
 def _table(path: str | Path) -> str | None:
-    """The name of a table."""
+    """The name of a table of the catalog, None if the path is not one."""
     text = str(path)
     return text[len(TABLE) :] if text.startswith(TABLE) else None
 
@@ -176,29 +176,29 @@ def _source(
     name = str(path)
     if format is not None:
         choose("format", format, FORMATS)
-    told = _path_for_spark(name)
+    known = _path_for_spark(name)
     # Spark lists the files wherever they are; nothing is read.
-    listed = spark.read.format("binaryFile").load(told).inputFiles()
+    listed = spark.read.format("binaryFile").load(known).inputFiles()
     files = [unquote(file) for file in listed]
     if format is not None:
-        return _Source(name, told, format, files, {})
+        return _Source(name, known, format, files, {})
     if not watch:
-        return _Source(name, told, _format_of(name, files), files, {})
+        return _Source(name, known, _format_of(name, files), files, {})
     files = [file for file in files if _extension(file)[1:] in FORMATS]
     found = _format_of(name, files)
     endings = ",".join(f"{found}{codec}" for codec in ("", *_CODECS))
-    return _Source(name, told, found, files, {"pathGlobFilter": f"*.{{{endings}}}"})
+    return _Source(name, known, found, files, {"pathGlobFilter": f"*.{{{endings}}}"})
 
 
 def _as_pattern(source: _Source) -> str:
-    """Spark's streams take folders and patterns; of one file, a pattern for its name alone."""
+    """A folder or a pattern, which Spark's streams need; for one file, a pattern of its name."""
     names = {PurePosixPath(path).name for path in (*source.files, source.name)}
     is_file = len(source.files) == 1 and len(names) == 1 and not Path(source.name).is_dir()
     return f"{source.path[:-1]}[{source.path[-1]}]" if is_file else source.path
 
 
 def _path_for_spark(name: str) -> str:
-    """A path of this machine from its root, and literally: to Spark [ and { are patterns."""
+    """An absolute path of this machine, escaped: Spark takes [ and { for patterns."""
     if re.match(r"^[a-z][a-z0-9+.-]+:", name, re.IGNORECASE):
         return name
     path = Path(name).expanduser()
@@ -213,20 +213,20 @@ def _literally(path: str) -> str:
 
 def _format_of(name: str, files: Sequence[str]) -> str:
     found = sorted({_extension(file) for file in files}) or [_extension(name)]
-    if found == [""]:  # names of files that say nothing, in a folder whose name may
+    if found == [""]:  # files without extensions, in a folder that may have one
         found = [_extension(name)]
     known = " ".join(f".{each}" for each in FORMATS)
     if len(found) > 1:
         listed = ", ".join(each or "none" for each in found)
         raise FileError(
-            f"{name} holds files of several extensions ({listed}); name those to read by a "
-            "pattern, such as *.parquet, or say their format"
+            f"{name} has files with several extensions ({listed}); choose those to read by a "
+            "pattern, such as *.parquet, or give their format"
         )
     if found[0][1:] not in FORMATS:
         problem = f"the extension {found[0]!r} is unknown" if found[0] else "no extension"
         if not files:
-            problem = "it holds no files"
-        raise FileError(f"{name}: {problem}; files end in {known}, or say their format")
+            problem = "it has no files"
+        raise FileError(f"{name}: {problem}; files end in {known}, or give their format")
     return found[0][1:]
 
 
@@ -245,14 +245,16 @@ def _plan(
     spark: "SparkSession",
     source: _Source,
     schema: "StructType | str | None",
-    asked: dict[str, Any],
-) -> _Plan:
-    """How to read files: with the schema that was given, or the one that they have."""
+    given: dict[str, Any],
+) -> _ReadPlan:
+    """How to read files: with a given schema, or with the one that they have."""
     if source.format != "xml":
-        asked.pop("rowTag")
-    options = _OPTIONS[source.format] | source.only | asked
+        given.pop("rowTag")
+    options = _OPTIONS[source.format] | source.only | given
     if source.format == "parquet":
-        return _Plan(_struct(spark, schema) or _schema_of_parquet(spark, source, options), options)
+        return _ReadPlan(
+            _struct(spark, schema) or _schema_of_parquet(spark, source, options), options
+        )
     options = {"columnNameOfCorruptRecord": CORRUPT} | options
     if source.format == "json" and "multiLine" not in options and source.files:
         options["multiLine"] = are_documents(
@@ -262,7 +264,7 @@ def _plan(
     if found is None:
         options = _INFERENCE[source.format] | options
         found = _inferred(spark, source, options)
-    return _Plan(_with_corrupt(found, options), options)
+    return _ReadPlan(_with_corrupt(found, options), options)
 
 
 def _struct(spark: "SparkSession", schema: "StructType | str | None") -> "StructType | None":
@@ -271,24 +273,24 @@ def _struct(spark: "SparkSession", schema: "StructType | str | None") -> "Struct
 
 def _inferred(spark: "SparkSession", source: _Source, options: dict[str, Any]) -> "StructType":
     if not source.files:
-        raise FileError(f"{source.name} holds no files")
+        raise FileError(f"{source.name} has no files")
     reader = spark.read.format(_reader_of(source.format)).options(**options)
     schema = reader.load(source.path).schema
     if schema.names and not all(name.isprintable() and "�" not in name for name in schema.names):
         raise FileError(
-            f"{source.name} is no text: {schema.names[0][:40]!r} is no name of a column"
+            f"{source.name} is not text: {schema.names[0][:40]!r} is not the name of a column"
         )
     if set(schema.names) - {options["columnNameOfCorruptRecord"]}:
         return schema
     if schema.names:
-        raise FileError(f"{source.name} holds nothing that can be read as {source.format}")
+        raise FileError(f"{source.name} has nothing that can be read as {source.format}")
     row = f"element <{options['rowTag']}>" if source.format == "xml" else "row"
-    hint = "; name another by the option rowTag" if source.format == "xml" else ""
-    raise FileError(f"{source.name} holds no {row} to infer columns from{hint}")
+    hint = "; name another one with the option rowTag" if source.format == "xml" else ""
+    raise FileError(f"{source.name} has no {row} to infer columns from{hint}")
 
 
 def _with_corrupt(schema: "StructType", options: dict[str, Any]) -> "StructType":
-    """The schema and, last, the column for rows that cannot be read, if such rows are kept."""
+    """The schema, and the column for rows that cannot be read, if such rows are kept."""
     from pyspark.sql.types import StringType, StructField, StructType
 
     corrupt = options["columnNameOfCorruptRecord"]
@@ -302,7 +304,7 @@ def _schema_of_parquet(
     spark: "SparkSession", source: _Source, options: dict[str, Any]
 ) -> "StructType":
     if not source.files:
-        raise FileError(f"{source.name} holds no files")
+        raise FileError(f"{source.name} has no files")
     merging = {"mergeSchema": True} | options
     base = {} if re.search(r"(?<!\\)[*?\[{]", source.path) else {"basePath": source.path}
 
@@ -320,13 +322,13 @@ def _schema_of_parquet(
     return merged_schema(source.name, source.files, read)
 
 
-def _batch(spark: "SparkSession", source: _Source, plan: _Plan) -> "DataFrame":
+def _batch(spark: "SparkSession", source: _Source, plan: _ReadPlan) -> "DataFrame":
     reader = spark.read.format(_reader_of(source.format)).options(**plan.options)
     return reader.schema(plan.schema).load(source.path)
 
 
 def _of_subscriptions(schema: "StructType") -> "StructType":
-    """The types of a CSV file: a filter TRUE is no boolean, and an id 1.5 is a text."""
+    """The types of a CSV file: a filter TRUE is not a boolean, and an id 1.5 is a text."""
     from pyspark.sql.types import StringType, StructField, StructType
 
     def field(known: "StructField") -> "StructField":

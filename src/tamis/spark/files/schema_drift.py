@@ -1,9 +1,9 @@
 """One schema for Parquet files whose own schemas drifted apart.
 
 Spark merges schemas that differ in columns, but not in the types of a column, even where its reader
-could read both. Files are then taken apart into groups that Spark can merge, by halves: files are
-in the order of their names, and where types changed once, most halves are groups. The types of the
-groups are widened as far as Spark's reader can follow.
+could read both. Then files are divided into groups that Spark can merge, by halving: files are in
+the order of their names, and if types changed once, most halves are groups. The types of the groups
+are widened as far as Spark's reader allows.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +22,7 @@ _BELOW_BIGINT = _WHOLE[:3]  # these fit into a double, and Spark reads them as o
 def merged_schema(
     name: str, files: Sequence[str], read: "Callable[[Sequence[str]], StructType]"
 ) -> "StructType":
-    """The schema that all of `files` can be read with; `read` has Spark merge those of some."""
+    """A schema with which all files can be read; `read` lets Spark merge the schemas of some."""
     merged: StructType | None = None
     first = ""
     for file, schema in _groups(sorted(files), read):
@@ -35,7 +35,7 @@ def merged_schema(
             column, one, other = conflict.args
             raise FileError(
                 f"{name}: column {column} is {one} in some files, such as {first}, and {other} in "
-                f"others, such as {shown_path(file)}; convert some of them, or read them apart"
+                f"others, such as {shown_path(file)}; convert some of them, or read them separately"
             ) from None
     assert merged is not None  # noqa: S101 - there is at least one file, and so one group
     return merged

@@ -1,8 +1,8 @@
 """Errors of Spark as errors of tamis: the reason instead of the hundred lines around it.
 
-Spark wraps what went wrong several times: a task in a job, a job in an action, all of it in what
-carries errors from Java to Python. `spark_errors` unwraps it. Classic Spark gives the Java
-exceptions to walk along; Spark Connect gives their texts.
+Spark wraps an error several times: that of a task in that of a job, that in the one of an action,
+and all of them in the error that goes from Java to Python. `spark_errors` unwraps them. With
+classic Spark it can follow the Java exceptions; Spark Connect has only their texts.
 """
 
 import logging
@@ -46,10 +46,10 @@ class _Reason(NamedTuple):
 
 @contextmanager
 def spark_errors() -> Iterator[None]:
-    """What Spark raises inside is raised as a `TamisError` with the reason, and with nothing else.
+    """Turn an error of Spark into a `TamisError` with the reason, and with nothing else.
 
-    The original is its ``__context__``. Spark's own notes about it on standard error, one of them
-    for every error that it raises, are left out.
+    The original is its ``__context__``. Spark's own notes on standard error, one for each error,
+    are left out.
     """
     with ExitStack() as quiet:
         for name in _LOGGERS if "pyspark" in sys.modules else ():
@@ -67,7 +67,7 @@ def spark_errors() -> Iterator[None]:
 
 def as_tamis_error(error: Exception) -> TamisError | None:
     """The error of tamis for an error of Spark; None for any other error."""
-    if isinstance(error, ConnectionRefusedError):  # how py4j says that there is nobody any more
+    if isinstance(error, ConnectionRefusedError):  # py4j raises it when Java is gone
         return TamisError("Spark's Java process has ended; start a new session")
     if not {cls.__module__.partition(".")[0] for cls in type(error).__mro__} & _HOMES:
         return None
@@ -77,10 +77,10 @@ def as_tamis_error(error: Exception) -> TamisError | None:
         ours = known(reasons, text)
         if ours is not None:
             return ours
-    told = [reason for reason in reasons if _plain(reason.text)] or reasons[-1:]
-    root = told[-1]
+    plain = [reason for reason in reasons if _plain(reason.text)] or reasons[-1:]
+    root = plain[-1]
     kind = FileError if _FILE_CLASSES.search(root.kind) else TamisError
-    for outer in reversed(told):  # the same with more around it, such as who was called
+    for outer in reversed(plain):  # the same text with more around it, such as the function called
         if root.text in outer.text:
             root = outer
     return kind(f"Spark failed: {_plain(root.text) or root.kind.rpartition('.')[2]}")
@@ -104,17 +104,17 @@ def _from_worker(_: list[_Reason], text: str) -> TamisError | None:
 
 
 def _of_the_machine(reasons: list[_Reason], text: str) -> TamisError | None:
-    """A disk, a memory or a process that is no more."""
+    """A full disk, too little memory, or a process that has ended."""
     if "No space left on device" in text:
         return _disk_full()
     if "OutOfMemoryError" in text or any("OutOfMemoryError" in reason.kind for reason in reasons):
         return TamisError(
-            "Spark's Java process ran out of memory; give it more by spark.driver.memory, "
-            "or spark.executor.memory on a cluster"
+            "Spark's Java process ran out of memory; give it more with spark.driver.memory, "
+            "or on a cluster with spark.executor.memory"
         )
     if "Python worker exited unexpectedly" in text:
         return TamisError(
-            "a Python worker died, most often for want of memory; "
+            "a Python worker died, most often because there was not enough memory; "
             "run fewer tasks at a time (spark.executor.cores, local[N]) or smaller batches "
             "(spark.sql.execution.arrow.maxRecordsPerBatch)"
         )
@@ -125,7 +125,7 @@ def _of_the_machine(reasons: list[_Reason], text: str) -> TamisError | None:
     missing = re.search(r"Class ([\w.$]+) not found", text)
     if missing:
         return FileError(
-            f"Spark has no class {missing[1]}; add the package that has it by spark.jars.packages"
+            f"Spark does not have the class {missing[1]}; add its package with spark.jars.packages"
         )
     return None
 
@@ -133,12 +133,12 @@ def _of_the_machine(reasons: list[_Reason], text: str) -> TamisError | None:
 def _disk_full() -> FileError:
     return FileError(
         "the disk is full: No space left on device; "
-        "Spark's own temporary files can go elsewhere by spark.local.dir"
+        "Spark's own temporary files can be put elsewhere with spark.local.dir"
     )
 
 
 def _of_a_file(reasons: list[_Reason], _: str) -> TamisError | None:
-    """A file that is not there, is there, or is not what it should be."""
+    """A file that does not exist, exists already, or cannot be read."""
     for place, (_kind, text) in enumerate(reasons):
         found = _CONDITION.match(text)
         condition = found[1] if found else ""
@@ -163,12 +163,12 @@ def shown_path(path: str) -> str:
 
 
 def _reasons(error: Exception) -> list[_Reason]:
-    """What went wrong, from the outside in."""
+    """The layers of an error, the outermost first."""
     java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     if java is not None:
         try:
             return list(_java_reasons(java)) or [_Reason("", str(error))]
-        except Exception:  # noqa: BLE001 - Java may be what is gone; then the text has to do
+        except Exception:  # noqa: BLE001 - Java may be gone; then there is only the text
             return [_Reason(type(error).__name__, str(error))]
     text = _message(error)
     causes = [_Reason(found[1], found[2] or "") for found in _CAUSED_BY.finditer(text)]
@@ -176,7 +176,7 @@ def _reasons(error: Exception) -> list[_Reason]:
 
 
 def _java_reasons(java: Any) -> Iterator[_Reason]:
-    for _ in range(20):  # a cause may be its own
+    for _ in range(20):  # an exception may be its own cause
         yield from _layers(java.getClass().getName(), java.getMessage() or "")
         java = java.getCause()
         if java is None:
@@ -184,7 +184,7 @@ def _java_reasons(java: Any) -> Iterator[_Reason]:
 
 
 def _layers(kind: str, text: str) -> Iterator[_Reason]:
-    """A text may hold that of the failure inside it: of a task, or of a query."""
+    """The layers in one text: it may contain the text of the failure of a task or of a query."""
     text = text.strip()
     if found := _OF_CONNECT.match(text):
         kind, text = found[1], text[found.end() :]
@@ -199,7 +199,7 @@ def _layers(kind: str, text: str) -> Iterator[_Reason]:
 
 def _message(error: Exception) -> str:
     details = getattr(error, "details", None)
-    if callable(details):  # gRPC says what it has to say here, and much else in its text
+    if callable(details):  # the reason alone; the text of gRPC has much more
         return f"the Spark Connect server does not answer: {details()}"
     return str(error)
 

@@ -1,9 +1,9 @@
-"""The start of Spark's JVM: with a Java that was looked for, without the noise, with a clear error.
+"""Starting Spark's JVM: with a suitable Java, without noise, and with a clear error.
 
-A JVM says things on its standard error before any logging is configured, and when it cannot start,
-that is where the reason stands. So its standard error is a pipe, and a thread passes on what comes
-out of it: what is said until the JVM runs is held back, to be the message of an error or to be
-shown, and the lines that every JVM says of Spark's own options are dropped.
+A JVM writes to its standard error before any logging is configured, and when it cannot start, the
+reason is there. So its standard error is a pipe, and a thread passes on what comes out of it. Lines
+that come before the JVM runs are held back, to be shown later or to be the message of an error;
+lines that every JVM writes about Spark's own options are dropped.
 """
 
 import atexit
@@ -21,9 +21,9 @@ from tamis.errors import TamisError
 from tamis.spark.session.java import find_java_home
 from tamis.spark.session.settings import spark_home
 
-SHOWN = 15  # lines of a JVM that could not start
+SHOWN = 15  # last lines of a JVM that could not start
 
-# What JVMs say of the options that Spark always gives them.
+# What JVMs write about the options that Spark always gives them.
 _SAID_ALWAYS = re.compile(
     rb"^WARNING: (?:Using incubator modules: jdk\.incubator\.vector"
     rb"|package sun\.security\.action not in java\.base)\r?\n",
@@ -63,7 +63,7 @@ def launch(settings: Mapping[str, str], environment: Mapping[str, str], master: 
 
 
 class _Relay:
-    """Passes on what is written into `entrance`: nothing until released, and then everything."""
+    """Passes on what is written to `entrance`: nothing until it is released, then everything."""
 
     def __init__(self) -> None:
         self._exit, self.entrance = os.pipe()
@@ -73,14 +73,14 @@ class _Relay:
         self._thread.start()
 
     def release(self) -> None:
-        """The JVM runs: show what it said so far, and from now on whatever it says."""
+        """The JVM runs: show what it has written so far, and from now on everything it writes."""
         os.close(self.entrance)  # the JVM has its own end
         with self._lock:
             held, self._held = b"".join(self._held or ()), None
             _write(held)
 
     def finish(self) -> str:
-        """The JVM is gone: what it said."""
+        """The JVM is gone: returns what it has written."""
         os.close(self.entrance)
         self._thread.join()
         return b"".join(self._held or ()).decode(errors="replace")
@@ -97,7 +97,7 @@ class _Relay:
 
 
 def _write(text: bytes) -> None:
-    """To the standard error of the process, as the JVM itself would."""
+    """Write to the standard error of the process, as the JVM itself would."""
     while text:
         try:
             text = text[os.write(2, text) :]
@@ -106,19 +106,19 @@ def _write(text: bytes) -> None:
 
 
 def _why(error: Exception, said: str) -> str:
-    """What to say of a JVM that did not start."""
+    """The message about a JVM that did not start."""
     lines = [line for line in said.splitlines() if line.strip() and not line.startswith("\tat ")]
     if not lines:
         lines = [str(error)]
     shown = "\n  ".join(lines[-SHOWN:])
-    return f"Spark's Java process did not start; the last that it said:\n  {shown}"
+    return f"Spark's Java process did not start; its last words:\n  {shown}"
 
 
 def _home_with_room_to_work() -> Path:
-    """The folder of PySpark once more, as links: workers keep their files beside them.
+    """A folder of links to the content of PySpark's folder, to which workers can write.
 
-    The workers of a ``local-cluster`` can be told no other place, and what is installed is neither
-    theirs to write to nor cleaned up by them.
+    The workers of a ``local-cluster`` keep their files in this folder and nowhere else. They should
+    not write to an installed package, and do not clean it up.
     """
     home = Path(tempfile.mkdtemp(prefix="tamis-spark-"))
     atexit.register(shutil.rmtree, home, ignore_errors=True)
@@ -130,8 +130,8 @@ def _home_with_room_to_work() -> Path:
 
 @contextmanager
 def _variables(ours: Mapping[str, str]) -> Iterator[None]:
-    """Environment variables for a process that is started inside; the user's own win."""
-    hidden = {"SPARK_REMOTE"}  # spark-submit takes a server for none
+    """Set environment variables for a process that is started inside; the user's own win."""
+    hidden = {"SPARK_REMOTE"}  # spark-submit would look for a server
     found = {name: os.environ.get(name) for name in {*ours, *hidden}}
     for name, value in ours.items():
         if name == "JAVA_HOME" or not os.environ.get(name):

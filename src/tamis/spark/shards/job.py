@@ -1,24 +1,13 @@
-"""Subscriptions that are too many for one executor: compiled in shards, which events are sent to.
+"""Subscriptions in shards, on the driver: planned, compiled, and matched with events."""
 
-Compiling: each task reads some filters, all of an id in the same task, and says in which shards
-they lie. A shuffle brings those of a shard together; they are compiled, and the compiled shards
-stay on the disks of the executors, as rows of bytes. The driver sees only numbers.
-
-Matching: a shard takes the same way as its events, a shuffle. Rows are sorted such that the bytes
-of a shard come first and become a matcher, then come its events. A shard that many events meet is
-given to several tasks, each with some of the events; such a copy is a *slot*.
-"""
-
-import json
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from tamis.engines.sliced.filter_reader import FilterReader
-from tamis.engines.sliced.leaves import Leaves
+from tamis.engines.required_values import RequiredValues
 from tamis.errors import (
     EventError,
     ExpressionError,
@@ -28,115 +17,100 @@ from tamis.errors import (
     counted,
 )
 from tamis.language.shape_cache import ShapeCache
+from tamis.matcher_settings import MatcherSettings
 from tamis.semantics import Semantics
-from tamis.spark.batch.event_frames import Events
-from tamis.spark.batch.worker import parts_of
-from tamis.spark.compile.compilation import (
-    OUTCOME,
-    Counts,
-    Meaning,
-    Subscriptions,
-    read_report,
-    tasks_for,
+from tamis.spark.compile.task_reports import (
+    REPORT,
+    RowCounts,
+    RulesReport,
+    read_file_reports,
+    read_reports,
 )
-from tamis.spark.dead_letters.letters import Letter, texts_of
-from tamis.spark.shards.plan import Plan, Routing, Slots, copies_for, plan_shards
-from tamis.spark.shards.worker import ASSIGNED, RULES, Assigning, Building, Meeting, Sending
+from tamis.spark.dead_letters.dead_letter import DeadLetter
+from tamis.spark.session.cluster import cores, cores_of_executor, partitioned_by
+from tamis.spark.shards.copies import ShardCopies, copies_for
+from tamis.spark.shards.placement import EventRouting
+from tamis.spark.shards.plan import MOST_VALUES, ShardPlan, plan_shards
+from tamis.spark.shards.worker import (
+    PLACED,
+    RULES,
+    BuildShardsTask,
+    MatchShardsTask,
+    PlaceFiltersTask,
+    SendEventsTask,
+)
+from tamis.spark.tables.event_chunks import chunks_of
+from tamis.spark.tables.event_table import EventTable
+from tamis.spark.tables.match_schema import FOUND, spark_schema
+from tamis.spark.tables.subscription_table import SubscriptionTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SAMPLE = 10_000  # filters that the plan is made from
-MOST_SHARDS, FEWEST = 4096, 64  # however small the budget: so many shards, of so many filters
-LOOK = 20_000  # events that say which shards are met often
+MOST_SHARDS = 4096  # however small the budget
+FEWEST_FILTERS = 64  # of a shard, on average
+LOOK = 20_000  # events that show which shards are met often
 EVENTS_PER_TASK = 5_000  # that are worth a task
 EVENT = 50  # filters that could be compared with an event in the time that it takes anyway
-TASKS_PER_CORE = 3  # such that they end at about the same time
-ROOM = 1.25  # shards are not equally large
-_UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+TASKS_PER_CORE = 3  # so that all cores finish at about the same time
+MARGIN = 1.25  # shards are not equally large
 
 
-def as_bytes(budget: int | str) -> int:
-    """A number of bytes: ``1000000``, ``"512m"``, ``"2g"``."""
-    if isinstance(budget, str):
-        text = budget.strip().lower()
-        text = text[:-1] if text[-2:-1] in {"k", "m", "g", "t"} and text.endswith("b") else text
-        number, unit = text.rstrip("bkmgt"), text.lstrip("0123456789 ")
-        found = int(number) * _UNITS[unit] if number.strip().isdigit() and unit in _UNITS else 0
-    else:
-        found = budget if type(budget) is int else 0
-    if found <= 0:
-        raise OptionError(
-            f"budget is a number of bytes like 1000000, '512m' or '2g', not {budget!r}"
-        )
-    return found
-
-
-class Shard(NamedTuple):
-    """What is known of a compiled shard."""
-
-    subscriptions: int
-    bytes: int
-    asked: tuple[str, ...]  # the attributes that its filters ask for
-
-
-class Sharding:
-    """Subscriptions in shards; they are planned and compiled when first asked for."""
+class ShardedRules:
+    """Subscriptions in shards; they are planned and compiled when they are first needed."""
 
     def __init__(
-        self, subscriptions: Subscriptions, meaning: Meaning, duplicates: str, budget: int,
-        shards: int | None,
+        self, subscriptions: SubscriptionTable, settings: MatcherSettings, duplicates: str,
+        budget: int, shards: int | None,
     ) -> None:  # fmt: skip
         self._subscriptions = subscriptions
-        self._meaning = meaning
+        self._settings = settings
         self._duplicates = duplicates
         self._budget = budget
         self._wish = shards
         self._spark: SparkSession = subscriptions.frame.sparkSession
-        self._slots: Slots | None = None  # of the last matches
+        self._last_copies: ShardCopies | None = None  # of the last matches
 
     # --- compiling
 
     @cached_property
-    def plan(self) -> Plan:
-        """Made from a sample of the filters."""
-        return plan_shards(self._sample(), self._meaning.schema, self._wish or self._needed())
+    def plan(self) -> ShardPlan:
+        """The plan, made from a sample of the filters."""
+        return plan_shards(self._sample(), self._settings.schema, self._wish or self._needed())
 
     def _needed(self) -> int:
-        """How many shards make those that an executor works on at once fit into the budget."""
-        room = self._budget / at_once(self._spark, self._cores)
+        """How many shards, so that those that an executor works on at once fit into the budget."""
+        room = self._budget / cores_of_executor(self._spark, self._cores)
         size = self._subscriptions.size
-        most = max(2, min(MOST_SHARDS, size.rows // FEWEST))
-        return min(most, max(2, -int(-ROOM * size.compiled // room)))
+        most = max(2, min(MOST_SHARDS, size.rows // FEWEST_FILTERS))
+        return min(most, max(2, -int(-MARGIN * size.compiled // room)))
 
-    def _sample(self) -> list[Leaves]:
-        from pyspark.sql import functions as f
-
-        frame = self._subscriptions.frame.select(f.col("filter")).where("filter is not null")
-        rows = self._subscriptions.size.rows
-        if rows > SAMPLE:
-            frame = frame.sample(fraction=min(1.0, 1.2 * SAMPLE / rows), seed=0)
-        shapes, reader = ShapeCache(self._meaning.schema), FilterReader(self._semantics)
+    def _sample(self) -> list[dict[int, tuple[Any, ...]]]:
+        """The values that some filters require."""
+        shapes, required = ShapeCache(self._settings.schema), RequiredValues(self._semantics)
         found = []
-        for text in texts_of(frame.limit(SAMPLE).toArrow()["filter"]):
+        for text in self._subscriptions.sample(SAMPLE):
             try:
-                found.append(reader.leaves(shapes.parse(text)))
+                found.append(required.of(shapes.parse(text), MOST_VALUES))
             except (ExpressionError, SubscriptionError):
-                continue  # a letter will tell
+                continue  # a dead letter will say why
         return found
 
     @cached_property
     def frame(self) -> "DataFrame":
-        """The compiled shards, and what the tasks say of the rows; kept by the executors."""
+        """The compiled shards and the reports of the tasks, kept by the executors."""
         from pyspark import StorageLevel
 
-        plan, meaning, id_type = self.plan, self._meaning, self._subscriptions.id_type
-        assigned = self._subscriptions.spread(tasks_for(self._subscriptions.size)).mapInArrow(
-            Assigning(meaning, self._duplicates, plan, id_type), ASSIGNED.format(id_type=id_type)
+        plan, settings, id_type = self.plan, self._settings, self._subscriptions.id_type
+        placed = self._subscriptions.spread().mapInArrow(
+            PlaceFiltersTask(settings, self._duplicates, plan, id_type),
+            PLACED.format(id_type=id_type),
         )
-        # The shard behind the last holds the reports of the tasks.
-        together = placed(assigned, plan.total + 1, "shard").sortWithinPartitions("shard")
-        return together.mapInArrow(Building(meaning), OUTCOME).persist(StorageLevel.DISK_ONLY)
+        # One more shard, after the last one, has the reports of the tasks.
+        together = partitioned_by(placed, plan.total + 1, "shard").sortWithinPartitions("shard")
+        built = together.mapInArrow(BuildShardsTask(settings), REPORT)
+        return built.persist(StorageLevel.DISK_ONLY)
 
     @cached_property
     def _report(self) -> pa.Table:
@@ -144,38 +118,32 @@ class Sharding:
         return said.toArrow()
 
     @cached_property
-    def _outcome(self) -> tuple[Counts, list[Letter]]:
+    def _outcome(self) -> tuple[RowCounts, list[DeadLetter]]:
         try:
-            return read_report(self._report)
+            return read_reports(self._report)
         except TamisError:
             self.release()
             raise
 
     @property
-    def counts(self) -> Counts:
-        """What became of the rows."""
+    def counts(self) -> RowCounts:
+        """How many rows were good, bad or replaced."""
         return self._outcome[0]
 
     @property
-    def letters(self) -> list[Letter]:
-        """The first rows that cannot be used."""
+    def letters(self) -> list[DeadLetter]:
+        """Letters about the first bad rows."""
         return self._outcome[1]
 
     @cached_property
-    def shards(self) -> dict[int, Shard]:
-        """Those that hold a subscription."""
-        columns = (self._report[name].to_pylist() for name in ("task", "kind", "number", "text"))
-        found = {}
-        for shard, kind, number, text in zip(*columns, strict=True):
-            if kind == "shard":
-                size, asked = json.loads(text)
-                found[shard] = Shard(number, size, tuple(asked))
-        return dict(sorted(found.items()))
+    def shards(self) -> dict[int, RulesReport]:
+        """The shards that have a subscription."""
+        return read_file_reports(self._report)
 
     @property
-    def asked(self) -> set[str]:
-        """The attributes that filters ask for."""
-        return {name for shard in self.shards.values() for name in shard.asked}
+    def attributes(self) -> frozenset[str]:
+        """The attributes that filters test."""
+        return frozenset(name for shard in self.shards.values() for name in shard.attributes)
 
     def release(self) -> None:
         """Let the executors forget the compiled shards."""
@@ -186,8 +154,7 @@ class Sharding:
 
     @cached_property
     def _semantics(self) -> Semantics:
-        of = self._meaning
-        return Semantics(of.semantics, of.schema, of.defaults)
+        return self._settings.meaning()
 
     @cached_property
     def _cores(self) -> int:
@@ -195,69 +162,80 @@ class Sharding:
 
     @cached_property
     def _alive(self) -> list[bool]:
+        """By shard, whether it has a subscription."""
         return [shard in self.shards for shard in range(self.plan.total)]
 
     def matches(
-        self, events: Events, asked: Iterable[str], output: str, on_bad: str
+        self, events: EventTable, attributes: Iterable[str], output: str, on_bad: str
     ) -> "DataFrame":
-        """(event_id, found, k0, k1, ...), a row for each match or event."""
+        """The matches of events; `attributes` are those that workers read."""
         if events.frame.isStreaming:
             raise OptionError(
-                "the subscriptions are in shards, which a stream of events cannot be sent to; "
+                "the subscriptions are in shards, to which a stream of events cannot be sent; "
                 "match its micro-batches, as match_stream does, or allow a larger budget"
             )
         from pyspark.sql import functions as f
         from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
-        names = set(asked)
+        names = set(attributes)
         projected, layout = events.project(names), events.layout(names)
-        slots = self._slots = Slots(self._copies(events, names))
-        send = Sending(self._meaning, layout, on_bad, self.plan, self._alive, slots.copies, output)
+        copies = self._last_copies = ShardCopies(self._copies(events, names))
+        send = SendEventsTask(
+            self._settings, layout, on_bad, self.plan, self._alive, copies.copies, output
+        )
         own = [field for field in projected.schema.fields if field.name != "corrupt"]
         sent = projected.mapInArrow(
             send,
             StructType(
                 [
-                    StructField("slot", IntegerType()), StructField("kind", IntegerType()),
+                    StructField("copy", IntegerType()), StructField("kind", IntegerType()),
                     StructField("number", LongType()), *own,
                 ]
             ),
         )  # fmt: skip
         first, last = (
             f.element_at(f.lit(numbers.tolist()), f.col("task") + 1).cast("int")
-            for numbers in (slots.starts, slots.starts + slots.copies - 1)
+            for numbers in (copies.starts, copies.starts + copies.copies - 1)
         )
         tasks = TASKS_PER_CORE * self._cores
         rules = self.frame.where("kind = 'rules'").coalesce(tasks).select(
-            f.explode(f.sequence(first, last)).alias("slot"),
+            f.explode(f.sequence(first, last)).alias("copy"),
             f.lit(RULES).alias("kind"), "number", "data",
         )  # fmt: skip
         both = rules.unionByName(sent, allowMissingColumns=True)
-        ready = placed(both, slots.total, "slot").sortWithinPartitions("slot", "kind", "number")
+        ready = partitioned_by(both, copies.total, "copy")
+        ready = ready.sortWithinPartitions("copy", "kind", "number")
         id_type = self._subscriptions.id_type
-        meet = Meeting(layout, output, id_type)
-        matches = ready.mapInArrow(meet, meeting_schema(events, output, id_type))
-        return self._together(matches, output)
+        # Kept columns have numbers for names meanwhile: one of them may be called "number".
+        kept = [(f"k{n}", of) for n, (_, of) in enumerate(events.kept_fields())]
+        schema = spark_schema(events, output, id_type, kept).add("number", LongType())
+        matches = ready.mapInArrow(MatchShardsTask(layout, output, id_type), schema)
+        together = self._together(matches, output)
+        names_back = {f"k{n}": name for n, name in enumerate(events.keep)}
+        return together.select(
+            *(f.col(name).alias(names_back.get(name, name)) for name in together.columns)
+        )
 
     def _together(self, matches: "DataFrame", output: str) -> "DataFrame":
-        """One row for each event, whatever number of shards it met."""
+        """One row for each event, however many shards it met."""
         if output == "pairs" or self._most_met() <= 1:
             return matches.drop("number")
         from pyspark.sql import functions as f
 
+        name = FOUND[output]
         if output == "lists":
-            # A type that may hold nulls, as that of whatever else comes from Python.
-            both = f.flatten(f.collect_list("found")).cast(f"array<{self._subscriptions.id_type}>")
-            found = f.when(f.count("found") > 0, both)
+            # The cast allows nulls in the lists, as in those of other matches.
+            both = f.flatten(f.collect_list(name)).cast(f"array<{self._subscriptions.id_type}>")
+            found = f.when(f.count(name) > 0, both)
         else:
-            found = f.sum("found")
-        others = [name for name in matches.columns if name not in {"found", "number"}]
-        firsts = [f.first(name).alias(name) for name in others]
-        grouped = matches.groupBy("number").agg(found.alias("found"), *firsts)
-        return grouped.select("event_id", "found", *others[1:])
+            found = f.sum(name)
+        others = [other for other in matches.columns if other not in {name, "number"}]
+        firsts = [f.first(other).alias(other) for other in others]
+        grouped = matches.groupBy("number").agg(found.alias(name), *firsts)
+        return grouped.select("event_id", name, *others[1:])
 
     def _most_met(self) -> int:
-        """How many shards an event may meet."""
+        """How many shards an event meets at most."""
         alive, plan = self._alive, self.plan
         most = sum(alive[: plan.general])
         for group in plan.groups:
@@ -266,15 +244,15 @@ class Sharding:
             most += max([int(any(shared)), *own])
         return most
 
-    def _copies(self, events: Events, asked: set[str]) -> list[int]:
-        """How many tasks the events of each shard get."""
+    def _copies(self, events: EventTable, attributes: set[str]) -> list[int]:
+        """How many tasks share the events of each shard."""
         tasks, plan = TASKS_PER_CORE * self._cores, self.plan
         shares = [load.share for load in plan.loads]
-        size, counts = self._look(events, asked)
-        if size < LOOK:  # these are all
+        size, counts = self._look(events, attributes)
+        if size < LOOK:  # these are all events
             tasks = min(tasks, 1 + size // EVENTS_PER_TASK)
             shares = counts
-        else:  # the first ones may not be like the others
+        else:  # the first events may not be like the others
             shares = [max(a, b / size) for a, b in zip(shares, counts, strict=True)]
         filters = self.counts.good
         work = [
@@ -283,68 +261,35 @@ class Sharding:
         ]
         return copies_for(work, self._alive, tasks)
 
-    def _look(self, events: Events, asked: set[str]) -> tuple[int, list[float]]:
-        """The first events: their number, and how many of them meet each shard."""
-        schema = self._meaning.schema
+    def _look(self, events: EventTable, attributes: set[str]) -> tuple[int, list[float]]:
+        """How many of the first events there are, and how many of them meet each shard."""
+        schema = self._settings.schema
         keys = {schema.attributes[group.attribute].name for group in self.plan.groups}
-        names = keys & asked
+        names = keys & attributes
         layout = events.layout(names)
         table = events.project(names).limit(LOOK).toArrow()
         met = np.zeros(self.plan.total)
-        routing = Routing(self.plan, self._semantics, self._alive)
-        for part, _ in parts_of(table.to_batches(), layout):
+        routing = EventRouting(self.plan, self._semantics, self._alive)
+        for chunk, _ in chunks_of(table.to_batches(), layout):
             try:
-                _, shards = routing.pairs(part.events)
+                _, shards = routing.pairs(chunk.events)
             except EventError:
-                continue  # about a bad one; whoever matches tells
+                continue  # about a bad event, which the job itself will report
             met += np.bincount(shards, minlength=len(met))
         return table.num_rows, met.tolist()
 
-    def explained(self) -> list[str]:
-        """For people."""
+    def explanation(self) -> list[str]:
+        """Lines about the shards, for `MatchJob.explain`."""
         sizes = [shard.bytes for shard in self.shards.values()]
         held = sum(shard.subscriptions for shard in self.shards.values())
-        kinds = self.plan.described(self._meaning.schema, self._alive)
+        kinds = self.plan.described(self._settings.schema, self._alive)
         lines = [
             f"{counted(len(sizes), 'shard')}: {kinds}",
             f"an event meets about {self.plan.met:.0%} of all subscriptions",
             f"compiled: {sum(sizes):,} bytes, the largest shard {max(sizes):,}",
-            f"in shards: {held:,} subscriptions, those with several values in several shards",
+            f"in shards: {held:,} subscriptions, counting those in several shards more than once",
         ]
-        if self._slots is not None:
-            most = int(self._slots.copies.max())
-            lines.append(
-                f"matched in {counted(self._slots.total, 'task')}, a shard in up to {most} of them"
-            )
+        if self._last_copies is not None:
+            most, tasks = int(self._last_copies.copies.max()), self._last_copies.total
+            lines.append(f"matched in {counted(tasks, 'task')}, a shard in up to {most} of them")
         return lines
-
-
-def meeting_schema(events: Events, output: str, id_type: str) -> str:
-    """What a task says of events: with their numbers, by which they are put together."""
-    found = {"pairs": id_type, "lists": f"array<{id_type}>", "counts": "bigint"}[output]
-    kept = [f"k{n} {of.simpleString()}" for n, (_, of) in enumerate(events.kept_fields())]
-    first = [f"event_id {events.id_type.simpleString()}", f"found {found}"]
-    return ", ".join([*first, *kept, "number bigint"])
-
-
-def placed(frame: "DataFrame", partitions: int, column: str) -> "DataFrame":
-    """Rows with the same number in one partition; if Spark can do it, with nothing else."""
-    if hasattr(frame, "repartitionById"):
-        return frame.repartitionById(partitions, column)
-    return frame.repartition(partitions, column)
-
-
-def cores(spark: "SparkSession") -> int:
-    """How many tasks run at once; asked in a way that Spark Connect knows, too."""
-    from pyspark.sql import functions as f
-
-    numbers = spark.range(4096).select(f.spark_partition_id().alias("n"))
-    return int(numbers.agg(f.max("n")).collect()[0][0]) + 1
-
-
-def at_once(spark: "SparkSession", most: int) -> int:
-    """How many tasks run at once in one executor."""
-    master = spark.conf.get("spark.master", "") or ""
-    if master == "local" or master.startswith("local["):
-        return most
-    return max(1, int(spark.conf.get("spark.executor.cores", "1") or 1))

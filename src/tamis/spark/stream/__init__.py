@@ -1,1 +1,11 @@
-"""TODO"""
+"""Matching a stream of events with subscriptions that change meanwhile: `match_stream`.
+
+In: a streaming DataFrame of events, and a changelog of subscriptions. Out: a folder of matches for
+each micro-batch, or a call of a function with them.
+
+Spark calls the driver (`query`) once for each micro-batch. The driver reads new changes
+(`changelogs`, `changes`), makes a version of the subscriptions out of them (`versions`), pins the
+micro-batch to it (`pinned_versions`), and has the workers match. Few changes are sent to the
+workers, which make them in their own matchers (`tamis.spark.compile.published_rules`); many are
+compiled by the workers first (`worker`). `file_sink` writes, and `metrics` tells how it goes.
+"""

@@ -1,39 +1,25 @@
 """Where subscriptions that change come from.
 
-A change is a row of ``id``, ``filter`` and, if there is such a column, ``op``: ``delete`` removes
-the subscription, ``upsert`` (or ``insert``, ``update``, or nothing) adds or replaces it. Without an
-``op``, a row without a filter removes. Changes count in their order; one that cannot be used
-changes nothing.
+A change is a row of ``id``, ``filter`` and, if there is such a column, ``op`` (see `changes`).
 """
 
-from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tamis.errors import FileError, OptionError, TamisError
-from tamis.matcher import Matcher
-from tamis.spark.batch.event_frames import CORRUPT
-from tamis.spark.compile.compilation import bulks, explained, file_of, outcome, subscribe_good
-from tamis.spark.dead_letters.letters import Letter, filter_letter
+from tamis.errors import FileError, OptionError
 from tamis.spark.files.folders import Folder
+from tamis.spark.files.readers import CORRUPT, TABLE
+from tamis.spark.stream.changes import UNREADABLE
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from tamis.spark.compile.compilation import Meaning
-    from tamis.spark.stream.versions import Changes
-
-UPSERTS, DELETES = ("upsert", "insert", "update"), ("delete", "remove")
-UNREADABLE = "unreadable row"
-TABLE = "table:"
 _TEXTS = "id string, filter string, op string"
-LETTERS = 1000  # that one task keeps of a large change; all of them are counted
 
 
 class Changelog(Protocol):
-    """Something that can tell what changed since a position.
+    """A source of changes that can be read from a position on.
 
     Implementers: `FolderLog`, `TableLog`, `FixedTable`.
     """
@@ -41,13 +27,13 @@ class Changelog(Protocol):
     def news(self, spark: "SparkSession", position: Any) -> "tuple[Any, DataFrame | None]":
         """The position now, and the changes since another one, None if there are none.
 
-        A position is what JSON can hold; None is the beginning. The frame has the columns of a
-        change, and ``place``, by which its rows are in order.
+        A position is anything that JSON can hold; None is the beginning. The frame has the columns
+        of a change, and ``place``, which gives the order of its rows.
         """
 
 
 def changelog_of(subscriptions: Any, version: str = "version") -> Changelog:
-    """The changelog that a user names: a folder, ``table:NAME``, or a DataFrame that is fixed."""
+    """The changelog that a user names: a folder, ``table:NAME``, or a DataFrame that stays."""
     if hasattr(subscriptions, "news"):
         log: Changelog = subscriptions
         return log
@@ -67,8 +53,8 @@ def changelog_of(subscriptions: Any, version: str = "version") -> Changelog:
 class FolderLog:
     """A folder to which files of changes are moved; they are never changed afterwards.
 
-    Files that are found together count in the order of their names. Names that begin with a dot or
-    an underscore are ignored, so a file can be written under one and renamed.
+    New files count in the order of their names. Names that begin with a dot or an underscore are
+    ignored, so a file can be written under such a name and then renamed.
     """
 
     folder: str
@@ -92,7 +78,7 @@ class FolderLog:
 
 
 def change_file(spark: "SparkSession", path: str, number: int) -> "DataFrame":
-    """The changes of one file, the `number`-th of some; ids of text files are texts."""
+    """The changes of one file, with its number among the new ones; ids of text files are texts."""
     from pyspark.sql import functions as f
 
     suffix = next((one for one in Path(path).suffixes[::-1] if one != ".gz"), "")
@@ -116,13 +102,13 @@ def change_file(spark: "SparkSession", path: str, number: int) -> "DataFrame":
             frame = reader.schema(f"{_TEXTS}, {CORRUPT} string").xml(path)
         case _:
             raise FileError(
-                f"{path} is of no known format; changes are .parquet .json .jsonl .csv .xml files"
+                f"{path} has an unknown format; changes are .parquet .json .jsonl .csv .xml files"
             )
     return _columns(frame, place)
 
 
 def _typed(frame: "DataFrame") -> "DataFrame":
-    """Whole numbers for ids, if all of them are."""
+    """The changes with integers as ids, if all ids are integers."""
     from pyspark.sql import functions as f
 
     if frame.schema["id"].dataType.typeName() != "string":
@@ -139,7 +125,7 @@ def _with_text_ids(frame: "DataFrame") -> "DataFrame":
 
 
 def _like(frame: "DataFrame", other: "DataFrame") -> "DataFrame":
-    """With ids of the type that another frame has; null where they cannot be."""
+    """The changes with ids of the same type as those of another frame; null where that fails."""
     from pyspark.sql import functions as f
 
     kind = other.schema["id"].dataType.simpleString()
@@ -148,7 +134,7 @@ def _like(frame: "DataFrame", other: "DataFrame") -> "DataFrame":
 
 @dataclass(frozen=True)
 class TableLog:
-    """A table to which changes are appended, each with a version greater than all before."""
+    """A table to which changes are appended, each with a greater version than those before it."""
 
     name: str
     version: str
@@ -189,7 +175,7 @@ class FixedTable:
 
 
 def _columns(frame: "DataFrame", place: "Column") -> "DataFrame":
-    """id, filter, op, place; a row that could not be read has an `op` that nobody knows."""
+    """id, filter, op, place; a row that could not be read has the `op` UNREADABLE."""
     from pyspark.sql import functions as f
 
     names = frame.columns
@@ -201,109 +187,3 @@ def _columns(frame: "DataFrame", place: "Column") -> "DataFrame":
         op = f.when(f.col(CORRUPT).isNotNull(), f.lit(UNREADABLE)).otherwise(op)
         text = f.coalesce(text, f.col(CORRUPT))
     return frame.select("id", text.alias("filter"), op.alias("op"), place.alias("place"))
-
-
-# --- what changes come to
-
-
-def is_removal(text: Any, op: str | None) -> bool:
-    """Whether a change removes its subscription."""
-    return op in DELETES or (op is None and text is None)
-
-
-def changes_of(
-    rows: Iterable[tuple[Any, Any, str | None]], meaning: "Meaning"
-) -> "tuple[Changes, list[Letter]]":
-    """What some changes come to, one after the other, and those that cannot be used."""
-    found: Changes = {}
-    letters: list[Letter] = []
-    matcher = meaning.matcher()
-    for row, (subscription, text, op) in enumerate(rows):
-        try:
-            check_op(op)
-            if is_removal(text, op):
-                if subscription is None:
-                    raise OptionError("the change has no id")
-                found.pop(subscription, None)
-                found[subscription] = None
-                continue
-            matcher.subscribe(subscription, text)
-            found.pop(subscription, None)
-            found[subscription] = text
-        except TamisError as error:
-            letters.append(
-                explained(filter_letter(row, subscription, text, error), meaning.skipped)
-            )
-    return found, letters
-
-
-def check_op(op: str | None) -> None:
-    """Refuse an operation that nobody knows."""
-    if op == UNREADABLE:
-        raise OptionError("the row cannot be read")
-    if op is not None and op not in UPSERTS + DELETES:
-        raise OptionError(f"unknown op {op!r}; there is {', '.join(UPSERTS + DELETES)}")
-
-
-@dataclass(frozen=True)
-class ChangeCompiling:
-    """The function of `mapInArrow` that compiles many changes; all of an id are in one task."""
-
-    meaning: "Meaning"
-
-    def __call__(self, batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-        import json
-
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        task = 0 if context is None else context.partitionId()
-        matcher = self.meaning.matcher()
-        letters: list[Letter] = []
-        removed: dict[Any, None] = {}
-        rows = 0
-        for ids, filters, places, ops in bulks(batches):
-            rows += len(ids)
-            letters += apply(matcher, ids, filters, places, ops, removed, self.meaning.skipped)
-        yield outcome(task, "counts", text=json.dumps([rows, len(matcher), len(letters), 0]))
-        yield outcome(task, "removed", text=json.dumps(list(removed)))
-        for letter in letters[:LETTERS]:
-            yield outcome(task, "letter", text=json.dumps(letter))
-        if len(matcher):
-            for number, data in enumerate(file_of(matcher)):
-                yield outcome(task, "rules", number, data=data)
-
-
-def apply(
-    matcher: Matcher, ids: list[Any], filters: list[Any], places: list[int], ops: list[str | None],
-    removed: dict[Any, None], skipped: Mapping[str, str] | None,
-) -> list[Letter]:  # fmt: skip
-    """Some changes in their order, to what a task has so far; ids that went at any time are noted.
-
-    What stands before the last removal of its id does not matter any more.
-    """
-    letters: list[Letter] = []
-    gone: dict[Any, int] = {}
-    for row, (subscription, text, op) in enumerate(zip(ids, filters, ops, strict=True)):
-        try:
-            check_op(op)
-            if is_removal(text, op):
-                if subscription is None:
-                    raise OptionError("the change has no id")
-                gone[subscription] = row
-        except TamisError as error:
-            letters.append(filter_letter(places[row], subscription, text, error))
-    bad = {letter.row for letter in letters}
-    for subscription in gone:
-        removed[subscription] = None
-        if subscription in matcher:
-            matcher.unsubscribe(subscription)
-    kept = [
-        row
-        for row, subscription in enumerate(ids)
-        if row > gone.get(subscription, -1) and places[row] not in bad
-    ]
-    return letters + subscribe_good(
-        matcher, [ids[row] for row in kept], [filters[row] for row in kept],
-        [places[row] for row in kept], skipped,
-    )  # fmt: skip

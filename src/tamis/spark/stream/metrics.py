@@ -1,4 +1,4 @@
-"""How a stream gets on: events and matches a second, the version, and how far behind it is."""
+"""How a stream goes: events and matches per second, the version, and how far behind it is."""
 
 import json
 import threading
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class BatchMetrics(NamedTuple):
-    """One micro-batch."""
+    """The numbers of one micro-batch."""
 
     batch: int
     version: int  # of the subscriptions
@@ -33,8 +33,8 @@ class BatchMetrics(NamedTuple):
     seconds: float
     events_per_second: float
     matches_per_second: float
-    behind: int | None  # events that the source has and the query has not read, where it says so
-    lag: float | None  # seconds from the newest event of the batch until its matches were there
+    behind: int | None  # events that the query has not read yet, if the source knows how many
+    lag: float | None  # seconds from the newest event of the batch until its matches were written
 
     def __str__(self) -> str:
         text = (
@@ -62,18 +62,18 @@ class StreamMetrics(StreamingQueryListener):
         self._checkpoint = f"{str(checkpoint).rstrip('/')}/tamis"
         self._report = report
         self.batches: list[BatchMetrics] = []
-        self._noting = threading.Lock()  # Spark calls us from a thread of its own
+        self._noting = threading.Lock()  # Spark calls us from another thread
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802 - Spark's name
         """Nothing to say yet."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
-        """A micro-batch was done."""
+        """Report a micro-batch that is done."""
         sources = [json.loads(source.json) for source in event.progress.sources]
         self._note(event.progress.batchId, sources)
 
     def catch_up(self, query: "StreamingQuery") -> None:
-        """What Spark, which tells listeners in its own time, has not told of a query that ended."""
+        """Report what Spark has not reported yet of a query that has ended; listeners hear late."""
         for progress in query.recentProgress:
             self._note(progress["batchId"], [dict(source) for source in progress["sources"]])
 
@@ -81,21 +81,21 @@ class StreamMetrics(StreamingQueryListener):
         with self._noting:
             facts = Versions(self._checkpoint).committed(batch)
             if facts is None or any(one.batch == batch for one in self.batches):
-                return  # of another query, told before, or a trigger without events
+                return  # of another query, reported before, or a trigger without events
             found = metrics_of(facts, sources)
             self.batches.append(found)
             if self._report is not None:
                 self._report(found)
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802 - Spark's name
-        """Nothing has come."""
+        """Nothing to say: no events have come."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802 - Spark's name
         """Nothing to add: the query itself has the error."""
 
 
 def metrics_of(facts: dict[str, Any], sources: list[dict[str, Any]]) -> BatchMetrics:
-    """The metrics of a micro-batch, from what was committed and what its sources say."""
+    """The metrics of a micro-batch, from its commit and from the progress of its sources."""
     seconds = max(float(facts["seconds"]), 1e-6)
     newest = facts.get("newest")
     behind = [found for source in sources if (found := behind_of(source)) is not None]
@@ -108,7 +108,7 @@ def metrics_of(facts: dict[str, Any], sources: list[dict[str, Any]]) -> BatchMet
 
 
 def behind_of(source: dict[str, Any]) -> int | None:
-    """How many events of a source were not read yet, None if its offsets are no counts of them."""
+    """How many events of a source are not read yet, None if its offsets do not count events."""
     latest, end = _numbers(source.get("latestOffset")), _numbers(source.get("endOffset"))
     if latest is None or end is None or latest.keys() != end.keys() or not latest:
         return None

@@ -1,11 +1,10 @@
-"""The subscriptions of a stream: which version a micro-batch is matched with, and its files.
+"""The subscriptions of a stream, on the driver: each micro-batch is pinned to a version of them.
 
-The changes of a version are few, and workers make them on their own, or many: then they are
-compiled by the executors and joined with the file that was there.
+If the changes of a version are few, each worker makes them on its own. If they are many, the
+executors compile them, and they are joined with the last compiled file.
 """
 
 import json
-import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,69 +13,74 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tamis.errors import OptionError, SubscriptionError
 from tamis.language.expression import parse
 from tamis.matcher import Matcher
+from tamis.matcher_settings import MatcherSettings
 from tamis.names import path_text
-from tamis.plan import asked_attributes
 from tamis.schema import Schema
-from tamis.spark.batch.event_frames import needed
-from tamis.spark.compile.compilation import (
-    OUTCOME,
-    Meaning,
-    Size,
+from tamis.spark.compile.job import join_files, new_file
+from tamis.spark.compile.published_rules import (
+    Changes,
+    PublishedRules,
     folder_for_files,
-    join,
     publish,
-    read_counts,
-    tasks_for,
-    write_parts,
 )
-from tamis.spark.dead_letters.letters import Letter, listing
-from tamis.spark.stream.changelogs import ChangeCompiling, Changelog, changes_of
-from tamis.spark.stream.versions import Changes, Version, Versions
-from tamis.spark.stream.worker import Live
+from tamis.spark.compile.task_reports import (
+    REPORT,
+    read_counts,
+    read_file_reports,
+    read_texts,
+    write_files,
+)
+from tamis.spark.dead_letters.dead_letter import DeadLetter, listing
+from tamis.spark.stream.changelogs import Changelog
+from tamis.spark.stream.changes import changes_of
+from tamis.spark.stream.versions import Version, Versions
+from tamis.spark.stream.worker import CompileChangesTask
+from tamis.spark.tables.event_table import attributes_to_read
+from tamis.spark.tables.subscription_table import TableSize
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-FEW = 5000  # changes that workers make on their own; more of them are compiled
+FEW = 5000  # changes that each worker makes on its own; more of them are compiled
 SHARE = 10  # the changes since a file are at most this part of its subscriptions
 
 
-class Pinned(NamedTuple):
+class PinnedVersion(NamedTuple):
     """The subscriptions of a micro-batch."""
 
     version: int
-    rules: Live
-    asked: set[str]  # attributes
-    ids: str  # the type of the ids, for Spark
-    letters: tuple[Letter, ...]  # changes since the micro-batch before that cannot be used
-    bad: int
+    rules: PublishedRules
+    attributes: set[str]  # that workers read
+    id_type: str  # for Spark
+    letters: tuple[DeadLetter, ...]  # about bad changes since the last micro-batch
+    bad: int  # changes
 
 
-class Base(NamedTuple):
-    """A compiled file that workers can open."""
+class BaseFile(NamedTuple):
+    """The compiled file of a version."""
 
     version: int
-    name: str
     path: Path
-    size: int
-    asked: frozenset[str]
+    subscriptions: int
+    attributes: frozenset[str]  # that its filters test
+    name: str = ""  # under which workers find it, once it is published
 
 
 @dataclass
-class LiveRules:
-    """The subscriptions of a stream, on the side of the driver.
+class StreamSubscriptions:
+    """The subscriptions of a stream, and their versions.
 
     With Spark Connect this runs in a process of the server, to which it is sent before it is used:
-    so nothing of a session is in it.
+    so it must not refer to a session.
     """
 
-    meaning: Meaning
+    settings: MatcherSettings
     log: Changelog
     checkpoint: str
-    _base: Base | None = field(default=None, repr=False)
+    _base: BaseFile | None = field(default=None, repr=False)
 
-    def pin(self, spark: "SparkSession", batch: int) -> Pinned:
-        """The subscriptions of a micro-batch: those of before if it comes again."""
+    def pin(self, spark: "SparkSession", batch: int) -> PinnedVersion:
+        """The subscriptions of a micro-batch; the same as before if it is repeated."""
         versions = Versions(self.checkpoint)
         number = versions.pinned(batch)
         if number is None:
@@ -84,18 +88,19 @@ class LiveRules:
             versions.pin(batch, number)
         base_number, changes = versions.since_base(number)
         base = self._open(spark, versions, base_number)
-        asked = base.asked | attributes_of(changes, self.meaning.schema)
+        tested = base.attributes | attributes_of(changes, self.settings.schema)
         # A query that died may have left a version that no micro-batch was pinned to.
         new = [versions.get(n) for n in range((versions.pinned(batch - 1) or 0) + 1, number + 1)]
-        return Pinned(
-            number, Live(base.name, changes),
-            needed(self.meaning.schema, asked, self.meaning.semantics), versions.get(number).ids,
+        return PinnedVersion(
+            number, PublishedRules(base.name, changes),
+            attributes_to_read(self.settings.schema, tested, self.settings.semantics),
+            versions.get(number).ids,
             tuple(letter for version in new for letter in version.letters),
             sum(version.bad for version in new),
         )  # fmt: skip
 
     def _advance(self, spark: "SparkSession", versions: Versions) -> int:
-        """Look for changes; the newest version."""
+        """Look for new changes; returns the number of the newest version."""
         number = versions.newest()
         before = versions.get(number) if number else None
         position, news = self.log.news(spark, before.position if before else None)
@@ -110,10 +115,10 @@ class LiveRules:
         few = news.orderBy("place").limit(FEW + 1).toArrow()
         if before is not None and few.num_rows <= FEW:
             rows = zip(*(few[name].to_pylist() for name in ("id", "filter", "op")), strict=True)
-            changes, letters = changes_of(rows, self.meaning)
+            changes, letters = changes_of(rows, self.settings)
             base_number, since = versions.since_base(number)
             base = self._open(spark, versions, base_number)
-            if len(since | changes) <= max(FEW, base.size // SHARE):
+            if len(since | changes) <= max(FEW, base.subscriptions // SHARE):
                 versions.add(
                     Version(number + 1, position, False, changes, tuple(letters), len(letters), ids)
                 )
@@ -124,41 +129,39 @@ class LiveRules:
     def _compile(
         self, versions: Versions, number: int, position: Any, news: "DataFrame", ids: str
     ) -> None:
-        """A version with a file of its own: the base before, the changes since, and new ones."""
+        """Add a version with its own file: the last base, the changes since, and the new ones."""
         folder = folder_for_files()
-        size = Size(news.count(), 0)
-        spread = news.repartition(tasks_for(size), "id").sortWithinPartitions("place")
+        tasks = TableSize(news.count(), 0).tasks
+        spread = news.repartition(tasks, "id").sortWithinPartitions("place")
         from pyspark.sql import functions as f
 
         rows = spread.select("id", "filter", f.col("place.row").alias("row"), "op")
-        found = rows.mapInArrow(ChangeCompiling(self.meaning), OUTCOME).toArrow()
+        found = rows.mapInArrow(CompileChangesTask(self.settings), REPORT).toArrow()
         counts, letters = read_counts(found)
-        removed = [
-            one
-            for kind, text in zip(found["kind"].to_pylist(), found["text"].to_pylist(), strict=True)
-            if kind == "removed"
-            for one in json.loads(text)
-        ]
-        parts = write_parts(found, folder)
+        reports = read_file_reports(found).values()
+        removed = [one for text in read_texts(found, "removed") for one in json.loads(text)]
+        parts = write_files(found, folder)
+        del found
         if number == 1 and not parts:
             raise SubscriptionError(f"no subscription can be used: {listing(letters, counts.bad)}")
-        path = join(parts, folder, self.meaning.profile) if parts else None
-        if number > 1:
-            path = self._on_top(versions, number - 1, path, removed, folder)
-        if path is None:
-            raise AssertionError("the first version has parts, the others have a base")
-        versions.add(Version(number, position, True, {}, tuple(letters), counts.bad, ids), path)
+        path = join_files(parts, folder, self.settings) if parts else None
+        if number > 1 or path is None:
+            base = self._on_top(versions, number, path, removed, folder)
+        else:
+            attributes = {name for one in reports for name in one.attributes}
+            subscriptions = sum(one.subscriptions for one in reports)
+            base = BaseFile(number, path, subscriptions, frozenset(attributes))
+        version = Version(number, position, True, {}, tuple(letters), counts.bad, ids)
+        versions.add(version, base.path)
+        self._base = base
 
     def _on_top(
         self, versions: Versions, number: int, part: Path | None, removed: Iterable[Any],
         folder: Path,
-    ) -> Path:  # fmt: skip
-        """A file of a version and of what changed after it."""
-        base_number, changes = versions.since_base(number)
-        before = folder / "before.tamis"
-        versions.fetch_rules(base_number, before)
-        profile = self.meaning.profile
-        matcher = Matcher.load(before, options=None if profile is None else {"profile": profile})
+    ) -> BaseFile:  # fmt: skip
+        """The file of a version: the subscriptions of the version before it, and its changes."""
+        base_number, changes = versions.since_base(number - 1)
+        matcher = self._fetch(versions, base_number, folder / "before.tamis")
         goes = [subscription for subscription, text in changes.items() if text is None]
         for subscription in (*goes, *removed):
             if subscription in matcher:
@@ -169,28 +172,36 @@ class LiveRules:
         )
         if part is not None:
             matcher.absorb(part)
-        path = folder / f"rules-{uuid.uuid4().hex}.tamis"
+        path = new_file(folder)
         matcher.save(path)
-        return path
+        return BaseFile(number, path, len(matcher), frozenset(matcher.attributes()))
 
-    def _open(self, spark: "SparkSession", versions: Versions, number: int) -> Base:
+    def _open(self, spark: "SparkSession", versions: Versions, number: int) -> BaseFile:
         """The file of a base, published to the executors."""
-        if self._base is None or self._base.version != number:
-            path = folder_for_files() / f"rules-{uuid.uuid4().hex}.tamis"
-            versions.fetch_rules(number, path)
-            matcher = Matcher.load(path)
-            if (matcher.schema, matcher.semantics) != (self.meaning.schema, self.meaning.semantics):
-                raise OptionError(
-                    f"the checkpoint {self.checkpoint} was made with another schema or semantics; "
-                    "start with a new one"
-                )
-            asked = asked_attributes(matcher._engine, matcher.schema)  # noqa: SLF001 - ours
-            self._base = Base(number, publish(spark, path), path, len(matcher), frozenset(asked))
-        return self._base
+        base = self._base
+        if base is None or base.version != number:  # another run of the query compiled it
+            path = new_file(folder_for_files())
+            matcher = self._fetch(versions, number, path)
+            base = BaseFile(number, path, len(matcher), frozenset(matcher.attributes()))
+        if not base.name:
+            base = base._replace(name=publish(spark, base.path))
+        self._base = base
+        return base
+
+    def _fetch(self, versions: Versions, number: int, path: Path) -> Matcher:
+        """The matcher of a base, whose file is copied to a path."""
+        versions.fetch_rules(number, path)
+        matcher = Matcher.load(path, options=self.settings.options())
+        if (matcher.schema, matcher.semantics) != (self.settings.schema, self.settings.semantics):
+            raise OptionError(
+                f"the checkpoint {self.checkpoint} was made with another schema or semantics; "
+                "start with a new one"
+            )
+        return matcher
 
 
 def attributes_of(changes: Changes, schema: Schema) -> set[str]:
-    """The attributes that changed filters ask for."""
+    """The attributes that changed filters test."""
     return {
         path_text(path)
         for text in changes.values()

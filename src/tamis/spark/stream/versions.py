@@ -1,16 +1,16 @@
-"""Which subscriptions a micro-batch is matched with, written down so that a restart does the same.
+"""The log of versions: which subscriptions a micro-batch is matched with, also after a restart.
 
 Everything is in a folder beside Spark's own checkpoint::
 
-    id.json                   who writes here: the output folder must know the same name
+    id.json                   the name of the checkpoint, which its output folder knows as well
     versions/00000003.json    a version of the subscriptions: what changed since the one before
     rules/00000003.tamis      all subscriptions of a version, compiled, for some versions
     batches/00000017.json     the version that a micro-batch is pinned to
-    commits/00000017.json     what became of a micro-batch
+    commits/00000017.json     the numbers of a micro-batch that is done
 
-A file is written aside and renamed, so it is whole or not there. A version is written before any
-micro-batch is pinned to it, and a micro-batch is pinned before it is matched: whatever dies in
-between is done again with the same result.
+A file is written aside and renamed, so it is complete or not there. A version is written before any
+micro-batch is pinned to it, and a micro-batch is pinned before it is matched: if the query dies in
+between, it does the rest again with the same result.
 """
 
 import json
@@ -21,60 +21,58 @@ from pathlib import Path
 from typing import Any
 
 from tamis.errors import FileError
-from tamis.spark.dead_letters.letters import Letter
+from tamis.spark.compile.published_rules import Changes
+from tamis.spark.dead_letters.dead_letter import DeadLetter
 from tamis.spark.files.folders import Folder
-
-Id = str | int
-Changes = dict[Id, str | None]  # the new filter of each id that changed, None if it went
 
 KEPT = 100  # micro-batches that are remembered, as many as Spark's own log keeps
 
 
 @dataclass(frozen=True)
 class Version:
-    """Subscriptions at a moment."""
+    """The subscriptions at a moment."""
 
     number: int
     position: Any  # how far the changelog was read
     is_base: bool  # all subscriptions are in a compiled file of this version
     changes: Changes = field(default_factory=dict)  # since the version before, unless it is a base
-    letters: tuple[Letter, ...] = ()  # changes that could not be used
-    bad: int = 0  # how many those were
+    letters: tuple[DeadLetter, ...] = ()  # about bad changes
+    bad: int = 0  # how many changes were bad
     ids: str = "string"  # the type of the ids, for Spark
 
 
 class Versions:
-    """The folder."""
+    """The folder of the log."""
 
     def __init__(self, root: str | Path) -> None:
         self._folder = Folder(root)
 
     def open(self) -> str:
-        """Make the folder, or find it; its name for the output folder."""
+        """Make the folder unless it is there; returns the name of the checkpoint."""
         self._folder.make("versions", "rules", "batches", "commits")
         if not self._folder.exists("id.json"):
             self._write("id.json", {"id": uuid.uuid4().hex})
         return str(self._read("id.json")["id"])
 
     def owner(self) -> str | None:
-        """The name, None if the folder is not made yet."""
+        """The name of the checkpoint, None if the folder is not there yet."""
         return str(self._read("id.json")["id"]) if self._folder.exists("id.json") else None
 
     # --- versions
 
     def newest(self) -> int:
-        """The last version, 0 if there is none."""
+        """The number of the last version, 0 if there is none."""
         return max(self._numbers("versions"), default=0)
 
     def get(self, number: int) -> Version:
         """One version."""
         found = self._read(_place("versions", number))
         changes = {pair[0]: pair[1] for pair in found.pop("changes")}
-        letters = tuple(Letter(*letter) for letter in found.pop("letters"))
+        letters = tuple(DeadLetter(*letter) for letter in found.pop("letters"))
         return Version(**found, changes=changes, letters=letters)
 
     def add(self, version: Version, rules: Path | None = None) -> None:
-        """A version that was not there; of a base, with its compiled file."""
+        """Add a new version; a base comes with its compiled file."""
         if rules is not None:
             self._folder.put(_rules(version.number), rules)
         record = asdict(version)
@@ -87,7 +85,7 @@ class Versions:
         self._folder.get(_rules(number), target)
 
     def since_base(self, number: int) -> tuple[int, Changes]:
-        """The last base up to a version, and what has changed since."""
+        """The last base up to a version, and the changes since then."""
         chain: list[Version] = []
         while True:
             version = self.get(number)
@@ -98,7 +96,7 @@ class Versions:
         changes: Changes = {}
         for version in reversed(chain):
             for subscription, text in version.changes.items():
-                changes.pop(subscription, None)  # what is subscribed again is the newest
+                changes.pop(subscription, None)  # a later change goes to the end
                 changes[subscription] = text
         return number, changes
 
@@ -110,13 +108,13 @@ class Versions:
         return int(self._read(name)["version"]) if self._folder.exists(name) else None
 
     def pin(self, batch: int, version: int) -> None:
-        """Match a micro-batch with a version, now and whenever it comes again."""
+        """Match a micro-batch with a version, now and whenever it is repeated."""
         self._write(_place("batches", batch), {"version": version})
 
     def commit(self, batch: int, facts: Mapping[str, Any]) -> None:
-        """Note what became of a micro-batch, and forget what nobody can ask for any more.
+        """Write down the numbers of a micro-batch, and delete what is not needed any more.
 
-        A micro-batch that comes again is the last one, so older bases are of no use.
+        Only the last micro-batch can be repeated, so older bases are of no use.
         """
         self._write(_place("commits", batch), dict(facts))
         if batch % KEPT == 0:
@@ -131,7 +129,7 @@ class Versions:
                 self._folder.delete(_place("versions", old))
 
     def committed(self, batch: int) -> dict[str, Any] | None:
-        """What became of a micro-batch, None if it is not done, or done long ago."""
+        """The numbers of a micro-batch, None if it is not done, or was done long ago."""
         name = _place("commits", batch)
         return self._read(name) if self._folder.exists(name) else None
 

@@ -1,61 +1,82 @@
-"""Subscriptions that change, as the workers of a stream see them.
+"""Compiling many changes of subscriptions, in the workers."""
 
-A worker has the compiled file of some version, and makes the changes since then in its own matcher:
-a change costs microseconds there, and nothing is compiled or sent anew. The next micro-batch brings
-all changes since the file again, of which the worker makes those that it has not made yet.
-"""
-
-from collections import OrderedDict
+import json
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+
+from tamis.errors import TamisError
 from tamis.matcher import Matcher
-from tamis.spark.stream.versions import Changes
+from tamis.matcher_settings import MatcherSettings
+from tamis.spark.compile.task_reports import RowCounts, file_rows, report_row
+from tamis.spark.compile.worker import ONE_THREAD
+from tamis.spark.dead_letters.dead_letter import DeadLetter, filter_letter
+from tamis.spark.dead_letters.worker import subscribe_good
+from tamis.spark.stream.changes import is_removal
+from tamis.spark.tables.arrow_batches import subscription_rows, task_number
 
-OPENED = 2  # matchers that a worker keeps
-
-
-class Held(NamedTuple):
-    """A matcher, and the changes that were made in it."""
-
-    matcher: Matcher
-    made: Changes
-
-
-_held: "OrderedDict[str, Held]" = OrderedDict()
+LETTERS = 1000  # that one task keeps of a large change; all of them are counted
 
 
 @dataclass(frozen=True)
-class Live:
-    """Finds the subscriptions of a version in a worker."""
+class CompileChangesTask:
+    """The function of `mapInArrow` that compiles many changes; all of an id are in one task.
 
-    name: str  # of the file, as the session has published it
-    changes: Changes
+    Beside the rows of `tamis.spark.compile.task_reports` there is one of the kind ``removed``, with
+    the ids that were removed at any time.
+    """
 
-    def __call__(self) -> Matcher:
-        from pyspark import SparkFiles
+    settings: MatcherSettings
 
-        held = _held.pop(self.name, None)
-        # A micro-batch that comes again may be of an older version: then it is begun anew.
-        if held is None or not held.made.keys() <= self.changes.keys():
-            held = Held(Matcher.load(SparkFiles.get(self.name), options={"threads": 1}), {})
-        make(held, self.changes)
-        _held[self.name] = held
-        while len(_held) > OPENED:
-            _held.popitem(last=False)
-        return held.matcher
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        task = task_number()
+        matcher = self.settings.matcher(ONE_THREAD)
+        letters: list[DeadLetter] = []
+        removed: dict[Any, None] = {}
+        rows = 0
+        for ids, filters, places, ops in subscription_rows(batches):
+            rows += len(ids)
+            letters += apply(matcher, ids, filters, places, ops, removed, self.settings.skipped)
+        counts = RowCounts(rows, len(matcher), len(letters))
+        yield report_row(task, "counts", text=json.dumps(counts))
+        yield report_row(task, "removed", text=json.dumps(list(removed)))
+        for letter in letters[:LETTERS]:
+            yield report_row(task, "letter", text=json.dumps(letter))
+        with tempfile.TemporaryDirectory(prefix="tamis-") as folder:
+            yield from file_rows(task, matcher, Path(folder))
 
 
-def make(held: Held, changes: Changes) -> None:
-    """Make the changes that were not made yet."""
-    nothing = object()
-    new = {
-        subscription: text
-        for subscription, text in changes.items()
-        if held.made.get(subscription, nothing) != text
-    }
-    for subscription, text in new.items():
-        if text is None and subscription in held.matcher:
-            held.matcher.unsubscribe(subscription)
-    held.matcher.subscribe_many([pair for pair in new.items() if pair[1] is not None])
-    held.made.update(changes)
+def apply(
+    matcher: Matcher, ids: list[Any], filters: list[Any], places: list[int], ops: list[str | None],
+    removed: dict[Any, None], skipped: Mapping[str, str] | None,
+) -> list[DeadLetter]:  # fmt: skip
+    """Make changes in their order in the matcher of a task; removed ids are added to `removed`.
+
+    Of an id, only the changes after its last removal matter.
+    """
+    letters: list[DeadLetter] = []
+    gone: dict[Any, int] = {}
+    for row, (subscription, text, op) in enumerate(zip(ids, filters, ops, strict=True)):
+        try:
+            if is_removal(subscription, text, op):
+                gone[subscription] = row
+        except TamisError as error:
+            letters.append(filter_letter(places[row], subscription, text, error))
+    bad = {letter.row for letter in letters}
+    for subscription in gone:
+        removed[subscription] = None
+        if subscription in matcher:
+            matcher.unsubscribe(subscription)
+    kept = [
+        row
+        for row, subscription in enumerate(ids)
+        if row > gone.get(subscription, -1) and places[row] not in bad
+    ]
+    return letters + subscribe_good(
+        matcher, [ids[row] for row in kept], [filters[row] for row in kept],
+        [places[row] for row in kept], skipped,
+    )  # fmt: skip

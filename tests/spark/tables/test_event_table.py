@@ -3,7 +3,8 @@
 import pytest
 
 from tamis import OptionError, Schema, SchemaError
-from tamis.spark.batch.event_frames import Events, Layout, needed, unusable
+from tamis.spark.tables.event_chunks import EventLayout
+from tamis.spark.tables.event_table import EventTable, attributes_to_read, unusable_columns
 
 pytestmark = pytest.mark.spark
 
@@ -23,7 +24,7 @@ def wide(spark):
 
 
 def test_attributes_are_the_columns_that_filters_can_use(wide):
-    events = Events(wide, "big", None, ())
+    events = EventTable(wide, "big", None, ())
     assert events.schema == Schema(
         {
             "tiny": "int", "small": "int", "int": "int", "big": "int", "f": "double", "d": "double",
@@ -31,7 +32,7 @@ def test_attributes_are_the_columns_that_filters_can_use(wide):
             "local": "timestamp", "c": "string", "v": "string", "r.k": "int", "r.deep.x": "string",
         }
     )  # fmt: skip
-    assert events.skipped == unusable(wide.schema)
+    assert events.skipped == unusable_columns(wide.schema)
     assert events.skipped == {
         "arr": "array<int>", "m": "map<string,int>", "bin": "binary", "nothing": "void",
         "gap": "interval day", "r.deep.l": "array<int>", "r.w": "binary", "e.only": "array<int>",
@@ -39,8 +40,8 @@ def test_attributes_are_the_columns_that_filters_can_use(wide):
 
 
 def test_workers_get_what_is_asked_for(wide):
-    events = Events(wide, "big", None, ["arr", "r", "big"])
-    assert events.layout({"s", "r.deep.x"}) == Layout(("s", "r"), ("arr", "r", "big"), False)
+    events = EventTable(wide, "big", None, ["arr", "r", "big"])
+    assert events.layout({"s", "r.deep.x"}) == EventLayout(("s", "r"), ("arr", "r", "big"), False)
     projected = events.project({"s", "r.deep.x"})
     assert [(field.name, field.dataType.simpleString()) for field in projected.schema] == [
         ("id", "bigint"), ("e0", "string"), ("e1", "struct<deep:struct<x:string>>"),
@@ -62,7 +63,7 @@ def test_odd_names(spark):
         "SELECT 1 `a.b`, 2 `odd ``name``.`, 3 `größe`, 4 `SELECT`, 5 `A b`,"
         " named_struct('x.y', 6, 'z`', named_struct('ü ', 7)) `r.s`, 8 event_id, 9 subscription"
     )
-    events = Events(frame, "a.b", None, ["r.s"])
+    events = EventTable(frame, "a.b", None, ["r.s"])
     names = list(events.schema)
     assert names == [
         "`a.b`", "`odd ``name``.`", "`größe`", "SELECT", "`A b`", "`r.s`.`x.y`", "`r.s`.`z```.`ü `",
@@ -78,16 +79,16 @@ def test_odd_names(spark):
 
 def test_a_schema_of_ones_own(wide):
     schema = Schema({"int": "double", "r.k": "int(1, 5)", "s": "enum('a')", "gone": "int"})
-    events = Events(wide, "big", schema, ())
+    events = EventTable(wide, "big", schema, ())
     assert events.schema == schema
     assert events.layout(schema).names == ("int", "r", "s")
-    assert needed(schema, {"int"}, "sql") == {"int", "r.k", "s"}
-    assert needed(schema, {"int"}, "total") == {"int", "r.k", "s", "gone"}
+    assert attributes_to_read(schema, {"int"}, "sql") == {"int", "r.k", "s"}
+    assert attributes_to_read(schema, {"int"}, "total") == {"int", "r.k", "s", "gone"}
 
 
 def test_a_frame_without_records_may_have_their_fields(spark):
     frame = spark.sql("SELECT 1 id, 2 `r.k`, named_struct('x', 3) q, 4 `q.k`")
-    events = Events(frame, "id", Schema({"r.k": "int", "q.x": "int", "q.k": "int"}), ())
+    events = EventTable(frame, "id", Schema({"r.k": "int", "q.x": "int", "q.k": "int"}), ())
     assert events.layout(["r.k", "q.x", "q.k"]).names == ("r.k", "q")
     assert events.project(["r.k"]).columns == ["id", "e0"]
 
@@ -111,7 +112,7 @@ def test_a_frame_without_records_may_have_their_fields(spark):
 )
 def test_schemas_that_do_not_fit(wide, schema, said):
     with pytest.raises(SchemaError, match=said):
-        Events(wide, "big", Schema(schema), ())
+        EventTable(wide, "big", Schema(schema), ())
 
 
 @pytest.mark.parametrize(
@@ -125,30 +126,30 @@ def test_schemas_that_do_not_fit(wide, schema, said):
 )
 def test_columns_that_are_not_there(wide, event_id, keep, said):
     with pytest.raises(OptionError, match=said):
-        Events(wide, event_id, None, keep)
+        EventTable(wide, event_id, None, keep)
 
 
 @pytest.mark.parametrize("name", ["event_id", "Event_ID", "subscription", "subscriptions", "COUNT"])
 def test_names_of_the_columns_of_matches(spark, name):
     frame = spark.sql(f"SELECT 1 id, 2 `{name}`")
     with pytest.raises(OptionError, match=f"keep: the column '{name}' has the name of a column of"):
-        Events(frame, "id", None, [name])
-    assert name in Events(frame, name, None, ()).schema
+        EventTable(frame, "id", None, [name])
+    assert name in EventTable(frame, name, None, ()).schema
 
 
 def test_frames_that_cannot_be_events(spark):
     with pytest.raises(OptionError, match="two columns named 'a'"):
-        Events(spark.sql("SELECT 1 id, 2 a, 3 a"), "id", None, ())
+        EventTable(spark.sql("SELECT 1 id, 2 a, 3 a"), "id", None, ())
     with pytest.raises(
-        SchemaError, match=r"no column that a filter can use; there is id \(array<i"
+        SchemaError, match=r"no column that a filter can use; they have id \(array<i"
     ):
-        Events(spark.sql("SELECT array(1) id"), "id", None, ())
+        EventTable(spark.sql("SELECT array(1) id"), "id", None, ())
 
 
 def test_the_text_of_a_row_that_could_not_be_read(spark):
-    events = Events(spark.sql("SELECT 1 id, '{' _corrupt_record"), "id", None, ())
+    events = EventTable(spark.sql("SELECT 1 id, '{' _corrupt_record"), "id", None, ())
     assert list(events.schema) == ["id"]
     assert events.project(["id"]).columns == ["id", "e0", "corrupt"]
-    own = Events(spark.sql("SELECT 1 id, 2 _corrupt_record"), "id", None, ())
+    own = EventTable(spark.sql("SELECT 1 id, 2 _corrupt_record"), "id", None, ())
     assert list(own.schema) == ["id", "_corrupt_record"]
     assert not own.has_corrupt

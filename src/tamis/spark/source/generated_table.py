@@ -1,8 +1,8 @@
-"""The rows of ``format("tamis")``: what its options ask for, and any range of it.
+"""The table of ``format("tamis")``, as its options describe it, and any range of its rows.
 
-A row is known by its number alone. Rows are made in blocks (`tamis.workloads.BLOCK`) whose random
-numbers come from the seed and the number of the block, so that every process that is asked for a
-range of rows makes the same ones, however the ranges are cut. Nothing here needs Spark.
+A row is determined by its number. Rows are made in blocks (`tamis.workloads.BLOCK`) whose random
+numbers come from the seed and the number of the block, so that every process makes the same rows,
+however the ranges are cut. Nothing here needs Spark.
 """
 
 import math
@@ -27,8 +27,7 @@ ID = "id"  # the column of the row number
 
 DEFAULT_ROWS_PER_BATCH = 1_000_000
 MOST_PARTITIONS = 100_000
-# Without the option partitions: a task is worth starting for this many rows, and more tasks than
-# this keep no more machines busy.
+# Without the option partitions: how many rows are worth a task, and how many tasks are enough.
 ROWS_PER_PARTITION = 100_000
 PARTITIONS = 64
 
@@ -38,8 +37,8 @@ Default = TypeVar("Default")
 
 
 @dataclass(frozen=True)
-class Generation:
-    """Rows to generate. `rows`, `partitions` and `rate` are None where nobody said."""
+class GeneratedTable:
+    """A table to generate; `rows`, `partitions` and `rate` are None if they are not given."""
 
     workload: Workload
     table: str = "events"
@@ -52,7 +51,7 @@ class Generation:
 
     @property
     def columns(self) -> dict[str, str]:
-        """Names and types of tamis, in order."""
+        """The names of the columns and their types, in order."""
         if self.table == "subscriptions":
             return {ID: "int", "filter": "string"}
         attributes = self.workload.schema.attributes
@@ -67,7 +66,7 @@ class Generation:
         return self.rows
 
     def ranges(self, start: int, end: int) -> list[tuple[int, int]]:
-        """The rows from `start` to before `end`, cut for tasks as evenly as can be."""
+        """The rows from `start` to before `end`, cut into equal ranges for tasks."""
         rows = end - start
         wanted = self.partitions or min(PARTITIONS, math.ceil(rows / ROWS_PER_PARTITION))
         count = min(wanted, rows)
@@ -91,14 +90,14 @@ class Generation:
         return events.add_column(0, ID, pa.array(np.arange(first, first + BLOCK)))
 
 
-def read_options(options: Mapping[str, str]) -> Generation:
-    """What the options of a reader ask for, or an `OptionError` about one that is wrong."""
+def read_options(options: Mapping[str, str]) -> GeneratedTable:
+    """The table that options of a reader describe, or an `OptionError` about a bad one."""
     known = {name.casefold(): name for name in OPTIONS}
     for name in options:
         if name.casefold() not in known:
             choose(f"option of {_HERE}", name, OPTIONS)
     texts = {known[name.casefold()]: text for name, text in options.items()}
-    generation = Generation(
+    table = GeneratedTable(
         workload=_workload(texts),
         table=choose(f"table of {_HERE}", texts.get("table", "events"), TABLES),
         rows=_whole(texts, "rows", 0, None),
@@ -108,8 +107,8 @@ def read_options(options: Mapping[str, str]) -> Generation:
         rate=_number(texts, "rate", None, "rows per second, above 0", lambda x: 0 < x < math.inf),
         rows_per_batch=_whole(texts, "maxRowsPerBatch", 1, DEFAULT_ROWS_PER_BATCH),
     )
-    _check(generation)
-    return generation
+    _check(table)
+    return table
 
 
 def _workload(texts: Mapping[str, str]) -> Workload:
@@ -123,11 +122,11 @@ def _workload(texts: Mapping[str, str]) -> Workload:
     return workload(texts["workload"])
 
 
-def _check(generation: Generation) -> None:
-    """What no single option shows."""
-    made = generation.workload
-    if generation.table == "subscriptions":
-        made.parameters(generation.total("the table subscriptions"))  # fewer than it can make
+def _check(table: GeneratedTable) -> None:
+    """Refuse options that are bad only together."""
+    made = table.workload
+    if table.table == "subscriptions":
+        made.parameters(table.total("the table subscriptions"))  # fewer than it can make
         return
     taken = [column.name for column in made.kind.columns if column.name.casefold() == ID]
     if taken:
@@ -172,4 +171,4 @@ def _number(
 
 def _bad(texts: Mapping[str, str], name: str, expected: str) -> OptionError:
     shown = repr(texts[name])[:60]
-    return OptionError(f"{_HERE}: the option {name} must be {expected}, and it is {shown}")
+    return OptionError(f"{_HERE}: the option {name} must be {expected}, not {shown}")

@@ -1,36 +1,30 @@
-"""Events of a DataFrame: which columns are attributes, and what of a frame goes to the workers.
+"""A DataFrame of events, on the driver: which columns are attributes, and which go to workers.
 
-Workers get columns by their places: the id, then each top-level column that holds an attribute,
-then the columns to keep, then the text of a row that could not be read. A record is cut down to the
-fields that filters ask for.
+Workers get the columns that `event_chunks` describes. A record is cut down to the fields that
+filters test.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tamis.columns import spark_attributes
 from tamis.errors import OptionError, SchemaError, did_you_mean
 from tamis.names import Path, path_text
 from tamis.schema import Attribute, Schema
+from tamis.spark.files.readers import CORRUPT
+from tamis.spark.tables.event_chunks import EventLayout
 from tamis.types import DOUBLE, INT
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType, StructType
 
-CORRUPT = "_corrupt_record"  # what Spark's readers call the text of a row that they cannot read
 
+class EventTable:
+    """A checked table of events.
 
-class Layout(NamedTuple):
-    """What workers have to know of the columns that they get."""
-
-    names: tuple[str, ...]  # of the top-level columns that hold attributes
-    kept: tuple[str, ...]
-    has_corrupt: bool
-
-
-class Events:
-    """A frame of events, checked."""
+    `schema` are its attributes, `skipped` the columns that no filter can use, with their types.
+    """
 
     def __init__(
         self, frame: "DataFrame", event_id: str, schema: Schema | None, keep: Sequence[str]
@@ -44,13 +38,13 @@ class Events:
         usable = frame.schema
         if self.has_corrupt:
             usable = type(usable)([field for field in usable if field.name != CORRUPT])
-        self.skipped = unusable(usable)
+        self.skipped = unusable_columns(usable)
         found = Schema.of_attributes(spark_attributes(usable, "skip"))
         self.schema = found if schema is None else schema
         if not len(self.schema):
             raise SchemaError(
                 "the events have no column that a filter can use; "
-                f"there is {', '.join(map(_shown, usable.fields)) or 'none at all'}"
+                f"they have {', '.join(map(_shown, usable.fields)) or 'no columns at all'}"
             )
         self._present = _present(self.schema, found, self.skipped)
 
@@ -67,9 +61,9 @@ class Events:
                     "rename it first"
                 )
 
-    def of(self, frame: "DataFrame") -> "Events":
-        """The same of another frame with the same columns."""
-        return Events(frame, self.event_id, self.schema, self.keep)
+    def like(self, frame: "DataFrame") -> "EventTable":
+        """A table of the same kind, of another frame with the same columns."""
+        return EventTable(frame, self.event_id, self.schema, self.keep)
 
     @property
     def id_type(self) -> "DataType":
@@ -80,24 +74,24 @@ class Events:
         """Names and types of the columns to keep."""
         return [(name, self.frame.schema[name].dataType) for name in self.keep]
 
-    def layout(self, asked: Iterable[str]) -> Layout:
-        """What workers get when filters ask for some attributes."""
-        tops = dict.fromkeys(path[0] for path in self._paths(asked))
-        return Layout(tuple(tops), self.keep, self.has_corrupt)
+    def layout(self, attributes: Iterable[str]) -> EventLayout:
+        """Which columns workers get to read some attributes."""
+        tops = dict.fromkeys(path[0] for path in self._paths(attributes))
+        return EventLayout(tuple(tops), self.keep, self.has_corrupt)
 
-    def project(self, asked: Iterable[str]) -> "DataFrame":
-        """The columns that workers get."""
-        return self._select(asked, [column_at((name,)) for name in self.keep])
+    def project(self, attributes: Iterable[str]) -> "DataFrame":
+        """The columns of `layout`."""
+        return self._select(attributes, [column_at((name,)) for name in self.keep])
 
-    def numbered(self, asked: Iterable[str]) -> "DataFrame":
-        """The same, but for the numbers of the rows in the place of what is to be kept."""
+    def numbered(self, attributes: Iterable[str]) -> "DataFrame":
+        """The columns of `layout`, but with row numbers instead of the columns to keep."""
         from pyspark.sql import functions as f
 
-        return self._select(asked, [f.monotonically_increasing_id()])
+        return self._select(attributes, [f.monotonically_increasing_id()])
 
-    def _select(self, asked: Iterable[str], kept: "list[Column]") -> "DataFrame":
+    def _select(self, attributes: Iterable[str], kept: "list[Column]") -> "DataFrame":
         tree: dict[str, Any] = {}
-        for path in self._paths(asked):
+        for path in self._paths(attributes):
             place = tree
             for part in path:
                 place = place.setdefault(part, {})
@@ -110,9 +104,9 @@ class Events:
             columns.append(column_at((CORRUPT,)).alias("corrupt"))
         return self.frame.select(*columns)
 
-    def _paths(self, asked: Iterable[str]) -> list[Path]:
-        """Where the frame has the attributes that are asked for."""
-        wanted = set(asked)
+    def _paths(self, attributes: Iterable[str]) -> list[Path]:
+        """Where some attributes are in the frame."""
+        wanted = set(attributes)
         return [
             self._present[a.path]
             for a in self.schema.attributes
@@ -120,21 +114,20 @@ class Events:
         ]
 
 
-def needed(schema: Schema, asked: Iterable[str], semantics: str) -> set[str]:
-    """The attributes that have to be looked at: those that filters ask for, and those that say
-    whether an event can be used at all."""
+def attributes_to_read(schema: Schema, tested: Iterable[str], semantics: str) -> set[str]:
+    """The attributes that filters test, and those that decide whether an event is valid at all."""
     if semantics == "total":
         return set(schema)
-    return {*asked, *(a.name for a in schema.attributes if a.domain is not None)}
+    return {*tested, *(a.name for a in schema.attributes if a.domain is not None)}
 
 
-def unusable(schema: "StructType", path: Path = ()) -> dict[str, str]:
-    """Columns that no filter can use, and their types."""
+def unusable_columns(schema: "StructType", path: Path = ()) -> dict[str, str]:
+    """The columns that no filter can use, and their types."""
     found: dict[str, str] = {}
     for field in schema.fields:
         inner = (*path, field.name)
         if field.dataType.typeName() == "struct":
-            found |= unusable(field.dataType, inner)  # type: ignore[arg-type]  # it is a struct
+            found |= unusable_columns(field.dataType, inner)  # type: ignore[arg-type]  # it is a struct
         elif not list(spark_attributes(type(schema)([field]), "skip")):
             found[path_text(inner)] = field.dataType.simpleString()
     return found
@@ -158,7 +151,7 @@ def _fields(frame: "DataFrame") -> "dict[str, DataType]":
 
 
 def _present(schema: Schema, found: Schema, skipped: dict[str, str]) -> dict[Path, Path]:
-    """The attributes that the frame has, and where; the others are missing in all events."""
+    """The attributes that the frame has, and their columns; others are missing in all events."""
     present: dict[Path, Path] = {}
     tops = {path[0] for path in found.positions}
     for attribute in schema.attributes:
@@ -202,13 +195,14 @@ def _expected(attribute: Attribute, length: int) -> str:
 
 
 def column_at(path: Path) -> "Column":
+    """The column of a path, whatever characters are in its names."""
     from pyspark.sql import functions as f
 
     return f.col(".".join("`" + part.replace("`", "``") + "`" for part in path))
 
 
 def _cut(path: Path, inner: dict[str, Any]) -> "Column":
-    """A column, or the record of the fields that are asked for."""
+    """A column, or the record of those of its fields that are needed."""
     if not inner:
         return column_at(path)
     from pyspark.sql import functions as f

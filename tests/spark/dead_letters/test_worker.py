@@ -7,13 +7,13 @@ import pyarrow as pa
 from pyspark import cloudpickle
 
 from tamis import Schema
-from tamis.spark.batch.event_frames import Layout
-from tamis.spark.compile.compilation import Meaning
-from tamis.spark.dead_letters.checks import EventCheck, FilterCheck
-from tamis.spark.dead_letters.letters import VALUE
+from tamis.matcher_settings import MatcherSettings
+from tamis.spark.dead_letters.dead_letter import VALUE
+from tamis.spark.dead_letters.worker import EventCheckTask, FilterCheckTask
+from tamis.spark.tables.event_chunks import EventLayout
 
 SCHEMA = Schema({"level": "int(1, 5)", "s": "string", "day": "timestamp", "r.k": "int"})
-LAYOUT = Layout(("level", "s", "day", "r"), ("row",), True)
+LAYOUT = EventLayout(("level", "s", "day", "r"), ("row",), True)
 
 
 def letters_of(task, batches):
@@ -28,7 +28,9 @@ def test_letters_about_filters():
             "row": pa.array([5, 3, 1, 2**40, 0, 9], pa.int64()),
         }
     )
-    found = letters_of(FilterCheck(Meaning(SCHEMA)), [batch.slice(0, 3), batch.slice(3)])
+    found = letters_of(
+        FilterCheckTask(MatcherSettings(SCHEMA)), [batch.slice(0, 3), batch.slice(3)]
+    )
     assert [(row["row"], row["id"], row["line"], row["column"]) for row in found] == [
         (3, "8", 1, 1), (1, None, None, None), (2**40, "10", None, None), (0, "11", 2, 10),
     ]  # fmt: skip
@@ -51,7 +53,7 @@ def test_letters_about_events():
     whole = pa.record_batch(events)
     for step in (1, 3, 7):
         batches = [whole.slice(n, step) for n in range(0, 7, step)]
-        found = letters_of(EventCheck(Meaning(SCHEMA), LAYOUT), batches)
+        found = letters_of(EventCheckTask(MatcherSettings(SCHEMA), LAYOUT), batches)
         assert [(row["row"], row["id"]) for row in found] == [
             (11, None), (12, "c"), (13, "d"), (2**40, "f"), (16, "g"),
         ]  # fmt: skip
@@ -71,14 +73,16 @@ def test_letters_about_events():
 
 def test_events_that_are_fine_have_no_letters():
     batch = pa.record_batch({"id": [1, 2], "e0": [1, 5], "k0": [0, 1]})
-    check = EventCheck(Meaning(SCHEMA), Layout(("level",), ("row",), False))
+    check = EventCheckTask(MatcherSettings(SCHEMA), EventLayout(("level",), ("row",), False))
     assert letters_of(check, [batch]) == []
-    assert letters_of(EventCheck(Meaning(SCHEMA, "total"), check.layout), [batch]) != []
+    assert letters_of(EventCheckTask(MatcherSettings(SCHEMA, "total"), check.layout), [batch]) != []
 
 
 def test_events_of_which_no_attribute_is_asked_for():
     batch = pa.record_batch({"id": pa.array([1, None], pa.int64()), "k0": [0, 1]})
-    (letter,) = letters_of(EventCheck(Meaning(SCHEMA), Layout((), ("row",), False)), [batch])
+    (letter,) = letters_of(
+        EventCheckTask(MatcherSettings(SCHEMA), EventLayout((), ("row",), False)), [batch]
+    )
     assert (letter["row"], letter["reason"], letter["value"]) == (1, "the event has no id", "{}")
 
 
@@ -91,14 +95,17 @@ def test_ids_that_are_hard_to_show():
     ]
     for column in ids:
         batch = pa.record_batch({"id": column, "e0": [9], "k0": [0]})
-        check = EventCheck(Meaning(SCHEMA), Layout(("level",), ("row",), False))
+        check = EventCheckTask(MatcherSettings(SCHEMA), EventLayout(("level",), ("row",), False))
         (letter,) = letters_of(check, [batch])
         assert letter["reason"].startswith("attribute level: 9")
         assert letter["id"]
 
 
 def test_checks_are_sent_by_reference():
-    for check in (FilterCheck(Meaning(SCHEMA)), EventCheck(Meaning(SCHEMA), LAYOUT)):
+    for check in (
+        FilterCheckTask(MatcherSettings(SCHEMA)),
+        EventCheckTask(MatcherSettings(SCHEMA), LAYOUT),
+    ):
         sent = cloudpickle.dumps(check)
         assert b"_make_function" not in sent
         assert pickle.loads(sent) == check

@@ -7,10 +7,10 @@ import pytest
 
 from cases import each
 from stocks import SMALL, stock_filters, stock_rows
-from tamis import Matcher, OptionError, Schema
+from tamis import Matcher, Schema
 from tamis.engines import ENGINES, auto
+from tamis.engines.match_plan import MatchPlan
 from tamis.engines.sliced import layout
-from tamis.plan import Plan, asked_attributes
 
 TABLE = pa.Table.from_pylist([dict(zip(SMALL, row, strict=True)) for row in stock_rows(1, 600)])
 
@@ -54,7 +54,7 @@ def compiled(texts, **options):
 @each("engine", ENGINES)
 def test_every_engine(engine):
     matcher = Matcher(SMALL, engine)
-    assert check(matcher) == Plan(matcher.engine, 0, 0, ())
+    assert check(matcher) == MatchPlan(matcher.engine, 0, 0, ())
     texts = ["i > 0", "s = 'T1' AND x < 5", "i = 3 OR b", "NOT (i = 3 AND x > 1)", "i IN (1, 2)"]
     for number, text in enumerate(texts):
         matcher.subscribe(number, text)
@@ -73,14 +73,14 @@ def test_filters_that_are_asked_are_counted(monkeypatch):
         matcher.subscribe(number, text)
     plan = check(matcher)
     assert (plan.asked, plan.parts) == (10, ())
-    assert "10 asked one by one" in str(plan)
+    assert "10 evaluated one by one" in str(plan)
     for number, text in enumerate(stock_filters(2, 20), 10):
         matcher.subscribe(number, text)
     matcher.match({"i": 1})
     plan = check(matcher)
     assert plan.asked == 19
     assert plan.asked + sum(part.subscriptions for part in plan.parts) == 30
-    assert "19 asked one by one" in str(plan)
+    assert "19 evaluated one by one" in str(plan)
 
 
 @each("size", [1, 100, 3000])
@@ -190,7 +190,7 @@ def test_asking_for_the_plan_changes_nothing():
     assert matcher.engine == "naive"
 
 
-# --- which attributes are asked for
+# --- which attributes filters test
 
 
 @each(
@@ -207,32 +207,40 @@ def test_asking_for_the_plan_changes_nothing():
     ],
 )
 @each("semantics", ["sql", "strict"])
-def test_attributes_that_filters_ask_for(texts, asked, semantics):
+def test_attributes_that_filters_test(texts, asked, semantics):
     matcher = Matcher(SMALL, semantics=semantics)
     matcher.subscribe_many(dict(enumerate(texts)))
-    assert asked_attributes(matcher._engine, SMALL) == asked
+    assert matcher.attributes() == asked
 
 
-def test_attributes_are_asked_for_by_name():
+def test_attributes_have_their_names_in_the_language():
     schema = Schema({"r.`odd name`": "int", "größe": "string", "`a.b`": "double", "rest": "int"})
     matcher = Matcher(schema)
     matcher.subscribe_many(
         {"a": "r.`odd name` = 1", "b": "größe LIKE '%x'", "c": "`a.b` > r.`odd name`"}
     )
-    assert asked_attributes(matcher._engine, schema) == {"r.`odd name`", "`größe`", "`a.b`"}
+    assert matcher.attributes() == {"r.`odd name`", "`größe`", "`a.b`"}
 
 
 @pytest.mark.parametrize("semantics", ["sql", "strict"])
-def test_what_is_not_asked_for_may_be_left_out(semantics):
+def test_columns_that_no_filter_tests_may_be_left_out(semantics):
     texts = stock_filters(11, 60)
     for start in range(0, 60, 3):
         matcher = Matcher(SMALL, semantics=semantics)
         matcher.subscribe_many(dict(enumerate(texts[start : start + 3])))
-        asked = asked_attributes(matcher._engine, SMALL)
+        asked = matcher.attributes()
         some = TABLE.select([name for name in TABLE.column_names if name in asked])
         assert matcher.match_batch(some).equals(matcher.match_batch(TABLE))
 
 
-def test_engines_of_the_papers_do_not_say():
-    with pytest.raises(OptionError, match="auto or sliced"):
-        asked_attributes(Matcher(SMALL, "naive")._engine, SMALL)
+@pytest.mark.parametrize("engine", ["auto", "sliced", "naive", "mbd"])
+def test_attributes_of_every_engine(engine):
+    matcher = Matcher(SMALL, engine)
+    assert matcher.attributes() == set()
+    matcher.subscribe_many({1: "i > 0", 2: "s = 'a' AND x < 5"})
+    assert matcher.attributes() == {"i", "s", "x"}
+    matcher.subscribe(2, "i = 3")
+    assert matcher.attributes() == {"i"}
+    matcher.unsubscribe(1)
+    matcher.unsubscribe(2)
+    assert matcher.attributes() == set()

@@ -9,16 +9,16 @@ import pytest
 from cases import each
 from tamis import Matcher
 from tamis.errors import BulkError, SubscriptionError
-from tamis.spark.dead_letters.letters import (
+from tamis.spark.dead_letters.dead_letter import (
     SHOWN,
     VALUE,
-    Letter,
-    cut,
+    DeadLetter,
     filter_letter,
     listing,
-    shown,
-    texts_of,
+    short_text,
 )
+from tamis.spark.tables.arrow_batches import texts_of
+from tamis.spark.tables.event_chunks import python_value
 
 
 def letter_about(subscription, text):
@@ -37,7 +37,7 @@ def test_a_letter_about_a_filter_knows_the_place():
 
 
 def test_letters_about_nulls_and_ids():
-    assert letter_about("a", None) == Letter("subscriptions", 7, "a", "the filter is null")
+    assert letter_about("a", None) == DeadLetter("subscriptions", 7, "a", "the filter is null")
     assert letter_about(None, "i > 0")[2:] == (None, "the id is null", None, None, "i > 0")
     assert letter_about(None, None)[2:] == (None, "the id is null", None, None, None)
     assert str(letter_about(None, None)) == "subscriptions, row 7: the id is null"
@@ -56,16 +56,18 @@ def test_what_is_no_text_becomes_one():
 
 
 def test_values_are_cut():
-    assert cut(None) is None
-    assert cut("x" * VALUE) == "x" * VALUE
-    assert cut("x" * (VALUE + 1)) == "x" * VALUE + "..."
-    assert cut({"s": "é", "at": date(2024, 1, 1)}) == '{"s": "é", "at": "2024-01-01"}'
-    assert len(cut({"s": "x" * 5000})) == VALUE + 3
+    assert short_text(None) is None
+    assert short_text("x" * VALUE) == "x" * VALUE
+    assert short_text("x" * (VALUE + 1)) == "x" * VALUE + "..."
+    assert short_text({"s": "é", "at": date(2024, 1, 1)}) == '{"s": "é", "at": "2024-01-01"}'
+    assert len(short_text({"s": "x" * 5000})) == VALUE + 3
 
 
 @each("count", [1, SHOWN, SHOWN + 1, 1234])
 def test_the_first_letters_are_listed(count):
-    letters = [Letter("events", row, None, f"reason {row}\nmore") for row in range(min(count, 20))]
+    letters = [
+        DeadLetter("events", row, None, f"reason {row}\nmore") for row in range(min(count, 20))
+    ]
     text = listing(letters, count)
     assert text.startswith(f"{count:,} row{'s' * (count > 1)} cannot be used:\n  events, row 0: re")
     assert text.count("reason") == min(count, SHOWN)
@@ -98,6 +100,6 @@ def test_every_value_can_be_shown():
         (pa.array([b"\xff"]), b"\xff"),
     ]
     for column, expected in cases:
-        value = shown(column[0])
+        value = python_value(column[0])
         assert value == expected
         json.dumps(value, default=str)

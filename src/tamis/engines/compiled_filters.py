@@ -1,0 +1,107 @@
+"""The compiled filters of `auto` and `sliced`, for code that stores or inspects them.
+
+Other packages use compiled filters only through this module: the arrays, their layout and the
+engine that runs them stay inside `engines/`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tamis.engines.auto import AutoEngine
+from tamis.engines.sliced import SlicedEngine, segment_sections
+from tamis.engines.sliced.segment import Segment
+from tamis.errors import OptionError
+from tamis.language.ast import attributes
+from tamis.language.expression import Expression
+from tamis.names import path_text
+from tamis.schema import Schema
+from tamis.semantics import Semantics
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class CompiledFilters:
+    """Filters by their handles: a compiled segment, and those that need no predicate."""
+
+    segment: Segment | None
+    always: dict[int, bool]  # filters without predicates, and whether they are true
+
+    def __len__(self) -> int:
+        return len(self.always) + (0 if self.segment is None else len(self.segment))
+
+    def moved(self, by: int) -> "CompiledFilters":
+        """The same filters under handles that are greater by a number."""
+        segment = None if self.segment is None else self.segment.moved(by)
+        return CompiledFilters(segment, {by + h: answer for h, answer in self.always.items()})
+
+
+def compiling(engine: Any) -> SlicedEngine:
+    """The engine that holds compiled filters; an error if there is none."""
+    if isinstance(engine, AutoEngine):
+        return engine.compile()
+    if isinstance(engine, SlicedEngine):
+        return engine
+    raise OptionError(
+        "only matchers with the engine auto or sliced can be saved to a file, "
+        f"not those with {engine.name}"
+    )
+
+
+def tested_attributes(engine: Any, schema: Schema) -> set[str]:
+    """The names of the attributes that some filter tests; nothing must change meanwhile."""
+    _, segment = compiling(engine).whole()
+    if segment is None:
+        return set()
+    found = {schema.attributes[place].name for place in segment.used.tolist()}
+    for test in segment.predicates.tests:
+        found |= {path_text(path) for path in attributes(test)}
+    return found
+
+
+def hold(engine: Any, filters: CompiledFilters, replaced: Iterable[int] = ()) -> None:
+    """Add compiled filters to an engine; the old filters of `replaced` handles go."""
+    compiling(engine).publish(filters.segment, filters.always, replaced)
+
+
+# --- files
+
+
+def to_sections(
+    engine: Any, handles: Array, expression_of: Callable[[int], Expression], semantics: Semantics
+) -> tuple[dict[str, Any] | None, dict[str, Array]]:
+    """All filters of an engine as metadata and arrays for a file.
+
+    `handles` are those of all filters, ascending; in the file they become 0, 1, 2, ...
+    """
+    always, segment = compiling(engine).whole()
+    places = np.searchsorted(handles, np.array(list(always), np.int64))
+    sections: dict[str, Array] = {
+        "always.handles": places.astype(np.int64),
+        "always.answers": np.array(list(always.values()), np.uint8),
+    }
+    if segment is None:
+        return None, sections
+    numbers = np.searchsorted(handles, segment.handles).astype(np.int32)
+    stored = segment_sections.to_sections(segment, numbers, expression_of, semantics)
+    sections |= {f"segment.{name}": array for name, array in stored.sections.items()}
+    return stored.meta, sections
+
+
+def from_sections(
+    meta: Mapping[str, Any] | None, get: Callable[[str], Array],
+    expression_of: Callable[[int], Expression], semantics: Semantics,
+) -> CompiledFilters:  # fmt: skip
+    """What `to_sections` gave, under handles 0, 1, 2, ...; the arrays are used where they lie."""
+    if not isinstance(meta, Mapping | None):
+        raise TypeError("the segment is not a record")
+    segment = None
+    if meta is not None:
+        segment = segment_sections.from_sections(
+            meta, lambda name: get(f"segment.{name}"), expression_of, semantics
+        )
+    answers = get("always.answers").astype(bool).tolist()
+    return CompiledFilters(segment, dict(zip(get("always.handles").tolist(), answers, strict=True)))

@@ -1,0 +1,186 @@
+"""How an engine matches events: what is compiled in which way, and what it costs."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tamis.engines.auto import AutoEngine
+from tamis.engines.sliced import SlicedEngine
+from tamis.engines.sliced.blocks import SegmentEvaluator
+from tamis.engines.sliced.segment import Segment
+from tamis.errors import counted
+from tamis.kernels.programs import MIXED
+from tamis.kernels.simd_rows import LANES
+from tamis.schema import Schema
+
+
+class PlanGroup(NamedTuple):
+    """Subscriptions that are found in the same way."""
+
+    how: str
+    subscriptions: int
+    clusters: int
+    largest: int  # cluster
+    evaluation: str
+
+
+class PlanPart(NamedTuple):
+    """What a plan says of one compiled segment."""
+
+    subscriptions: int
+    gone: int
+    predicates: int  # distinct
+    shapes: int
+    bytes: int
+    groups: tuple[PlanGroup, ...]
+    estimated: float  # seconds per event, in a block of 512
+    measured: float | None  # of the last events in a batch, None before the first
+
+
+class MatchPlan(NamedTuple):
+    """The answer of `Matcher.explain`."""
+
+    engine: str
+    subscriptions: int
+    asked: int  # subscriptions that are evaluated one by one
+    parts: tuple[PlanPart, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as JSON can hold it."""
+        parts = [
+            part._asdict() | {"groups": [group._asdict() for group in part.groups]}
+            for part in self.parts
+        ]
+        return self._asdict() | {"parts": parts}
+
+    def __str__(self) -> str:
+        lines = [f"engine {self.engine}: {self.subscriptions:,} subscriptions"]
+        if self.asked:
+            lines.append(f"  {self.asked:,} evaluated one by one, event by event")
+        for number, part in enumerate(self.parts, 1):
+            gone = f", {part.gone:,} gone" if part.gone else ""
+            measured = "" if part.measured is None else f", {_time(part.measured)} measured"
+            lines.append(
+                f"  part {number}: {part.subscriptions:,} compiled{gone}; "
+                f"{counted(part.predicates, 'predicate')}, {counted(part.shapes, 'shape')}, "
+                f"{part.bytes:,} bytes"
+            )
+            lines.append(f"    per event: {_time(part.estimated)} estimated{measured}")
+            for group in part.groups:
+                clusters = f" in {group.clusters:,} clusters" if group.clusters else ""
+                largest = f", the largest of {group.largest:,}" if group.clusters > 1 else ""
+                lines.append(
+                    f"    {group.subscriptions:,} {group.how}{clusters}{largest}: "
+                    f"{group.evaluation}"
+                )
+        return "\n".join(lines)
+
+
+# The model behind `estimated`, in seconds: to combine a row of 512 events; to compare one
+# subscription of a cluster with one event; for each event before any subscription is looked at.
+ROW, MEMBER, EVENT = 2e-9, 0.3e-9, 150e-9
+_BY_ROWS = "512 events at once"
+_BY_COLUMNS = "64 subscriptions at once where few events come, else 512 events at once"
+
+
+def plan_of(engine: Any, schema: Schema) -> MatchPlan:
+    """The plan of an engine; of an engine that does not compile filters, only its size."""
+    compiled: SlicedEngine | None = None
+    if isinstance(engine, AutoEngine):
+        compiled = engine.compiled
+    elif isinstance(engine, SlicedEngine):
+        compiled = engine
+    total = engine.statistics()["subscriptions"]
+    if compiled is None:
+        return MatchPlan(engine.name, total, total if engine.name == "naive" else 0, ())
+    parts = tuple(_part(evaluator, schema) for evaluator in compiled.snapshot().parts)
+    asked = total - compiled.statistics()["subscriptions"]
+    return MatchPlan(engine.name, total, asked, parts)
+
+
+class _Found(NamedTuple):
+    """Subscriptions of one shape that are found in the same way."""
+
+    subscriptions: int
+    clusters: int = 0
+    largest: int = 0  # cluster
+    met: float = 0.0  # the sum of the squares of the sizes of the clusters
+    is_alike: bool = False  # whether all chunks can be evaluated by columns
+
+
+def _part(evaluator: SegmentEvaluator, schema: Schema) -> PlanPart:
+    segment = evaluator.segment
+    programs = segment.programs
+    found: dict[str, list[_Found]] = {}
+    rows = 0.0
+    for shape in range(len(segment.shapes)):
+        bounds, subs = programs.chunk_bounds[shape].tolist(), programs.chunk_subs
+        rows += float(subs[bounds[3]] - subs[bounds[1]]) * int(programs.widths[shape])
+        if bounds[0] < bounds[1]:
+            for how, cluster in _clusters(segment, schema, shape):
+                found.setdefault(how, []).append(cluster)
+        for how, start, stop in (
+            ("with a common first predicate", bounds[1], bounds[2]),
+            ("without one", bounds[2], bounds[3]),
+        ):
+            count = int(subs[stop] - subs[start])
+            if count:
+                found.setdefault(how, []).append(_Found(count))
+    groups = tuple(_group(how, entries) for how, entries in found.items())
+    # As if events had the values that filters test for: values of many filters come often.
+    met = sum(entry.met for entries in found.values() for entry in entries)
+    members = met / max(sum(group.subscriptions for group in groups if group.clusters), 1)
+    return PlanPart(
+        subscriptions=len(segment), gone=segment.dead, predicates=_distinct(evaluator),
+        shapes=len(segment.shapes), bytes=segment.nbytes(), groups=groups,
+        estimated=EVENT + rows * ROW / 512 + members * MEMBER, measured=evaluator.measured(),
+    )  # fmt: skip
+
+
+def _clusters(segment: Segment, schema: Schema, shape: int) -> Iterator[tuple[str, _Found]]:
+    """The subscriptions of a shape that are found by a value, by a set or by a test."""
+    programs, subs = segment.programs, segment.programs.chunk_subs
+    first, end = (int(bound) for bound in programs.chunk_bounds[shape, :2])
+    width, at = int(programs.widths[shape]), int(programs.refs_at[shape])
+    places = (subs[first:end].astype(np.int64) - int(programs.subs[shape])) * width
+    refs = programs.refs[at + places]
+    refs = programs.named[refs] if len(programs.named) else refs
+    sizes = np.diff(subs[first : end + 1])
+    is_alike = bool((programs.signatures[first:end] != MIXED).all())
+    owners = segment.predicates.attributes_of(refs)
+    for owner in np.unique(owners).tolist():
+        mine = owners == owner
+        clusters, places = np.unique(refs[mine], return_inverse=True)
+        totals = np.bincount(places.reshape(-1), weights=sizes[mine])
+        name = schema.attributes[owner].name if owner >= 0 else None
+        how = f"found by the value of {name}" if name else "found by sets and tests"
+        yield (
+            how,
+            _Found(
+                int(totals.sum()),
+                len(clusters),
+                int(totals.max()),
+                float((totals**2).sum()),
+                is_alike,
+            ),
+        )
+
+
+def _group(how: str, found: list[_Found]) -> PlanGroup:
+    return PlanGroup(
+        how, sum(entry.subscriptions for entry in found), sum(entry.clusters for entry in found),
+        max(entry.largest for entry in found),
+        _BY_COLUMNS if all(entry.is_alike for entry in found) else _BY_ROWS,
+    )  # fmt: skip
+
+
+def _distinct(evaluator: SegmentEvaluator) -> int:
+    programs = evaluator.segment.programs
+    return len(programs.named) or len(np.unique(programs.refs[:-LANES]))
+
+
+def _time(seconds: float) -> str:
+    if seconds < 1e-6:
+        return f"{seconds * 1e9:.0f} ns"
+    return f"{seconds * 1e6:.1f} us" if seconds < 1e-3 else f"{seconds * 1e3:.1f} ms"

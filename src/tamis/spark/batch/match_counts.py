@@ -1,0 +1,73 @@
+"""How many events, matches and bad events there were, counted on the driver by Spark."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from tamis.matcher import Matcher
+from tamis.spark.batch.worker import BAD, MatchTask
+from tamis.spark.tables.event_table import EventTable, column_at
+from tamis.spark.tables.match_schema import matches_per_row, spark_schema, with_sorted_lists
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+class MatchCounts(NamedTuple):
+    """The numbers of a job."""
+
+    events: int
+    matches: int  # pairs; the sum of the counts, or of the lengths of the lists
+    bad: int  # events
+    newest: float | None = None  # the time of the newest event, in seconds of the epoch
+
+
+class CountedMatches(NamedTuple):
+    """Matches that are counted while they are written."""
+
+    frame: "DataFrame"
+    counts: Callable[[], MatchCounts]  # to be called after the frame was written
+
+
+def counted_matches(
+    events: EventTable, attributes: set[str], rules: Callable[[], Matcher], output: str,
+    on_bad: str, id_type: str, event_time: str | None = None,
+) -> CountedMatches:  # fmt: skip
+    """The matches of events with rules that every executor has, counted in the same pass."""
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as f
+
+    seen, found = Observation(), Observation()
+    newest = f.lit(None).cast("bigint")
+    if event_time is not None:
+        newest = f.max(f.unix_micros(column_at((event_time,)).cast("timestamp")))
+    observed = events.frame.observe(seen, f.count(f.lit(1)).alias("events"), newest.alias("newest"))
+    projected = events.like(observed).project(attributes)
+    task = MatchTask(rules, events.layout(attributes), output, on_bad, tag=id_type)
+    tagged = projected.mapInArrow(task, spark_schema(events, output, id_type).add(BAD, "boolean"))
+    number = f.sum(f.when(~f.col(BAD), matches_per_row(output)))
+    counted = tagged.observe(found, number.alias("matches"), f.count_if(BAD).alias("bad"))
+
+    def read() -> MatchCounts:
+        moment = seen.get["newest"]
+        return MatchCounts(
+            seen.get["events"], found.get["matches"] or 0, found.get["bad"] or 0,
+            None if moment is None else moment / 1e6,
+        )  # fmt: skip
+
+    return CountedMatches(with_sorted_lists(counted.where(~f.col(BAD)).drop(BAD), output), read)
+
+
+def counted_afterwards(
+    matches: "DataFrame", output: str, events: EventTable, bad: "DataFrame"
+) -> CountedMatches:
+    """Matches in shards: events and bad events are counted in further passes."""
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as f
+
+    found = Observation()
+    observed = matches.observe(found, f.sum(matches_per_row(output)).alias("matches"))
+
+    def read() -> MatchCounts:
+        return MatchCounts(events.frame.count(), found.get["matches"] or 0, bad.count())
+
+    return CountedMatches(observed, read)

@@ -1,0 +1,63 @@
+"""A dead letter: a row that could not be used, with the reason and the place."""
+
+import json
+from typing import Any, NamedTuple
+
+from tamis.errors import ExpressionError, TamisError, counted
+
+SHOWN = 5  # letters in a message
+VALUE = 1000  # characters of a row that a letter keeps
+# The columns of a DataFrame of letters.
+SCHEMA = "source string, row bigint, id string, reason string, line int, column int, value string"
+
+
+class DeadLetter(NamedTuple):
+    """A row that could not be used, and why."""
+
+    source: str  # subscriptions or events
+    row: int  # its position: partitions follow each other, with gaps between them
+    id: str | None
+    reason: str
+    line: int | None = None  # of the place in a filter
+    column: int | None = None
+    value: str | None = None  # the filter, or the event
+
+    def __str__(self) -> str:
+        which = f"row {self.row}" if self.id is None else f"id {self.id}"
+        reason = self.reason.replace("\n", "\n    ")
+        return f"{self.source}, {which}: {reason}"
+
+
+def filter_letter(row: int, subscription: Any, text: Any, error: TamisError) -> DeadLetter:
+    """The letter about a bad subscription."""
+    line, column, reason = None, None, str(error)
+    if text is None:
+        reason = "the filter is null"
+    elif isinstance(error, ExpressionError):
+        line, column = error.line, error.column
+    if subscription is None:
+        reason = "the id is null"
+    named = None if subscription is None else valid(str(subscription))
+    return DeadLetter("subscriptions", row, named, valid(reason), line, column, short_text(text))
+
+
+def short_text(value: Any) -> str | None:
+    """A value as a text that is not too long."""
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+    return valid(text if len(text) <= VALUE else text[:VALUE] + "...")
+
+
+def valid(text: str) -> str:
+    """A text in which a question mark replaces everything that is not Unicode."""
+    return text.encode(errors="replace").decode()
+
+
+def listing(letters: list[DeadLetter], total: int) -> str:
+    """The first letters, and how many there are, for a message."""
+    lines = [f"{counted(total, 'row')} cannot be used:"]
+    lines += [f"  {letter}" for letter in letters[:SHOWN]]
+    if total > SHOWN:
+        lines.append(f"  ... and {total - min(SHOWN, len(letters)):,} more")
+    return "\n".join(lines)

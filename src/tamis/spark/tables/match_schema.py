@@ -1,0 +1,72 @@
+"""The columns of matches: the id of the event, what it matched, and the columns to keep.
+
+============  ====================================  ===============
+output        column                                rows
+============  ====================================  ===============
+``pairs``     ``subscription``                      one per match
+``lists``     ``subscriptions``, in ascending order  one per event
+``counts``    ``count``                             one per event
+============  ====================================  ===============
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType, StructType
+
+    from tamis.spark.tables.event_table import EventTable
+
+FOUND = {"pairs": "subscription", "lists": "subscriptions", "counts": "count"}
+ID_TYPES = {"bigint": pa.int64(), "string": pa.string()}  # of subscriptions: Spark's and Arrow's
+
+
+def spark_schema(
+    events: "EventTable", output: str, id_type: str,
+    kept: "Iterable[tuple[str, DataType]] | None" = None,
+) -> "StructType":  # fmt: skip
+    """The columns of matches for Spark; `kept` are names and types instead of those of `events`."""
+    from pyspark.sql.types import StructType
+
+    schema = StructType().add("event_id", events.id_type).add(FOUND[output], _type(output, id_type))
+    for name, of in events.kept_fields() if kept is None else kept:
+        schema.add(name, of)
+    return schema
+
+
+def _type(output: str, id_type: str) -> "DataType":
+    from pyspark.sql.types import ArrayType, LongType, StringType
+
+    if output == "counts":
+        return LongType()
+    kind = StringType() if id_type == "string" else LongType()
+    return ArrayType(kind) if output == "lists" else kind
+
+
+def arrow_type(output: str, id_type: str) -> pa.DataType:
+    """The type of the column of what was found, for Arrow."""
+    if output == "counts":
+        return pa.int64()
+    kind = ID_TYPES[id_type]
+    return pa.list_(kind) if output == "lists" else kind
+
+
+def matches_per_row(output: str) -> "Column":
+    """How many matches a row of matches stands for."""
+    from pyspark.sql import functions as f
+
+    if output == "pairs":
+        return f.lit(1)
+    return f.col("count") if output == "counts" else f.size("subscriptions")
+
+
+def with_sorted_lists(matches: "DataFrame", output: str) -> "DataFrame":
+    """Lists in ascending order, however the subscriptions were compiled."""
+    if output != "lists":
+        return matches
+    from pyspark.sql import functions as f
+
+    return matches.withColumn("subscriptions", f.array_sort("subscriptions"))
