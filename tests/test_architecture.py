@@ -26,6 +26,11 @@ PLACES = {
     "bad_events": "language", "compaction": "matcher", "restoration": "matcher",
     "profiles": "predicates", "__init__": "matcher", "__main__": "cli",
 }  # fmt: skip
+# The same for the packages of Spark.
+SPARK = (
+    "session", "files", "tables", "dead_letters", "compile", "shards", "batch", "stream",
+    "compaction", "source", "demo", "profiles",
+)  # fmt: skip
 HEAVY = {"numba", "pyspark", "duckdb", "pyarrow", "pandas", "polars", "numpy", "re2", "tqdm"}
 
 
@@ -53,6 +58,15 @@ def test_imports_point_one_way(module):
         if name.startswith("tamis."):
             there = LAYERS.index(layer_of(name.split(".")[1:]))
             assert there <= here, f"{module} imports {name}"
+
+
+def test_packages_of_spark_use_those_before_them():
+    for path in sorted((SOURCE / "spark").rglob("*.py")):
+        here = path.relative_to(SOURCE / "spark").with_suffix("").parts[0]
+        for name in imported(ast.parse(path.read_text(encoding="utf-8"))):
+            if name.startswith("tamis.spark.") and here != "__init__":
+                there = name.split(".")[2]
+                assert SPARK.index(there) <= SPARK.index(here), f"{path} imports {name}"
 
 
 def test_only_engines_and_the_matcher_know_how_filters_are_compiled():

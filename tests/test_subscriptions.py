@@ -17,7 +17,7 @@ from hypothesis.stateful import (
 )
 
 from subscribers import LISTED, NUMBERS, STRANGERS, WORDS, filled, many, parse, reloaded, texts_of
-from tamis import subscriptions
+from tamis import subscription_pages, subscriptions
 from tamis.subscription_pages import order_of
 from tamis.subscriptions import Subscriptions
 

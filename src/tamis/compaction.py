@@ -244,7 +244,9 @@ class _Compaction:
             representatives=pa.array(ids, kind),
             originals=pa.array(self._ids, kind),
             forms=np.array([numbers.get(form, -1) for form in self._form_of], np.int32),
-            representative=np.array([heads[reduced.representatives[form]] for form in firsts], np.int32),
+            representative=np.array(
+                [heads[reduced.representatives[form]] for form in firsts], np.int32
+            ),
             exact=np.array([form in heads for form in firsts], np.bool_),
             filters=text_column([self._texts[place] for place in firsts.values()]),
         )

@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
 
-from cases import each
 from stocks import SMALL, stock_filters, stock_rows
 from tamis import Matcher, Profile, Schema, SubscriptionError
 from tamis.matcher_settings import MatcherSettings

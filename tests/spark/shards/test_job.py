@@ -141,7 +141,7 @@ def test_events_of_a_hot_value_are_shared_by_several_tasks(spark, monkeypatch):
     rows = [(n, f"s = 'S{n % 40}' AND i > {n % 3}") for n in range(400)]
     subscriptions = spark.createDataFrame(rows, "id long, filter string")
     job = MatchJob(hot, subscriptions, shards=8, output="counts")
-    copies = job.compiled._copies(job._events, job._asked)
+    copies = job.compiled._copies(job._events, job._attributes)
     assert sorted(copies) == [0, *[1] * 7, 24]
     assert job.matches.agg({"count": "sum"}).collect()[0][0] == sum(
         n % 40 == 7 and event % 5 > n % 3 for n in range(400) for event in range(1000)

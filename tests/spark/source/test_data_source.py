@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
+from cases import each
 from tamis.spark.source.generated_table import (
     PARTITIONS,
     ROWS_PER_PARTITION,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from cases import each
 from tamis import OptionError
 from tamis.spark.tables import subscription_table
 from tamis.spark.tables.subscription_table import (
@@ -14,7 +15,7 @@ from tamis.spark.tables.subscription_table import (
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.parametrize(
+@each(
     ("rows", "tasks"),
     [(0, 1), (1, 1), (FILTERS_PER_TASK, 2), (10 * FILTERS_PER_TASK, 11), (10**9, MOST_TASKS)],
 )
