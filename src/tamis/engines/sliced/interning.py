@@ -76,7 +76,7 @@ def intern_filters(filters: Iterable[tuple[int, Leaves]], keys: Keys) -> Interne
 
 
 class _Interning:
-    """Numbers for the predicates of many leaves."""
+    """Numbers for the distinct predicates of many leaves."""
 
     def __init__(self, keys: Keys) -> None:
         self._keys = keys
@@ -84,67 +84,95 @@ class _Interning:
         for attribute in range(keys.size):
             if not keys.has(attribute):
                 self._cuts[attribute] = NO_TEXTS
+        self._tests: dict[Node, int] = {}
+        self._test_attributes: list[int] = []
+        # The distinct sets of both kinds, as the attribute and its constants.
+        self._sets: dict[int, dict[tuple[Any, ...], int]] = {ONE_OF: {}, NONE_OF: {}}
 
     def intern(self, codes: Array, constants: list[Any]) -> tuple[SegmentPredicates, Array]:
         """The distinct predicates, and the reference of each leaf to one of them."""
         order = np.argsort(codes, kind="stable")
         found, firsts = np.unique(codes[order], return_index=True)
-        places = dict(zip(found.tolist(), np.split(order, firsts[1:]), strict=True))
-        tests: dict[Node, int] = {}
-        homes: list[int] = []
-        sets: dict[int, dict[tuple[Any, ...], int]] = {ONE_OF: {}, NONE_OF: {}}
-        for code, leaves in places.items():
-            attribute, kind = divmod(code, LEAF_KINDS)
-            for leaf in leaves.tolist() if kind in {ONE_OF, NONE_OF, TEST} else ():
-                if kind == TEST:
-                    known = tests.setdefault(constants[leaf], len(tests))
-                    homes += [attribute] * (known == len(homes))
-                else:
-                    sets[kind].setdefault((attribute, *constants[leaf]), len(sets[kind]))
+        leaves_of = dict(zip(found.tolist(), np.split(order, firsts[1:]), strict=True))
+        self._gather(leaves_of, constants)
         numbers = np.zeros(len(codes), np.int64)  # of the cut in its attribute
-        members: dict[int, list[tuple[Any, ...]]] = {}
-        for key in chain(sets[ONE_OF], sets[NONE_OF]):
-            members.setdefault(key[0], []).append(key)
-        cut_members: dict[tuple[Any, ...], Array] = {}
-        for attribute in range(self._keys.size):
-            first = attribute * LEAF_KINDS
-            mine = [places[c] for c in range(first, first + ONE_OF) if c in places]
-            compared = np.concatenate(mine) if mine else np.empty(0, np.int64)
-            held = members.get(attribute, [])
-            values = [constants[leaf] for leaf in compared.tolist()]
-            values += chain.from_iterable(key[1:] for key in held)
-            if not values:
-                continue
-            found_numbers = self._numbers(attribute, values)
-            numbers[compared] = found_numbers[: len(compared)]
-            at = len(compared)
-            for key in held:
-                cut_members[key] = np.unique(found_numbers[at : at + len(key) - 1])
-                at += len(key) - 1
-        inside = [(key[0], cut_members[key]) for key in sets[ONE_OF]]
-        outside = sorted(sets[NONE_OF], key=lambda key: int(key[0]))
-        place_of = {key: place for place, key in enumerate(outside)}
+        members = self._number_constants(leaves_of, constants, numbers)
+        excluding = sorted(self._sets[NONE_OF], key=lambda key: int(key[0]))
+        self._sets[NONE_OF] = {key: place for place, key in enumerate(excluding)}
+        inside, outside = (
+            sets_of([(key[0], members[key]) for key in self._sets[kind]])
+            for kind in (ONE_OF, NONE_OF)
+        )
         predicates = SegmentPredicates.of(
-            self._cuts, sets_of(inside), list(tests),
-            sets_of([(key[0], cut_members[key]) for key in outside]), homes,
-        )  # fmt: skip
-        for code, leaves in places.items():
+            self._cuts, inside, list(self._tests), outside, self._test_attributes
+        )
+        self._refer(leaves_of, constants, predicates, numbers)
+        return predicates, numbers.astype(np.int32)
+
+    def _gather(self, leaves_of: dict[int, Array], constants: list[Any]) -> None:
+        """Find the distinct tests and sets."""
+        for code, leaves in leaves_of.items():
             attribute, kind = divmod(code, LEAF_KINDS)
             if kind == TEST:
-                own = [predicates.first_test + tests[constants[leaf]] for leaf in leaves.tolist()]
-            elif kind == ONE_OF:
-                own = [sets[kind][attribute, *constants[leaf]] for leaf in leaves.tolist()]
-            elif kind == NONE_OF:
-                own = [
-                    predicates.first_out + place_of[attribute, *constants[leaf]]
-                    for leaf in leaves.tolist()
-                ]
-            else:
-                first = int(predicates.starts[attribute])
-                numbers[leaves] = _reference(kind, first, numbers[leaves])
+                for leaf in leaves.tolist():
+                    known = self._tests.setdefault(constants[leaf], len(self._tests))
+                    if known == len(self._test_attributes):
+                        self._test_attributes.append(attribute)
+            elif kind in self._sets:
+                sets = self._sets[kind]
+                for leaf in leaves.tolist():
+                    sets.setdefault((attribute, *constants[leaf]), len(sets))
+
+    def _number_constants(
+        self, leaves_of: dict[int, Array], constants: list[Any], numbers: Array
+    ) -> dict[tuple[Any, ...], Array]:
+        """Make the cuts of all attributes; the numbers of the members of each set.
+
+        numbers[leaf] becomes the number of the constant that a leaf compares with.
+        """
+        by_attribute: dict[int, list[tuple[Any, ...]]] = {}
+        for key in chain(self._sets[ONE_OF], self._sets[NONE_OF]):
+            by_attribute.setdefault(key[0], []).append(key)
+        members: dict[tuple[Any, ...], Array] = {}
+        for attribute in range(self._keys.size):
+            first = attribute * LEAF_KINDS
+            mine = [leaves_of[code] for code in range(first, first + ONE_OF) if code in leaves_of]
+            compared = np.concatenate(mine) if mine else np.empty(0, np.int64)
+            sets = by_attribute.get(attribute, [])
+            values = [constants[leaf] for leaf in compared.tolist()]
+            values += chain.from_iterable(key[1:] for key in sets)
+            if not values:
                 continue
-            numbers[leaves] = (predicates.base + np.array(own, np.int64)) * REF_KINDS
-        return predicates, numbers.astype(np.int32)
+            found = self._numbers(attribute, values)
+            at = len(compared)
+            numbers[compared] = found[:at]
+            for key in sets:
+                members[key] = np.unique(found[at : at + len(key) - 1])
+                at += len(key) - 1
+        return members
+
+    def _refer(
+        self,
+        leaves_of: dict[int, Array],
+        constants: list[Any],
+        predicates: SegmentPredicates,
+        numbers: Array,
+    ) -> None:
+        """Turn numbers[leaf] into the reference of each leaf."""
+        for code, leaves in leaves_of.items():
+            attribute, kind = divmod(code, LEAF_KINDS)
+            if kind == TEST:
+                first = predicates.base + predicates.first_test
+                own = [self._tests[constants[leaf]] for leaf in leaves.tolist()]
+            elif kind in self._sets:
+                first = predicates.base + (predicates.first_out if kind == NONE_OF else 0)
+                sets = self._sets[kind]
+                own = [sets[attribute, *constants[leaf]] for leaf in leaves.tolist()]
+            else:
+                start = int(predicates.starts[attribute])
+                numbers[leaves] = _reference(kind, start, numbers[leaves])
+                continue
+            numbers[leaves] = (first + np.array(own, np.int64)) * REF_KINDS
 
     def _numbers(self, attribute: int, values: list[Any]) -> Array:
         """The number of each value among the cuts of its attribute, which this makes."""
