@@ -147,8 +147,8 @@ def loop(spark: "SparkSession", source: Workload, subscriptions: pa.Table) -> Us
     def matches(events: "DataFrame") -> "DataFrame":
         from pyspark.sql import functions as f
 
-        ask = f.udf(found, "array<bigint>")
-        all_ = f.explode(ask(*source.schema)).alias("subscription")
+        call = f.udf(found, "array<bigint>")
+        all_ = f.explode(call(*source.schema)).alias("subscription")
         return events.select(f.col("id").alias("event_id"), all_)
 
     return User(_same, matches)
@@ -234,25 +234,25 @@ def contest(
     source = workload(workload_files.parts(spec)[0])
     user = USERS[who](spark, source, workload_files.subscriptions(spec, size))
     few = min(FEW, most)
-    asking = Asking(spark, user, spec)
+    timed = TimedUser(spark, user, spec)
     found: list[tuple[int, str]] = []
-    first = seconds_of(lambda: found.append(digest(asking.pairs(few))))
-    fixed = asking.seconds(few)
+    first = seconds_of(lambda: found.append(digest(timed.pairs(few))))
+    fixed = timed.seconds(few)
     result = {"few": few, "found": found[0], "first": first, "fixed": fixed}
 
-    def ask(count: int) -> float:
-        seconds = asking.seconds(count)
+    def call(count: int) -> float:
+        seconds = timed.seconds(count)
         session.report(result | {"events": count, "times": [seconds]})
         return seconds
 
     session.report(result | {"events": few, "times": [fixed]})
-    count, result["fixed"] = fitting(ask, few, most, wanted)
-    times = rounds(lambda: asking.seconds(count), 4 * wanted)
+    count, result["fixed"] = fitting(call, few, most, wanted)
+    times = rounds(lambda: timed.seconds(count), 4 * wanted)
     spark.catalog.clearCache()
     return result | {"events": count, "times": times}
 
 
-class Asking:
+class TimedUser:
     """Calls of one contestant; the events of the last one stay in memory."""
 
     def __init__(self, spark: "SparkSession", user: User, spec: str) -> None:
