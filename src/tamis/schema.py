@@ -123,14 +123,14 @@ class Schema(Mapping[str, Attribute]):
         Columns that no filter can use (lists, maps, binary) are refused with an error, or left out
         with ``unsupported="skip"``.
         """
-        from tamis.columns import arrow_attributes
+        from tamis.column_types import arrow_attributes
 
         return cls.of_attributes(arrow_attributes(schema, unsupported))
 
     @classmethod
     def from_spark(cls, schema: "StructType", *, unsupported: str = "refuse") -> "Schema":
         """The schema of a Spark DataFrame (``frame.schema``); see `from_arrow`."""
-        from tamis.columns import spark_attributes
+        from tamis.column_types import spark_attributes
 
         return cls.of_attributes(spark_attributes(schema, unsupported))
 

@@ -7,7 +7,7 @@ filters test.
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tamis.columns import spark_attributes
+from tamis.column_types import spark_attributes
 from tamis.errors import OptionError, SchemaError, did_you_mean
 from tamis.names import Path, path_text
 from tamis.schema import Attribute, Schema

@@ -1,0 +1,80 @@
+"""Column types of Arrow and Spark as attributes: schemas that come with a table."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from tamis.errors import SchemaError, choose
+from tamis.names import Path, path_text
+from tamis.schema import Attribute
+from tamis.types import BOOL, DOUBLE, INT, STRING, TIMESTAMP, Type
+
+
+def arrow_attributes(schema: pa.Schema, unsupported: str) -> Iterator[Attribute]:
+    """The attributes of an Arrow schema."""
+    choose("treatment of unsupported columns", unsupported, ("refuse", "skip"))
+    for field in schema:
+        yield from _field_attributes((field.name,), field.type, unsupported)
+
+
+def _field_attributes(path: Path, arrow: pa.DataType, unsupported: str) -> Iterator[Attribute]:
+    if pa.types.is_struct(arrow):
+        for index in range(arrow.num_fields):
+            field = arrow.field(index)
+            yield from _field_attributes((*path, field.name), field.type, unsupported)
+        return
+    yield from _attribute(path, attribute_type(arrow), str(arrow), unsupported)
+
+
+def _attribute(
+    path: Path, found: Type | None, column_type: str, unsupported: str
+) -> Iterator[Attribute]:
+    if found is not None:
+        yield Attribute(path, found)
+    elif unsupported == "refuse":
+        raise SchemaError(
+            f"column {path_text(path)} has the type {column_type}, which no filter can use; "
+            'leave it out, or pass unsupported="skip"'
+        )
+
+
+def attribute_type(arrow: pa.DataType) -> Type | None:
+    """The attribute type for a column type, or None if no filter can use such a column."""
+    types = pa.types
+    if types.is_dictionary(arrow):
+        return attribute_type(arrow.value_type)
+    if types.is_integer(arrow):
+        return INT
+    if types.is_floating(arrow) or types.is_decimal(arrow):
+        return DOUBLE
+    if types.is_string(arrow) or types.is_large_string(arrow) or types.is_string_view(arrow):
+        return STRING
+    if types.is_boolean(arrow):
+        return BOOL
+    if types.is_timestamp(arrow) or types.is_date(arrow):
+        return TIMESTAMP
+    return None
+
+
+# By the names of Spark's types, so that PySpark need not be imported.
+_SPARK = {
+    "byte": INT, "short": INT, "integer": INT, "long": INT,
+    "float": DOUBLE, "double": DOUBLE, "decimal": DOUBLE,
+    "string": STRING, "char": STRING, "varchar": STRING,
+    "boolean": BOOL, "timestamp": TIMESTAMP, "timestamp_ntz": TIMESTAMP, "date": TIMESTAMP,
+}  # fmt: skip
+
+
+def spark_attributes(schema: Any, unsupported: str, path: Path = ()) -> Iterator[Attribute]:
+    """The attributes of a Spark schema."""
+    choose("treatment of unsupported columns", unsupported, ("refuse", "skip"))
+    for field in schema.fields:
+        inner, kind = (*path, field.name), field.dataType.typeName()
+        if kind == "struct":
+            yield from spark_attributes(field.dataType, unsupported, inner)
+        else:
+            written = field.dataType.simpleString()
+            # A collation compares strings differently than filters do.
+            found = None if "collate" in written else _SPARK.get(kind)
+            yield from _attribute(inner, found, written, unsupported)
