@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from scan_engine import ScanEngine
-from tamis.columns import table_rows
 from tamis.engines import make_engine
 from tamis.engines.base import Engine
-from tamis.events import Row
+from tamis.events.columns import table_rows
+from tamis.events.event_reader import Row
 from tamis.language.expression import Expression
 from tamis.language.shape_cache import ShapeCache
 from tamis.semantics import Semantics

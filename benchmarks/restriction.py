@@ -18,10 +18,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine_process import digest
-from tamis.columns import table_rows
 from tamis.engines import make_engine
 from tamis.engines.base import Engine
-from tamis.events import Row
+from tamis.events.columns import table_rows
+from tamis.events.event_reader import Row
 from tamis.language.shape_cache import ShapeCache
 from tamis.semantics import Semantics
 from tamis.workloads import workload

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tamis.engines.base import Options
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.kernels.handles import Handles
 from tamis.language import ast
 from tamis.language.expression import Expression

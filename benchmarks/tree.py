@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 from engine_process import digest
-from tamis.columns import table_rows
 from tamis.engines import make_engine
 from tamis.engines.base import Engine
 from tamis.engines.tree import theorem_bound
-from tamis.events import Row
+from tamis.events.columns import table_rows
+from tamis.events.event_reader import Row
 from tamis.language.shape_cache import ShapeCache
 from tamis.semantics import Semantics
 from tamis.workloads import Workload, workload

@@ -118,7 +118,7 @@ def life_of(folder, uncompiled):
             self.patch.setattr(auto, "MOST_UNCOMPILED", uncompiled)
             self.patch.setattr(auto, "MOST_LIVE", 3)
             self.patch.setattr("tamis.matcher.FEWEST_AT_ONCE", 3)
-            self.patch.setattr("tamis.subscriptions.SMALL", 2)
+            self.patch.setattr("tamis.subscriptions.subscriptions.SMALL", 2)
             self.matcher, self.model = Matcher(SMALL), {}
 
         def teardown(self):

@@ -6,8 +6,8 @@ import pyarrow as pa
 from stocks import SMALL
 from strategies import SCHEMA, delicate_rows
 from tamis import ExpressionError, parse
-from tamis.columns import plain_type
 from tamis.engines import make_engine
+from tamis.events.columns import plain_type
 from tamis.predicates.event_batches import batch_of_rows, batch_of_table
 from tamis.semantics import Semantics
 

@@ -6,7 +6,7 @@ import pytest
 from tamis import Schema
 from tamis.container import open_container, write
 from tamis.language.expression import parse_with
-from tamis.subscriptions import Subscriptions
+from tamis.subscriptions.subscriptions import Subscriptions
 
 SCHEMA = Schema({"x": "int", "s": "string"})
 WORDS = [

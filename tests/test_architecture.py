@@ -18,12 +18,9 @@ LAYERS = (
 )  # fmt: skip
 # Modules at the top of the package, by the layer they belong to; the others are ground.
 PLACES = {
-    "events": "language", "semantics": "language", "files": "language",
-    "schema_inference": "language",
-    "columns": "ground", "explanation": "language", "matcher": "matcher",
-    "subscriptions": "language", "bulk": "language", "rules_file": "matcher", "chunks": "ground",
-    "subscription_pages": "language", "matcher_settings": "matcher",
-    "bad_events": "language", "compaction": "matcher", "restoration": "matcher",
+    "events": "language", "semantics": "language", "explanation": "language",
+    "subscriptions": "language", "matcher": "matcher", "rules_file": "matcher",
+    "matcher_settings": "matcher", "compaction": "matcher", "restoration": "matcher",
     "profiles": "predicates", "__init__": "matcher", "__main__": "cli",
 }  # fmt: skip
 # The same for the packages of Spark.

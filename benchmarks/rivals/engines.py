@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 import tamis
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.workloads import Workload
 
 Array = np.ndarray[Any, Any]

@@ -13,7 +13,7 @@ from routing_sections.subscription_set import SubscriptionSet
 from routing_sections.tables import DASH, aligned, shown
 from tamis.engines import make_engine
 from tamis.engines.base import Engine
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.language.expression import Expression
 from tamis.relations.merging.measures import Uniform
 from tamis.relations.merging.mergers import MergeOptions

@@ -6,8 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.columns import table_rows
-from tamis.events import Row
+from tamis.events.columns import table_rows
+from tamis.events.event_reader import Row
 from tamis.language.expression import Expression
 from tamis.language.shape_cache import ShapeCache
 from tamis.relations.tables import CoverTable

@@ -19,7 +19,7 @@ from routing_sections.reductions import Reduced, merged
 from routing_sections.subscription_set import SubscriptionSet, Table
 from routing_sections.tables import aligned, shown
 from tamis.engines.base import Engine
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.language.expression import Expression, parse_with
 from tamis.profiles import Profile
 from tamis.relations.merging.measures import Measure, Profiled, Uniform

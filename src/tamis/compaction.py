@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.bulk import Rows, check_ids, collector_paused, id_column, read_all, rows_of, text_column
 from tamis.errors import SubscriptionError, counted
 from tamis.language.expression import Expression
 from tamis.language.shape_cache import ShapeCache
@@ -25,6 +24,15 @@ from tamis.relations.reduction import canonical, reduce_filters, why_never
 from tamis.restoration import CompactedMatcher, Representation, Restoration
 from tamis.schema import as_schema
 from tamis.semantics import Semantics
+from tamis.subscriptions.bulk import (
+    Rows,
+    check_ids,
+    collector_paused,
+    id_column,
+    read_all,
+    rows_of,
+    text_column,
+)
 from tamis.types import INT64_MAX, INT64_MIN
 
 MERGED = "merged-"  # how the ids of mergers begin, where ids are strings

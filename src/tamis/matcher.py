@@ -14,7 +14,7 @@ from tamis.errors import (
     choose,
     did_you_mean,
 )
-from tamis.events import EventReader, Row
+from tamis.events.event_reader import EventReader, Row
 from tamis.explanation import Explanation, explain
 from tamis.language.expression import Expression, parse_with
 from tamis.language.shape_cache import ShapeCache
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from tamis.bulk import Progress, Rows
     from tamis.engines.match_plan import MatchPlan
     from tamis.predicates.event_batches import Batch
     from tamis.results import Piece
+    from tamis.subscriptions.bulk import Progress, Rows
 
 Id = str | int
 T = TypeVar("T")
@@ -75,7 +75,7 @@ class Matcher:
         self._engine = make_engine(engine, self.meaning, options)
         self.reader = EventReader(self.schema, unknown)
         self._shapes = ShapeCache(self.schema)
-        from tamis.subscriptions import Subscriptions
+        from tamis.subscriptions.subscriptions import Subscriptions
 
         self._subscriptions = Subscriptions(self._parse)
         # The same engine if it is one; to test for a protocol takes longer than to match an event.
@@ -100,7 +100,7 @@ class Matcher:
     # `filter`, though Python has one: the column of a table of subscriptions has the same name.
     def subscribe(self, subscription: Id, filter: str | Expression) -> None:  # noqa: A002
         """Add a subscription, or replace the filter of one."""
-        from tamis.bulk import checked_id
+        from tamis.subscriptions.bulk import checked_id
 
         with self._changing:
             subscription = checked_id(subscription, self._subscriptions.kind)
@@ -117,7 +117,7 @@ class Matcher:
         with the same id the last one counts. The error names every bad row. `progress` is called
         from time to time with the number of filters read since the last call.
         """
-        from tamis.bulk import check_ids, collector_paused, read_all, rows_of
+        from tamis.subscriptions.bulk import check_ids, collector_paused, read_all, rows_of
 
         with collector_paused(), self._changing:
             rows = rows_of(subscriptions)
@@ -193,7 +193,7 @@ class Matcher:
         Within an event, subscriptions come oldest first.
         """
         choose("output", output, OUTPUTS)
-        from tamis.columns import as_table
+        from tamis.events.columns import as_table
 
         table = as_table(events)
         if table is None or self._batching is None:
@@ -208,7 +208,7 @@ class Matcher:
         numbered from 0 through all of them.
         """
         choose("output", output, OUTPUTS)
-        from tamis.chunks import event_chunks
+        from tamis.events.chunks import event_chunks
 
         first = 0
         for chunk in event_chunks(events):
@@ -286,8 +286,8 @@ class Matcher:
         Nothing is compiled again before the next `save`. Subscriptions with an id of the file are
         replaced, and count as new ones.
         """
-        from tamis.bulk import checked_id
         from tamis.rules_file import RulesFile, absorb
+        from tamis.subscriptions.bulk import checked_id
 
         rules = RulesFile(path)
         rules.check_like(self.meaning)
@@ -342,7 +342,7 @@ class Matcher:
 
     def _match_chunk(self, chunk: Any, output: str, first: int) -> "Iterator[pa.Table]":
         """The tables of some events, numbered from `first`."""
-        from tamis.columns import as_table
+        from tamis.events.columns import as_table
         from tamis.predicates.event_batches import batch_of_rows
         from tamis.results import table_of
 
@@ -370,7 +370,7 @@ class Matcher:
             yield table_of([piece], own, output, ids)
 
     def _rows(self, events: Any, table: Any) -> list[Row]:
-        from tamis.columns import table_rows
+        from tamis.events.columns import table_rows
 
         if table is not None:
             refuse = self.reader.refuse_unknown
@@ -438,7 +438,7 @@ class Matcher:
         import numpy as np
         import pyarrow as pa
 
-        from tamis.bulk import id_column, read_all, text_column
+        from tamis.subscriptions.bulk import id_column, read_all, text_column
 
         held, bulk = self._subscriptions, engine.bulk(len(rows.ids))
         good = [row for row in range(len(rows.ids)) if row not in rows.failures]

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.columns import as_table
 from tamis.errors import EventError, OptionError, SubscriptionError, choose
+from tamis.events.columns import as_table
 from tamis.matcher import OUTPUTS, Id, Matcher
 from tamis.matcher_settings import MatcherSettings
 from tamis.results import Array, IdColumn, table_of, table_of_counts

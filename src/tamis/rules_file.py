@@ -11,11 +11,11 @@ from tamis.engines import compiled_filters
 from tamis.engines.auto import AutoEngine
 from tamis.engines.compiled_filters import CompiledFilters, compiling
 from tamis.errors import FileError, OptionError, TamisError, choose
-from tamis.events import UNKNOWN_CHOICES
+from tamis.events.event_reader import UNKNOWN_CHOICES
 from tamis.language.expression import Expression
 from tamis.schema import Schema
 from tamis.semantics import NAMES, Semantics
-from tamis.subscriptions import Subscriptions
+from tamis.subscriptions.subscriptions import Subscriptions
 
 KIND = "tamis rules"
 

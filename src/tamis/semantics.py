@@ -22,11 +22,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tamis.errors import EventError, OptionError, choose, unknown_attribute
-from tamis.events import Row
+from tamis.events.event_reader import Row
+from tamis.events.values import value_reader
 from tamis.language.evaluation import Logic, compile_tree
 from tamis.language.expression import Expression
 from tamis.schema import Schema
-from tamis.values import value_reader
 
 NAMES = ("sql", "strict", "default", "total")
 

@@ -7,7 +7,7 @@ from cases import each
 from tamis import Matcher, Schema
 from tamis.cli.input_files import read_typed, schema_of_file, subscribe_file
 from tamis.errors import FileError, SchemaError
-from tamis.files import read_records
+from tamis.events.files import read_records
 
 
 def write(folder, name, content):

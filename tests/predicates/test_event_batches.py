@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cases import each
 from strategies import DOUBLES, INTS, MOMENTS, SCHEMA, STRINGS, delicate_rows, rows
 from tamis import EventError, Schema
-from tamis.columns import table_rows
+from tamis.events.columns import table_rows
 from tamis.predicates.event_batches import batch_of_rows, batch_of_table, rows_of_batch
 from tamis.semantics import NAMES, Semantics
 

@@ -10,6 +10,7 @@ from typing import Any
 from tamis.cli.options import add_json, add_schema, add_semantics, read_defaults, read_schema
 from tamis.cli.plan import explain_plan
 from tamis.errors import FileError, OptionError, counted
+from tamis.events.schema_inference import schema_of_filter
 from tamis.explanation import Explanation
 from tamis.language import ast
 from tamis.language.expression import Expression, parse
@@ -17,7 +18,6 @@ from tamis.language.normal_form import normalize
 from tamis.language.printer import print_tree
 from tamis.matcher import Matcher
 from tamis.schema import Attribute
-from tamis.schema_inference import schema_of_filter
 from tamis.semantics import Semantics
 
 STANDARD_OUTPUT = "-"

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import BulkError, EventError, FileError, SchemaError
-from tamis.files import Record, read_records
+from tamis.events.files import Record, read_records
+from tamis.events.schema_inference import schema_of_records
 from tamis.matcher import Matcher
 from tamis.names import Path
 from tamis.schema import Schema
-from tamis.schema_inference import schema_of_records
 from tamis.types import Kind
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from pathlib import Path
 from tamis.cli.input_files import schema_of_file, subscribe_file
 from tamis.cli.options import read_defaults, read_schema
 from tamis.errors import EventError, counted
-from tamis.events import Row
-from tamis.files import Record, read_records
+from tamis.events.event_reader import Row
+from tamis.events.files import Record, read_records
 from tamis.matcher import Matcher
 
 

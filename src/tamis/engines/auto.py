@@ -16,7 +16,7 @@ from tamis.engines.base import Bulk, Options
 from tamis.engines.matches import Piece, joined, lists_of, merged
 from tamis.engines.naive import NaiveEngine
 from tamis.engines.resources import Resources, profile_of
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.language.expression import Expression
 from tamis.language.normal_form import normalize
 from tamis.semantics import Semantics

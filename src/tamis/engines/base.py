@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.language.expression import Expression
 from tamis.semantics import Semantics
 

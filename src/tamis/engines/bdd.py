@@ -22,7 +22,7 @@ from tamis.diagrams.restriction import (
 )
 from tamis.engines.diagram_engine import FILTER_NODES, DiagramEngine, DiagramFilter, DiagramOptions
 from tamis.errors import CapacityError, choose
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.kernels.bdd_evaluation import eval_bdd, mv_eval_bdd, true_slots, undefined_variables
 from tamis.language import ast
 from tamis.language.ast import Node

@@ -14,7 +14,7 @@ import numpy as np
 from tamis.engines.base import Options
 from tamis.engines.slots import Slots
 from tamis.errors import CapacityError, LimitError
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.kernels.handles import Handles
 from tamis.language.expression import Expression
 from tamis.predicates.comparison_index import Ids

@@ -20,7 +20,7 @@ import pyarrow as pa
 from tamis.engines.base import Options
 from tamis.engines.conjunction_engine import ConjunctionEngine
 from tamis.errors import MissingDependency
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.kernels.comparisons import OPERATORS
 from tamis.language import ast
 from tamis.predicates.classification import Comparison, classify

@@ -27,7 +27,7 @@ from tamis.engines.base import Options
 from tamis.engines.resources import as_profile
 from tamis.engines.slots import Slots
 from tamis.errors import CapacityError, OptionError
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.kernels.bdd_evaluation import without_missing
 from tamis.kernels.handles import Handles
 from tamis.language import ast

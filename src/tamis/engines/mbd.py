@@ -22,7 +22,7 @@ from tamis.diagrams.diagram import Array
 from tamis.diagrams.mbds import MbdSet
 from tamis.engines.diagram_engine import FILTER_NODES, DiagramEngine, DiagramFilter, DiagramOptions
 from tamis.errors import CapacityError, choose
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.predicates.comparison_index import Ids

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from tamis.engines.base import Options
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.language.expression import Expression
 from tamis.semantics import Semantics
 

@@ -54,7 +54,7 @@ def profile_of(options: Resources, semantics: Semantics) -> "Batch | None":
         return None
     import numpy as np
 
-    from tamis.columns import as_table
+    from tamis.events.columns import as_table
     from tamis.predicates.event_batches import batch_of_table
     from tamis.profiles import Profile
 
@@ -73,7 +73,7 @@ def profile_of(options: Resources, semantics: Semantics) -> "Batch | None":
 
 def as_profile(profile: Any) -> "Profile":
     """The profile that an option gives: a profile itself, its path, or a table of events."""
-    from tamis.columns import as_table
+    from tamis.events.columns import as_table
     from tamis.profiles import Profile
 
     profile = loaded(profile)

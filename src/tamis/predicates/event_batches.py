@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.columns import checked_columns, plain_type
 from tamis.errors import EventError
-from tamis.events import Row
+from tamis.events.columns import checked_columns, plain_type
+from tamis.events.event_reader import Row
 from tamis.predicates.keys import double_keys, key_values
 from tamis.schema import Attribute, Enumeration, Schema
 from tamis.semantics import Semantics

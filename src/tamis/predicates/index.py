@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.evaluation import compile_tree

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.schema import Attribute, Enumeration, Schema
 from tamis.types import INT64_MAX, Kind
 

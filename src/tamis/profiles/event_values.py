@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.chunks import ROWS
 from tamis.errors import EventError, OptionError
-from tamis.events import EventReader, Row
+from tamis.events.chunks import ROWS
+from tamis.events.event_reader import EventReader, Row
 from tamis.names import Path
 from tamis.predicates.event_batches import Batch, Column, batch_of_rows, batch_of_table
 from tamis.predicates.keys import key_values

@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.chunks import event_chunks
-from tamis.columns import as_table
 from tamis.errors import OptionError, counted, unknown_attribute
+from tamis.events.chunks import event_chunks
+from tamis.events.columns import as_table
+from tamis.events.values import value_reader
 from tamis.predicates.keys import Keys, key_values
 from tamis.profiles import event_values as source
 from tamis.profiles import profile_file, profile_report
@@ -27,7 +28,6 @@ from tamis.profiles.sketches import (
 )
 from tamis.schema import Attribute, Schema, as_schema
 from tamis.types import Kind
-from tamis.values import value_reader
 
 Array = np.ndarray[Any, Any]
 

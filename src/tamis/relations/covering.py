@@ -10,7 +10,7 @@ from enum import IntEnum
 from typing import Any
 
 from tamis.errors import OptionError
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.language import ast
 from tamis.language.expression import Expression
 from tamis.predicates.event_space import EventSpace, form_of

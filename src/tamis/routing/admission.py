@@ -7,7 +7,7 @@ Nothing is changed before all of them have passed.
 from collections.abc import Iterable, Mapping
 
 from tamis.errors import RoutingError
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.routing.filter_cache import FilterCache
 from tamis.routing.kinds import kind_of
 from tamis.routing.messages import Advertise, Subscribe, Unadvertise, Unsubscribe

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.language import ast
 from tamis.language.expression import Expression, parse_with
 from tamis.language.normal_form import flatten

@@ -7,7 +7,7 @@ filters have equal texts.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.matcher import Matcher
 from tamis.routing.filter_cache import FilterCache
 

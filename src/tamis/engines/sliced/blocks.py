@@ -12,7 +12,7 @@ from tamis.engines.matches import Piece
 from tamis.engines.sliced.buffers import BlockBuffers
 from tamis.engines.sliced.segment import Segment
 from tamis.engines.sliced.value_classes import PassedTests, RowClasses, SegmentTests, classes_of
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.kernels.event_truth import EventTruth, fill_truth_table, touched_references
 from tamis.kernels.handles import SPARSE
 from tamis.kernels.match_bits import (

@@ -26,7 +26,7 @@ from tamis.engines.sliced.leaves import Leaves
 from tamis.engines.sliced.segment import Segment
 from tamis.engines.sliced.segment_merges import SegmentMerger, compiled, due
 from tamis.engines.sliced.threads import in_order_of
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.kernels.handles import Handles
 from tamis.kernels.predicate_rows import EVENTS
 from tamis.language.expression import Expression

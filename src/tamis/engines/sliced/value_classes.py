@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.engines.sliced.segment_predicates import SegmentPredicates, Texts, texts_of
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.kernels.event_truth import row_classes
 from tamis.kernels.value_classes import MISSING, key_classes, string_classes
 from tamis.language import ast

@@ -18,7 +18,7 @@ from tamis.engines.tree.growing_tree import GrowingTree
 from tamis.engines.tree.options import TreeOptions
 from tamis.engines.tree.outline import Outline, Outliner
 from tamis.errors import CapacityError
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.kernels.growing_tree import NONE
 from tamis.kernels.tree_conjunctions import GENERAL, HOME, YOUNG, only_equalities
 from tamis.predicates.comparison_index import Ids

@@ -7,7 +7,7 @@ import numpy as np
 from tamis.engines.tree.arrays import Array
 from tamis.engines.tree.descriptions import NUMBERS
 from tamis.engines.tree.elements import Elements
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.kernels.growing_tree import NONE
 from tamis.kernels.tree_match import (
     FOUND,

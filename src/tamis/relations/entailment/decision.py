@@ -11,7 +11,7 @@ import functools
 from enum import Enum
 from typing import Any
 
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.language import ast
 from tamis.language.ast import FALSE, TRUE, Node
 from tamis.predicates.boxes import Box, Condition, box_of

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from tamis.errors import OptionError
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.evaluation import compile_tree

@@ -12,7 +12,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tamis.errors import OptionError, unknown_attribute
-from tamis.events import EventReader
+from tamis.events.event_reader import EventReader
+from tamis.events.values import value_reader
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.expression import Expression
@@ -21,7 +22,6 @@ from tamis.relations.merging.event_sets import IndependentAttributes, ListedEven
 from tamis.schema import Attribute, Enumeration, IntRange, Schema
 from tamis.semantics import Semantics
 from tamis.types import BOOL, DOUBLE, INT, STRING
-from tamis.values import value_reader
 
 if TYPE_CHECKING:
     from tamis.profiles import Profile

@@ -6,7 +6,7 @@ that it covers has witnesses of which it is true. What is left is decided exactl
 
 from collections.abc import Iterator
 
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.language import ast
 from tamis.relations.tables.prepared_filters import PreparedFilter
 from tamis.relations.tables.search import CoverSearch

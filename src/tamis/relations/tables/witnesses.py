@@ -8,7 +8,7 @@ bit for each event, which is set if it matches, and it has all bits of any filte
 from collections.abc import Callable
 from typing import Any
 
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.language.ast import FALSE, Node
 from tamis.language.evaluation import compile_tree
 from tamis.predicates.event_space import EventSpace

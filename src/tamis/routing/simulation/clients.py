@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.routing.messages import (
     Advertise,
     Connect,

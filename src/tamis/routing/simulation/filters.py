@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tamis.errors import TamisError
-from tamis.events import EventReader, Row
+from tamis.events.event_reader import EventReader, Row
 from tamis.language.expression import parse_with
 from tamis.relations.covering import intersects
 from tamis.schema import Schema

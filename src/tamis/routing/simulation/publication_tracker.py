@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tamis.events import Row
+from tamis.events.event_reader import Row
 from tamis.routing.messages import Message, Packet, Publish, Receipt, Sends
 from tamis.routing.simulation.clients import HeldFilter, SimulatedClient
 from tamis.routing.simulation.topology import Topology

@@ -7,8 +7,8 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from tamis.bad_events import faults_of
 from tamis.errors import EventError
+from tamis.events.bad_events import faults_of
 from tamis.matcher import Matcher
 from tamis.spark.tables.event_chunks import EventLayout, chunks_of, refuse, unreadable_rows
 from tamis.spark.tables.match_batches import empty_rows, match_chunk

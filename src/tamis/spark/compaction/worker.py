@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from tamis.bulk import collector_paused
 from tamis.language.shape_cache import ShapeCache
 from tamis.matcher_settings import MatcherSettings
 from tamis.predicates.event_space import EventSpace
@@ -17,6 +16,7 @@ from tamis.spark.compaction.filter_forms import FilterForm, FilterForms
 from tamis.spark.compile.last_rows import FilterStore, read_last_rows
 from tamis.spark.tables.arrow_batches import FILTERS_AT_ONCE, runs
 from tamis.spark.tables.match_schema import ID_TYPES
+from tamis.subscriptions.bulk import collector_paused
 
 # What `FormsTask` returns: filters with their forms, those that never match, and its report.
 FORMS = "kind string, id {id_type}, row bigint, filter string, key binary, pin bigint, text string"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.bad_events import faults_of
 from tamis.errors import BulkError
+from tamis.events.bad_events import faults_of
 from tamis.matcher import Matcher
 from tamis.matcher_settings import MatcherSettings
 from tamis.spark.dead_letters.dead_letter import DeadLetter, filter_letter, short_text, valid

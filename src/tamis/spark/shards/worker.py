@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.bad_events import faults_of
 from tamis.errors import TamisError
+from tamis.events.bad_events import faults_of
 from tamis.language.shape_cache import ShapeCache
 from tamis.matcher import Matcher
 from tamis.matcher_settings import MatcherSettings

@@ -6,12 +6,12 @@ from datetime import date, datetime
 from typing import Any
 
 from tamis.errors import EventError, ExpressionError, SchemaError
+from tamis.events.values import text_reader
 from tamis.language.parser import Parser, parse_tree
 from tamis.language.tokens import Token, TokenKind, tokenize
 from tamis.names import Path, path_text
 from tamis.schema import Attribute, Schema
 from tamis.types import BOOL, DOUBLE, INT, INT64_MAX, INT64_MIN, STRING, TIMESTAMP, Type
-from tamis.values import text_reader
 
 _GUESSES = (DOUBLE, STRING, BOOL, TIMESTAMP)
 _MOST_GUESSES = 256  # combinations of types for one part

@@ -25,7 +25,7 @@ import pyarrow as pa
 from tamis.container import checked_array, misfit, text_array, text_sections
 from tamis.language.expression import Expression
 from tamis.results import Array, IdColumn, Places
-from tamis.subscription_pages import (
+from tamis.subscriptions.pages import (
     Columns,
     Id,
     Page,

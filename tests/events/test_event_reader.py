@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cases import each
 from tamis import EventError, OptionError, Schema
-from tamis.events import MAX_EVENT_DEPTH, MAX_EVENT_TEXT, EventReader
+from tamis.events.event_reader import MAX_EVENT_DEPTH, MAX_EVENT_TEXT, EventReader
 
 SCHEMA = Schema(
     {"company": "string", "price": "double", "level": "int(1, 5)", "address.city": "string",

@@ -31,7 +31,7 @@ def rows_of(subscriptions: Any) -> Rows:
     if isinstance(subscriptions, Mapping):
         return Rows(list(subscriptions), list(subscriptions.values()), {})
     if not isinstance(subscriptions, list | tuple | Iterator):
-        from tamis.columns import as_table
+        from tamis.events.columns import as_table
 
         table = as_table(subscriptions)
         if table is not None:

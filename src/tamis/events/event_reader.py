@@ -13,9 +13,9 @@ from xml.etree.ElementTree import Element, ParseError
 from xml.parsers.expat import ErrorString
 
 from tamis.errors import EventError, choose, unknown_attribute
+from tamis.events.values import Reader, text_reader, value_reader
 from tamis.names import path_text
 from tamis.schema import Schema
-from tamis.values import Reader, text_reader, value_reader
 
 Row = tuple[Any, ...]
 

@@ -17,9 +17,9 @@ from hypothesis.stateful import (
 )
 
 from subscribers import LISTED, NUMBERS, STRANGERS, WORDS, filled, many, parse, reloaded, texts_of
-from tamis import subscription_pages, subscriptions
-from tamis.subscription_pages import order_of
-from tamis.subscriptions import Subscriptions
+from tamis.subscriptions import pages, subscriptions
+from tamis.subscriptions.pages import order_of
+from tamis.subscriptions.subscriptions import Subscriptions
 
 # --- a long life
 
@@ -37,7 +37,7 @@ class Life(RuleBasedStateMachine):
     def start(self):
         self.patch = pytest.MonkeyPatch()
         for name, value in self.constants.items():
-            home = subscriptions if hasattr(subscriptions, name) else subscription_pages
+            home = subscriptions if hasattr(subscriptions, name) else pages
             self.patch.setattr(home, name, value)
         self.tested = Subscriptions(parse)
         self.held = {}  # id: (handle, text)
@@ -280,7 +280,7 @@ def test_replacing_in_bulk_makes_no_objects():
 
 @pytest.mark.parametrize("objects", [10, 10**6])
 def test_ids_of_large_and_small_pages(monkeypatch, objects):
-    monkeypatch.setattr(subscription_pages, "OBJECTS", objects)
+    monkeypatch.setattr(pages, "OBJECTS", objects)
     found = filled(many(1000))
     asked = np.arange(0, 1000, 7)
     assert found.ids_of(asked) == many(1000)[::7]
@@ -333,7 +333,7 @@ def test_the_column_is_kept_until_ids_change():
 @pytest.mark.parametrize("limit", [2**31 - 1, 100])
 def test_the_type_of_strings(monkeypatch, limit):
     """Offsets of 64 bits are used when they are needed, whatever came."""
-    monkeypatch.setattr(subscription_pages, "MAX_TEXT", limit)
+    monkeypatch.setattr(pages, "MAX_TEXT", limit)
     expected = pa.string() if limit > 1000 else pa.large_string()
     for kind in (pa.string(), pa.large_string()):
         found = filled(many(100), kind)

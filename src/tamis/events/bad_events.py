@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.columns import checked_columns, find_column, outside_domain
 from tamis.errors import EventError
+from tamis.events.columns import checked_columns, find_column, outside_domain
+from tamis.events.values import check_domain
 from tamis.semantics import Semantics
-from tamis.values import check_domain
 
 
 def faults_of(table: pa.Table, semantics: Semantics) -> dict[int, str]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element
 
 from tamis.errors import EventError, FileError
-from tamis.events import (
+from tamis.events.event_reader import (
     MAX_EVENT_TEXT,
     EventReader,
     Row,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cases import each
 from tamis import EventError, Matcher, Schema
-from tamis.bad_events import faults_of
+from tamis.events.bad_events import faults_of
 from tamis.semantics import NAMES, Semantics
 
 SCHEMA = Schema(

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from cases import each
 from strategies import SCHEMA, rows
 from tamis import EventError, Schema
-from tamis.columns import as_table, table_rows
-from tamis.events import EventReader
+from tamis.events.columns import as_table, table_rows
+from tamis.events.event_reader import EventReader
 from tamis.timestamps import EPOCH
 
 NEW_YEAR = 1_704_067_200_000_000

@@ -6,7 +6,7 @@ import pytest
 
 from cases import each
 from tamis import ParseError, Schema, SchemaError, parse
-from tamis.schema_inference import schema_of_filter, schema_of_records
+from tamis.events.schema_inference import schema_of_filter, schema_of_records
 
 
 def of_values(*records):

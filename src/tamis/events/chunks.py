@@ -6,8 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from tamis.columns import as_table
 from tamis.errors import OptionError
+from tamis.events.columns import as_table
 
 ROWS = 1 << 16  # of a table, per chunk
 EVENTS = 10_000  # other than tables, per chunk

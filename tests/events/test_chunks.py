@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from cases import each
 from stocks import SMALL, stock_filters, stock_rows
-from tamis import CapacityError, EventError, Matcher, OptionError, chunks
-from tamis.chunks import event_chunks
+from tamis import CapacityError, EventError, Matcher, OptionError
 from tamis.engines import auto
 from tamis.engines.sliced import blocks
+from tamis.events import chunks
+from tamis.events.chunks import event_chunks
 
 OUTPUTS = ["pairs", "lists", "counts"]
 

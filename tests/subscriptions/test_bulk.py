@@ -23,12 +23,12 @@ from tamis import (
     ParseError,
     SubscriptionError,
     TypeMismatch,
-    bulk,
     parse,
 )
 from tamis.engines.sliced import segment_merges
 from tamis.language import negations
 from tamis.matcher import FEWEST_AT_ONCE
+from tamis.subscriptions import bulk
 
 EVENTS = [dict(zip(SMALL, row, strict=True)) for row in stock_rows(2, 20)]
 SIZES = [1, FEWEST_AT_ONCE - 1, FEWEST_AT_ONCE, FEWEST_AT_ONCE + 1, 200]
@@ -219,7 +219,7 @@ def test_sizes_around_the_border(engine, size):
 def test_any_bulks(first, second, gone, kind, few):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tamis.matcher.FEWEST_AT_ONCE", few)
-        patch.setattr("tamis.subscriptions.SMALL", 2)
+        patch.setattr("tamis.subscriptions.subscriptions.SMALL", 2)
         patch.setattr("tamis.engines.auto.MOST_UNCOMPILED", 5)
         matcher, model = Matcher(SMALL), {}
         for pairs in (first, second, first[::-1]):

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from cases import each
 from strategies import values
 from tamis import EventError, Schema
+from tamis.events.values import check_domain, text_reader, value_reader
 from tamis.timestamps import EPOCH
-from tamis.values import check_domain, text_reader, value_reader
 
 NEW_YEAR = 1_704_067_200_000_000
 

@@ -6,8 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tamis import EventError, FileError, Schema
-from tamis.events import EventReader
-from tamis.files import read_records
+from tamis.events.event_reader import EventReader
+from tamis.events.files import read_records
 
 READER = EventReader(Schema({"company": "string", "price": "double", "address.city": "string"}))
 IBM = ("IBM", 5.0, None)

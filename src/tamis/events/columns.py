@@ -11,11 +11,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.errors import EventError, SchemaError, choose, unknown_attribute
+from tamis.column_types import attribute_type
+from tamis.errors import EventError, unknown_attribute
+from tamis.events.values import check_domain
 from tamis.names import Path, path_text
 from tamis.schema import Attribute, Enumeration, IntRange, Schema
-from tamis.types import BOOL, DOUBLE, INT, STRING, TIMESTAMP, Kind, Type
-from tamis.values import check_domain
+from tamis.types import DOUBLE, INT, STRING, TIMESTAMP, Kind, Type
 
 _ARROW = {
     Kind.INT: pa.int64(),

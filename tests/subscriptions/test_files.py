@@ -9,9 +9,10 @@ import pytest
 
 from cases import each
 from subscribers import LISTED, filled, many, parse, reloaded, texts_of
-from tamis import FileError, subscriptions
+from tamis import FileError
 from tamis.container import open_container, write
-from tamis.subscriptions import Subscriptions
+from tamis.subscriptions import subscriptions
+from tamis.subscriptions.subscriptions import Subscriptions
 
 # --- files
 
