@@ -5,25 +5,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import tamis
-from cases import each
 
 SOURCE = Path(tamis.__file__).parent
 
-# A package may import from itself and from those before it.
-LAYERS = (
-    "ground", "language", "kernels", "predicates", "diagrams", "engines", "relations", "matcher",
-    "workloads", "routing", "spark", "cli",
-)  # fmt: skip
-# Modules at the top of the package, by the layer they belong to; the others are ground.
-PLACES = {
-    "events": "language", "semantics": "language", "explanation": "language",
-    "subscriptions": "language", "matcher": "matcher", "rules_file": "matcher",
-    "matcher_settings": "matcher", "compaction": "matcher", "restoration": "matcher",
-    "profiles": "predicates", "__init__": "matcher", "__main__": "cli",
-}  # fmt: skip
-# The same for the packages of Spark.
+ROOT = Path(__file__).parent.parent
+# The packages of Spark: each may import from itself and from those before it.
 SPARK = (
     "session", "files", "tables", "dead_letters", "compile", "shards", "batch", "stream",
     "compaction", "source", "demo", "profiles",
@@ -35,26 +24,77 @@ def modules():
     return sorted(path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))
 
 
-def layer_of(parts):
-    return parts[0] if parts[0] in LAYERS else PLACES.get(parts[0], "ground")
+class Room(NamedTuple):
+    modules: set[str]
+    may_import: set[str]
+
+
+def rooms():
+    """The table of ARCHITECTURE.md: each room, in its order, with what it may import."""
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    table = re.findall(r"^\| \*\*(\w+)\*\* \| `([^`]+)` \| (.*) \|$", page, re.MULTILINE)
+    found = {}
+    for name, modules, imports in table:
+        may_import = set(found) if imports == "all" else set(imports.split(", ")) - {"–"}
+        found[name] = Room(set(modules.split()), may_import)
+    return found
+
+
+ROOMS = rooms()
+ROOM_OF = {module: name for name, room in ROOMS.items() for module in room.modules}
 
 
 def imported(tree):
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module:
+        if isinstance(node, ast.ImportFrom) and node.module == "tamis":
+            yield from (f"tamis.{name.name}" for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
         elif isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
 
 
-@each("module", modules())
-def test_imports_point_one_way(module):
-    here = LAYERS.index(layer_of(module.with_suffix("").parts))
-    tree = ast.parse((SOURCE / module).read_text(encoding="utf-8"))
-    for name in imported(tree):
-        if name.startswith("tamis."):
-            there = LAYERS.index(layer_of(name.split(".")[1:]))
-            assert there <= here, f"{module} imports {name}"
+def imports_between_rooms():
+    """For each room, which others its modules import, and for each of those one such module."""
+    found = {name: {} for name in ROOMS}
+    for module in modules():
+        here = ROOM_OF[module.with_suffix("").parts[0]]
+        for name in imported(ast.parse((SOURCE / module).read_text(encoding="utf-8"))):
+            parts = name.split(".")
+            if parts[0] == "tamis" and parts[1:] and parts[1] in ROOM_OF:
+                found[here].setdefault(ROOM_OF[parts[1]], f"{module} imports {name}")
+        found[here].pop(here, None)
+    return found
+
+
+def test_every_module_is_in_a_room():
+    assert set(ROOM_OF) == {module.with_suffix("").parts[0] for module in modules()}
+
+
+def test_rooms_import_what_the_table_of_the_architecture_says():
+    for room, imports in imports_between_rooms().items():
+        for other, example in imports.items():
+            assert other in ROOMS[room].may_import, example
+
+
+def test_the_table_of_the_architecture_names_no_import_that_is_not_there():
+    found = imports_between_rooms()
+    for room, (_, may_import) in ROOMS.items():
+        if room != "cli":
+            assert may_import <= set(found[room]), room
+
+
+def test_the_files_that_the_architecture_names_are_there():
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    for name in re.findall(r"`([\w/]+\.py|[\w/]+/)`", page):
+        found = [*ROOT.glob(name), *SOURCE.glob(name), *SOURCE.glob(f"**/{name}")]
+        assert found, name
+
+
+def test_rooms_import_from_rooms_above_them_in_the_table():
+    order = list(ROOMS)
+    for number, room in enumerate(order):
+        assert ROOMS[room].may_import <= set(order[:number]), room
 
 
 def test_packages_of_spark_use_those_before_them():
@@ -82,11 +122,6 @@ def test_only_engines_and_the_matcher_know_how_filters_are_compiled():
             and not (isinstance(node.value, ast.Name) and node.value.id == "self")
         }
         assert not private or module == Path("matcher.py"), f"{module} uses {private}"
-
-
-def test_every_layer_is_there():
-    found = {layer_of(module.with_suffix("").parts) for module in modules()}
-    assert found == set(LAYERS)
 
 
 def test_importing_tamis_is_light():
@@ -124,4 +159,4 @@ def test_all_errors_are_of_one_family():
 
 def test_files_are_short_enough_to_read():
     lines = {m: len((SOURCE / m).read_text(encoding="utf-8").splitlines()) for m in modules()}
-    assert {module: count for module, count in lines.items() if count > 600} == {}
+    assert {module: count for module, count in lines.items() if count > 500} == {}
