@@ -118,6 +118,7 @@ def test_commands_on_spark_run(command, spark, tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "command", [c for c in commands() if c.startswith("tamis") and not of_spark(c)]
 )

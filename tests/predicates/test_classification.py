@@ -2,6 +2,7 @@
 
 import math
 
+import pytest
 from hypothesis import given
 
 from cases import each
@@ -154,6 +155,7 @@ def rebuilt(test):
             return predicate
 
 
+@pytest.mark.long
 @given(filters())
 def test_the_kind_says_all_of_a_predicate(text):
     try:
@@ -170,6 +172,7 @@ def test_the_kind_says_all_of_a_predicate(text):
             assert (ast.Not(bare) if negated else bare) == predicate
 
 
+@pytest.mark.long
 @given(filters())
 def test_only_values_without_constants_are_compared_as_pairs(text):
     try:

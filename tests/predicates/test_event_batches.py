@@ -183,6 +183,7 @@ def test_any_table(name, data):
     check(table, meaning, refuse_unknown=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 @given(table=tables(complete=True))
 @settings(max_examples=25)

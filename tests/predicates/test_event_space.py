@@ -24,6 +24,7 @@ MEANINGS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MEANINGS)
 @given(text=filters(), some_rows=st.lists(rows(), min_size=1, max_size=3))
 @settings(max_examples=20)

@@ -2,6 +2,7 @@
 
 import itertools
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -105,6 +106,7 @@ def test_predicates_of_different_attributes_say_nothing_about_each_other():
     assert not any(facts(predicate("i = j"), predicate("i <> j")))
 
 
+@pytest.mark.long
 @given(texts=st.lists(atoms(depth=0), min_size=2, max_size=6), logic=st.sampled_from(Logic))
 @settings(max_examples=300)
 def test_every_fact_is_true_of_every_value(texts, logic):

@@ -78,6 +78,7 @@ def test_between_includes_its_ends_and_nan_is_above_everything():
     assert found.between("none", "a", "b").likely == 0
 
 
+@pytest.mark.long
 @given(
     st.lists(
         st.tuples(

@@ -81,11 +81,14 @@ def event_table(events: list[tuple[object, ...]]) -> pa.Table:
 @pytest.fixture(scope="module")
 def cases(spark):
     spark.conf.set("spark.sql.ansi.enabled", "false")
+    # A hundred filters of one job have parts in common, which a filter alone has not.
+    spark.conf.set("spark.sql.subexpressionElimination.enabled", "false")
     texts, events = gathered()
     table = event_table(events)
     frame = spark.createDataFrame(table).coalesce(1).cache()
     yield texts, events, table, frame
     frame.unpersist()
+    spark.conf.unset("spark.sql.subexpressionElimination.enabled")
     spark.conf.unset("spark.sql.ansi.enabled")
 
 

@@ -109,6 +109,7 @@ def refuted(meaning, b, a, candidates):
     return any(given(row) and not wanted(row) for row in events(meaning, candidates))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SMALL_MEANINGS)
 @given(a=chains(small_atoms), b=chains(small_atoms))
 @settings(max_examples=30)
@@ -124,6 +125,7 @@ def test_small_domains_are_decided_as_brute_force_decides(name, a, b):
     check_witness(meaning, b, a)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", STRINGY_MEANINGS)
 @given(a=chains(string_atoms), b=chains(string_atoms))
 @settings(max_examples=30)
@@ -153,6 +155,7 @@ def check_witness(meaning, b, a):
 texts = filters() | atoms(1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MEANINGS)
 @given(a=texts, b=texts, some_rows=st.lists(rows(), min_size=5, max_size=10))
 @settings(max_examples=20)

@@ -69,6 +69,7 @@ def counted(merger, parts, announced, meaning):
     return (added / hits, hits / arriving) if hits else (0, 0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "defaults"), MEANINGS)
 @given(
     merger=texts(),

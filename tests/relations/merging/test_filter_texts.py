@@ -55,6 +55,7 @@ def test_what_is_said(name, text, said):
     assert box_text(text, name) == said
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MEANINGS)
 @given(tests=st.lists(atoms(0) | filters(1), min_size=1, max_size=3), row=rows())
 @settings(max_examples=40)

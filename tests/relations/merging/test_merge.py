@@ -152,6 +152,7 @@ def test_an_imperfect_merger_adds_no_more_than_it_may(name, defaults, texts, lim
     assert matched(parse(str(merger), SMALL), meaning, events) == found
 
 
+@pytest.mark.long
 @given(texts=st.lists(filters(2), min_size=2, max_size=4), row=rows(), name=st.integers(0, 2))
 @settings(max_examples=40)
 def test_any_filters_merge(texts, row, name):
@@ -235,6 +236,7 @@ def test_strict_filters_of_different_attributes_have_no_perfect_merger():
         merge(parts, semantics="strict", imperfect=0.1)
 
 
+@pytest.mark.long
 def test_a_merger_is_no_larger_than_a_filter_may_be():
     schema = Schema({"n": "int", "s": "string"})
     texts = [[f"'{n} {k}'" for k in range(150)] for n in range(140)]

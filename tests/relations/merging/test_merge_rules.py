@@ -66,6 +66,7 @@ def conditions_on_one(draw):
     return name, draw(st.lists(conditions_of(name), min_size=2, max_size=6))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rules", RULES)
 @given(drawn=conditions_on_one())
 @settings(max_examples=120)
@@ -80,6 +81,7 @@ def test_a_joined_condition_is_true_when_one_of_its_members_is(rules, drawn):
         assert true_of(joined.node, name) == parts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rules", RULES)
 @given(drawn=conditions_on_one())
 @settings(max_examples=120)

@@ -57,6 +57,7 @@ def option_sets(measure):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "defaults"), MEANINGS)
 @given(
     texts=st.lists(conjunctions(), min_size=2, max_size=12), options=option_sets(Uniform(SCHEMA))

@@ -26,6 +26,7 @@ def boxes_of(texts, preparation):
     return {k: one for k, one in enumerate(prepared) if one is not None}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("semantics", ["sql", "total"])
 @given(texts=st.lists(any_boxes, max_size=40), news=st.lists(any_boxes, min_size=1, max_size=5))
 @settings(max_examples=60)

@@ -39,6 +39,7 @@ def test_what_a_form_is_not_true_without(text, names):
     assert witnessed(text, "total").required == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("semantics", SEMANTICS)
 @given(texts=st.lists(generals, min_size=2, max_size=5))
 @settings(max_examples=25)

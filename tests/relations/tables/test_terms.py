@@ -96,6 +96,7 @@ def test_the_point_of_a_value_implies_what_is_true_of_it(position, missing):
     assert implies(point, either)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("semantics", SEMANTICS)
 @given(one=any_boxes, other=any_boxes)
 @settings(max_examples=60)
