@@ -85,7 +85,7 @@ def test_these_can_be_used(keys, tmp_path):
         (
             GRAMMAR,
             {"attributes": '[{names = ["x"], type = "int", range = [0, 1], values = ["a"]}]'},
-            "unknown key attributes[0].values; there is",
+            "unknown key attributes[0].values; available",
         ),
         (
             GRAMMAR,
