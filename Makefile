@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick fuzz lint format types bench lock clean
+.PHONY: help demo test quick coverage mutants fuzz lint format types bench lock clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,6 +26,13 @@ test: $(READY) ## run every test, on up to four cores
 
 quick: $(READY) ## run the tests that need neither Spark nor the compiler, in under a minute
 	NUMBA_DISABLE_JIT=1 TAMIS_HYPOTHESIS=quick $(BIN)/python -m pytest --quick --numprocesses auto --dist loadgroup
+
+coverage: $(READY) ## run every test and say which lines and branches of the source ran
+	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup --no-loadscope-reorder \
+	    --cov --cov-context=test --cov-report=term:skip-covered
+
+mutants: $(READY) ## after make coverage: make small changes and count those that the tests notice
+	$(BIN)/python benchmarks/mutants.py $(MUTANTS)
 
 fuzz: $(READY) ## run the property tests with new random cases, many more of them
 	TAMIS_HYPOTHESIS=fuzz $(BIN)/python -m pytest -m "not spark" tests

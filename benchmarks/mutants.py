@@ -1,0 +1,265 @@
+"""How many small changes of the source the tests notice: a measurement of the suite.
+
+    $ make coverage                          # which test executes which line
+    $ python benchmarks/mutants.py --count 150 --json mutants.jsonl
+
+A mutant is one small change in one place: a comparison turned around, a constant one larger, a
+condition negated, a call left out. The places are drawn at random, with a seed, from the lines that
+tests execute. Each mutant is written into a copy of the tree, and the tests that execute its line
+are run there until one fails. Kernels run without the compiler, because coverage cannot see into
+compiled code. A mutant that no test notices survives.
+"""
+
+import argparse
+import ast
+import itertools
+import json
+import os
+import queue
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from coverage import CoverageData
+
+ROOT = Path(__file__).parent.parent
+SOURCE = Path("src/tamis")
+MOST_TESTS = 40  # run for one mutant
+PATIENCE = 600.0  # seconds; a mutant that loops for ever is noticed, too
+
+SWAPPED: dict[type[ast.AST], tuple[str, str]] = {
+    ast.Lt: ("<", "<="),
+    ast.LtE: ("<=", "<"),
+    ast.Gt: (">", ">="),
+    ast.GtE: (">=", ">"),
+    ast.Eq: ("==", "!="),
+    ast.NotEq: ("!=", "=="),
+    ast.Is: ("is", "is not"),
+    ast.IsNot: ("is not", "is"),
+    ast.In: ("in", "not in"),
+    ast.NotIn: ("not in", "in"),
+    ast.And: ("and", "or"),
+    ast.Or: ("or", "and"),
+    ast.Add: ("+", "-"),
+    ast.Sub: ("-", "+"),
+}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change: the bytes from `start` to `end` of a file become `after`."""
+
+    path: str
+    line: int
+    start: int
+    end: int
+    before: str
+    after: str
+
+
+class MutatedFile:
+    """All mutants of one file."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self._path = path
+        self._data = text.encode()
+        self._tree = ast.parse(text)
+        self._starts = [0]
+        for line in self._data.splitlines(keepends=True):
+            self._starts.append(self._starts[-1] + len(line))
+
+    def mutants(self) -> Iterator[Mutant]:
+        left_alone = {id(inner) for outer in ast.walk(self._tree) for inner in _annotations(outer)}
+        for node in ast.walk(self._tree):
+            if id(node) not in left_alone:
+                yield from self._of_node(node)
+
+    def _of_node(self, node: ast.AST) -> Iterator[Mutant]:
+        match node:
+            case ast.Compare(left, operators, rights):
+                operands = [left, *rights]
+                for operator, one, other in zip(operators, operands, rights, strict=False):
+                    yield from self._swapped(operator, one, other)
+            case ast.BoolOp(operator, values):
+                for one, other in itertools.pairwise(values):
+                    yield from self._swapped(operator, one, other)
+            case ast.BinOp(left, operator, right):
+                yield from self._swapped(operator, left, right)
+            case ast.UnaryOp(ast.Not(), operand):
+                yield self._changed(node, self._text(operand))
+            case ast.If(test) | ast.IfExp(test) | ast.While(test):
+                yield self._changed(test, f"(not ({self._text(test)}))")
+            case ast.Constant(bool(value)):
+                yield self._changed(node, str(not value))
+            case ast.Constant(int(value)):
+                yield self._changed(node, f"({value} + 1)")
+            case ast.Expr(ast.Call()):
+                yield self._changed(node, "pass")
+            case ast.Return(ast.expr() as value) if self._text(value) != "None":
+                yield self._changed(node, "return None")
+
+    def _swapped(self, operator: ast.AST, left: ast.expr, right: ast.expr) -> Iterator[Mutant]:
+        if type(operator) in SWAPPED:
+            old, new = SWAPPED[type(operator)]
+            start, end = self._span(left)[1], self._span(right)[0]
+            at = self._data.find(old.encode(), start, end)
+            if at >= 0:
+                yield Mutant(str(self._path), left.lineno, at, at + len(old), old, new)
+
+    def _changed(self, node: ast.expr | ast.stmt, after: str) -> Mutant:
+        return Mutant(str(self._path), node.lineno, *self._span(node), self._text(node), after)
+
+    def _text(self, node: ast.expr | ast.stmt) -> str:
+        start, end = self._span(node)
+        return self._data[start:end].decode()
+
+    def _span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
+        last = node.end_lineno or node.lineno
+        end = self._starts[last - 1] + (node.end_col_offset or node.col_offset)
+        return self._starts[node.lineno - 1] + node.col_offset, end
+
+
+def _annotations(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of annotations and decorators: changes there are not about behaviour."""
+    roots: list[ast.expr | None] = []
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        roots = [node.returns, *node.decorator_list]
+    elif isinstance(node, ast.AnnAssign | ast.arg):
+        roots = [node.annotation]
+    for root in roots:
+        if root is not None:
+            yield from ast.walk(root)
+
+
+class Executed:
+    """Which tests execute which line, from coverage with one context per test."""
+
+    def __init__(self, data: Path) -> None:
+        self._data = CoverageData(str(data))
+        self._data.read()
+        names = self._data.measured_files()
+        self._names = {name.rpartition("/src/tamis/")[2]: name for name in names}
+
+    def lines(self, path: Path) -> set[int]:
+        name = self._names.get(str(path.relative_to(SOURCE)))
+        return set() if name is None else set(self._data.lines(name) or ())
+
+    def tests(self, mutant: Mutant) -> list[str]:
+        name = self._names[str(Path(mutant.path).relative_to(SOURCE))]
+        contexts = self._data.contexts_by_lineno(name).get(mutant.line, [])
+        return sorted({context.partition("|")[0] for context in contexts} - {""})
+
+
+def draw_mutants(count: int, seed: int, executed: Executed) -> list[Mutant]:
+    """Mutants on executed lines, drawn from all there are."""
+    every: list[Mutant] = []
+    for file in sorted((ROOT / SOURCE).rglob("*.py")):
+        path = file.relative_to(ROOT)
+        lines = executed.lines(path)
+        found = MutatedFile(path, file.read_text("utf-8")).mutants()
+        every += [mutant for mutant in found if mutant.line in lines]
+    return random.Random(seed).sample(every, min(count, len(every)))
+
+
+def tests_for(mutant: Mutant, executed: Executed) -> list[str]:
+    """At most MOST_TESTS tests that execute the line, those named after the module first.
+
+    Of some lines coverage knows no test, because they run in kernels, in the processes of Spark, or
+    when a module is imported. Then the test files named after the module are run.
+    """
+    tests, stem = executed.tests(mutant), Path(mutant.path).stem
+    near = [test for test in tests if stem in test.partition("::")[0]]
+    far = [test for test in tests if stem not in test.partition("::")[0]]
+    random.Random(mutant.start).shuffle(far)
+    return (near + far)[:MOST_TESTS] or _named_after(mutant)
+
+
+def _named_after(mutant: Mutant) -> list[str]:
+    path = Path(mutant.path)
+    stem = path.parent.name if path.stem == "__init__" else path.stem
+    family = stem.partition("_")[0] if _is_kernel(mutant) else stem
+    found = sorted((ROOT / "tests").rglob(f"test_{family}*.py"))
+    if _is_kernel(mutant):
+        found.append(ROOT / "tests" / "engines" / "test_conformance.py")
+    return [str(test.relative_to(ROOT)) for test in found]
+
+
+def _is_kernel(mutant: Mutant) -> bool:
+    return "/kernels/" in mutant.path
+
+
+def is_noticed(mutant: Mutant, tests: Sequence[str], copy: Path) -> tuple[bool, str]:
+    """Whether a test fails with the mutant in place, and the last line of pytest."""
+    if not tests:
+        return False, "no test"
+    environment = os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    if _is_kernel(mutant):
+        environment["NUMBA_DISABLE_JIT"] = "1"
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
+    file = copy / mutant.path
+    original = file.read_bytes()
+    try:
+        file.write_bytes(original[: mutant.start] + mutant.after.encode() + original[mutant.end :])
+        answer = subprocess.run(  # noqa: S603 - our own tests
+            command, cwd=copy, env=environment, capture_output=True, text=True, timeout=PATIENCE,
+            check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return True, "took too long"
+    finally:
+        file.write_bytes(original)
+    said = answer.stdout.strip().splitlines() or [answer.stderr[-200:]]
+    return answer.returncode != 0, said[-1]
+
+
+def measure(
+    mutants: Sequence[Mutant], executed: Executed, workers: int
+) -> Iterator[dict[str, object]]:
+    """Try each mutant in one of several copies of the tree."""
+    chosen = [tests_for(mutant, executed) for mutant in mutants]
+    copies: queue.Queue[Path] = queue.Queue()
+
+    def attempt(mutant: Mutant, tests: list[str]) -> dict[str, object]:
+        copy = copies.get()
+        noticed, said = is_noticed(mutant, tests, copy)
+        copies.put(copy)
+        return asdict(mutant) | {"noticed": noticed, "tests": len(tests), "said": said}
+
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(workers) as pool:
+        for number in range(workers):
+            copy = Path(folder) / str(number)
+            shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".venv", ".git", ".*_cache"))
+            copies.put(copy)
+        yield from pool.map(attempt, mutants, chosen)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--count", type=int, default=150, help="how many mutants")
+    parser.add_argument("--seed", type=int, default=1, help="another seed draws other mutants")
+    parser.add_argument("--workers", type=int, default=2, help="how many are tried at once")
+    parser.add_argument("--coverage", type=Path, default=ROOT / ".coverage", help="the data file")
+    parser.add_argument("--json", type=Path, help="write one line per mutant here")
+    options = parser.parse_args()
+    executed = Executed(options.coverage)
+    mutants = draw_mutants(options.count, options.seed, executed)
+    noticed = 0
+    for number, result in enumerate(measure(mutants, executed, options.workers), 1):
+        noticed += bool(result["noticed"])
+        if options.json:
+            with options.json.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(result) + "\n")
+        verdict = "noticed " if result["noticed"] else "SURVIVES"
+        change = f"{str(result['before'])[:40]!r} -> {str(result['after'])[:40]!r}"
+        print(f"{number:4} {verdict} {result['path']}:{result['line']} {change}", flush=True)
+    print(f"{noticed} of {len(mutants)} mutants noticed ({noticed / len(mutants):.0%})")
+
+
+if __name__ == "__main__":
+    main()
