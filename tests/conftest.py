@@ -27,10 +27,18 @@ settings.load_profile(os.environ.get("TAMIS_HYPOTHESIS", "steady"))
 TESTS = Path(__file__).parent
 # Folders and files whose tests take minutes where the kernels are not compiled.
 COMPILED = {
-    "kernels", "engines", "diagrams", "benchmarks", "test_bulk.py", "test_chunks.py",
-    "test_compaction.py", "test_matcher_threads.py", "test_plan.py", "test_rules_absorb.py",
-    "test_rules_damage.py", "test_rules_file.py",
-}  # fmt: skip
+    "kernels",
+    "engines",
+    "diagrams",
+    "benchmarks",
+    "events/test_chunks.py",
+    "subscriptions/test_bulk.py",
+    "test_compaction.py",
+    "test_matcher_threads.py",
+    "test_rules_absorb.py",
+    "test_rules_damage.py",
+    "test_rules_file.py",
+}
 
 
 @pytest.fixture(scope="session")
@@ -60,7 +68,9 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    is_slow = collection_path.parent == TESTS and collection_path.name in COMPILED
+    is_slow = collection_path.is_relative_to(TESTS) and (
+        collection_path.relative_to(TESTS).as_posix() in COMPILED
+    )
     return True if is_slow and config.getoption("--quick") else None
 
 
