@@ -74,6 +74,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if is_slow and config.getoption("--quick") else None
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Say what runs together when there are several processes, and what runs first."""
     turns = {item: turn_and_group(item) for item in items}
