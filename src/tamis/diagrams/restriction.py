@@ -22,6 +22,7 @@ from tamis.kernels.bdd_operations import DO_AND, DO_NOT, DO_OR, DO_TRUE
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.names import Path
+from tamis.predicates.classification import Presence, classify
 from tamis.predicates.implication import attribute_of, facts
 from tamis.schema import Schema
 from tamis.semantics import Semantics
@@ -116,5 +117,4 @@ def single_clauses(found: list[Facts]) -> Program:
 
 
 def _tests_presence(predicate: Node) -> bool:
-    bare = predicate.operand if isinstance(predicate, ast.Not) else predicate
-    return isinstance(bare, ast.IsNull)
+    return isinstance(classify(predicate), Presence)

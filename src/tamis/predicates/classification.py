@@ -136,6 +136,12 @@ def classify(predicate: Node) -> Test:
     return OtherTest(bare, negated) if find is None else find(bare, negated)
 
 
+def is_presence(node: Node) -> bool:
+    """Whether a condition is ``IS NOT NULL``."""
+    test = classify(node)
+    return isinstance(test, Presence) and test.present
+
+
 def plain_attribute(predicate: Node) -> ast.Attribute | None:
     """The attribute that a predicate tests as it is; None for computed values and pairs."""
     test = classify(predicate)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from tamis.language import ast
 from tamis.language.ast import Node
-from tamis.predicates.classification import StringTest, classify
+from tamis.predicates.classification import StringTest, classify, is_presence
 from tamis.predicates.implication import facts
 from tamis.predicates.value_orders import Cut
 from tamis.predicates.value_sets import NOTHING, ValueSet
@@ -114,8 +114,7 @@ def bare(node: Node) -> Node:
     if not isinstance(node, ast.And) or len(node.items) != 2:
         return node
     for one, other in (node.items, node.items[::-1]):
-        is_presence = isinstance(one, ast.Not) and isinstance(one.operand, ast.IsNull)
-        if is_presence and not isinstance(other, ast.IsNull | ast.And | ast.Or):
+        if is_presence(one) and not isinstance(other, ast.IsNull | ast.And | ast.Or):
             return other
     return node
 

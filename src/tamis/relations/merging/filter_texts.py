@@ -14,6 +14,7 @@ from tamis.language.expression import Expression, parse_with
 from tamis.language.limits import MAX_ATOMS, MAX_TEXT
 from tamis.language.printer import print_tree
 from tamis.predicates.boxes import Box, Condition
+from tamis.predicates.classification import is_presence
 from tamis.predicates.event_space import EventSpace, form_of
 from tamis.predicates.value_orders import order_of
 from tamis.schema import Attribute
@@ -140,13 +141,9 @@ def _guarded(node: Node) -> Node:
 
 def _without_presence(nodes: list[Node]) -> list[Node]:
     """``x IS NOT NULL AND x < 5 -> x < 5``, among the conditions on one attribute."""
-    others = [node for node in nodes if not _is_presence(node)]
+    others = [node for node in nodes if not is_presence(node)]
     positive = any(not _is_negative(node) and not isinstance(node, ast.Or) for node in others)
     return others if positive else nodes
-
-
-def _is_presence(node: Node) -> bool:
-    return isinstance(node, ast.Not) and isinstance(node.operand, ast.IsNull)
 
 
 def _conjuncts(nodes: list[Node]) -> list[Node]:
@@ -155,5 +152,5 @@ def _conjuncts(nodes: list[Node]) -> list[Node]:
 
 def _is_negative(node: Node) -> bool:
     if isinstance(node, ast.Not):
-        return not _is_presence(node)
+        return not is_presence(node)
     return isinstance(node, ast.Compare) and node.op == "<>"
