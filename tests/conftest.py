@@ -89,6 +89,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if is_quick(item)]
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Stop where xdist did not take the groups: each process would start a Spark of its own."""
+    for item in session.items if getattr(session.config.option, "loadgroup", False) else ():
+        if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:
+            raise pytest.UsageError("this pytest-xdist does not know groups with this pytest")
+
+
 def turn_and_group(item: pytest.Item) -> tuple[int, str | None]:
     """The longest groups come first, so that no process is left alone with one at the end."""
     if "spark" in getattr(item, "fixturenames", ()):
