@@ -33,6 +33,7 @@ COMPILED = {
     "benchmarks",
     "events/test_chunks.py",
     "subscriptions/test_bulk.py",
+    "subscriptions/test_bulk_failures.py",
     "test_compaction.py",
     "test_matcher_threads.py",
     "test_rules_absorb.py",
