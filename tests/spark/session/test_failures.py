@@ -17,9 +17,13 @@ def raising(error):
     return work
 
 
-def dying(batches):
-    os._exit(3)
-    yield from batches
+def dying():
+    # A function inside a function travels to the workers, who cannot import this module.
+    def work(batches):
+        os._exit(3)
+        yield from batches
+
+    return work
 
 
 @pytest.mark.spark
@@ -35,7 +39,7 @@ def dying(batches):
         (raising(EventError("no number", 3)), TamisError, "^event 3: no number$"),
         (raising(KeyError("x")), TamisError, "^a Python worker failed: KeyError: 'x'$"),
         (raising(OSError(28, "No space left on device")), FileError, "^the disk is full"),
-        (dying, TamisError, "^a Python worker died"),
+        (dying(), TamisError, "^a Python worker died"),
     ],
 )
 def test_errors_of_workers_say_their_reason(spark, work, kind, message, capfd):
