@@ -98,6 +98,7 @@ class Matcher:
     # --- subscriptions
 
     # `filter`, though Python has one: the column of a table of subscriptions has the same name.
+    # `filter` is the word of the domain; the builtin is not used here.
     def subscribe(self, subscription: Id, filter: str | Expression) -> None:  # noqa: A002
         """Add a subscription, or replace the filter of one."""
         from tamis.subscriptions.bulk import checked_id
