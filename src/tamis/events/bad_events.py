@@ -1,6 +1,7 @@
 """Which rows of a table are not valid events, and why: for callers that go on without them."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -75,3 +76,19 @@ def _halves(table: pa.Table, first: int, semantics: Semantics) -> Iterator[tuple
         middle = table.num_rows // 2
         yield from _halves(table.slice(0, middle), first, semantics)
         yield from _halves(table.slice(middle), first + middle, semantics)
+
+
+def python_value(value: pa.Scalar) -> Any:
+    """A value in Python's types; a text about it if they cannot hold it."""
+    if pa.types.is_struct(value.type) and value.is_valid:
+        return {name: python_value(inner) for name, inner in value.items()}
+    try:
+        return value.as_py()
+    except UnicodeDecodeError:
+        is_text = pa.types.is_string(value.type) or pa.types.is_large_string(value.type)
+        if is_text:
+            return value.as_buffer().to_pybytes().decode(errors="replace")
+    except (OverflowError, ValueError):  # a date beyond Python's calendar
+        if hasattr(value, "value"):
+            return f"{value.type} {value.value}"
+    return f"a value of type {value.type}"

@@ -9,6 +9,7 @@ from pyspark import cloudpickle
 
 from stocks import SMALL, stock_filters, stock_rows
 from tamis import Matcher, Profile, Schema, SubscriptionError
+from tamis.dead_letters import DeadLetter
 from tamis.matcher_settings import MatcherSettings
 from tamis.spark.compile import task_reports
 from tamis.spark.compile.job import join_files
@@ -20,7 +21,6 @@ from tamis.spark.compile.task_reports import (
     write_files,
 )
 from tamis.spark.compile.worker import ONE_THREAD, CompileTask
-from tamis.spark.dead_letters.dead_letter import DeadLetter
 from tamis.spark.dead_letters.worker import explained
 from tamis.spark.tables import arrow_batches
 

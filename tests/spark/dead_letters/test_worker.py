@@ -7,8 +7,8 @@ import pyarrow as pa
 from pyspark import cloudpickle
 
 from tamis import Schema
+from tamis.dead_letters import VALUE
 from tamis.matcher_settings import MatcherSettings
-from tamis.spark.dead_letters.dead_letter import VALUE
 from tamis.spark.dead_letters.worker import EventCheckTask, FilterCheckTask
 from tamis.spark.tables.event_chunks import EventLayout
 

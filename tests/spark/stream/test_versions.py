@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tamis import FileError, Matcher
-from tamis.spark.dead_letters.dead_letter import DeadLetter
+from tamis.dead_letters import DeadLetter
 from tamis.spark.stream.versions import KEPT, Version, Versions
 
 

@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tamis.dead_letters import listing
 from tamis.errors import OptionError, SubscriptionError, choose
 from tamis.matcher import OUTPUTS, Matcher
 from tamis.matcher_settings import MatcherSettings
@@ -14,7 +15,6 @@ from tamis.spark.batch.match_counts import CountedMatches, counted_afterwards, c
 from tamis.spark.batch.worker import MatchTask
 from tamis.spark.compile.job import CompiledRules, compile_subscriptions
 from tamis.spark.compile.published_rules import PublishedRules, folder_for_files, publish
-from tamis.spark.dead_letters.dead_letter import listing
 from tamis.spark.dead_letters.job import bad_events, bad_filters
 from tamis.spark.shards.budget import as_bytes
 from tamis.spark.shards.job import ShardedRules

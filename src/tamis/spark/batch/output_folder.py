@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tamis.dead_letters import SHOWN, DeadLetter, listing
 from tamis.errors import FileError
-from tamis.spark.dead_letters.dead_letter import SHOWN, DeadLetter, listing
 from tamis.spark.files.atomic_folders import (
     DEAD_LETTERS,
     MATCHES,

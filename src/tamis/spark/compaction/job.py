@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tamis.compaction import MERGED, Report
+from tamis.dead_letters import DeadLetter, listing
 from tamis.errors import OptionError, SubscriptionError, choose
 from tamis.matcher_settings import MatcherSettings
 from tamis.schema import Schema, as_schema
@@ -33,7 +34,6 @@ from tamis.spark.compaction.worker import (
 )
 from tamis.spark.compaction.worker import MERGED as PART
 from tamis.spark.compile.task_reports import RowCounts, read_reports
-from tamis.spark.dead_letters.dead_letter import DeadLetter, listing
 from tamis.spark.dead_letters.job import bad_filters
 from tamis.spark.files.readers import CORRUPT
 from tamis.spark.session.cluster import partitioned_by

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from tamis.compaction import Report
+from tamis.dead_letters import SHOWN, DeadLetter, listing
 from tamis.errors import FileError
 from tamis.spark.compaction.job import CompactJob
-from tamis.spark.dead_letters.dead_letter import SHOWN, DeadLetter, listing
 from tamis.spark.files.atomic_folders import (
     DEAD_LETTERS,
     check_place,

@@ -4,6 +4,7 @@ import uuid
 from pathlib import Path
 from typing import NamedTuple
 
+from tamis.dead_letters import DeadLetter
 from tamis.errors import choose
 from tamis.matcher import Matcher
 from tamis.matcher_settings import MatcherSettings
@@ -15,7 +16,6 @@ from tamis.spark.compile.task_reports import (
     write_files,
 )
 from tamis.spark.compile.worker import CompileTask
-from tamis.spark.dead_letters.dead_letter import DeadLetter
 from tamis.spark.tables.subscription_table import DUPLICATES, SubscriptionTable
 
 

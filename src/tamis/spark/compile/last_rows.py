@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
+from tamis.dead_letters import DeadLetter, filter_letter
 from tamis.errors import BulkError
 from tamis.matcher_settings import MatcherSettings
 from tamis.spark.compile.task_reports import EXAMPLES, RowCounts
-from tamis.spark.dead_letters.dead_letter import DeadLetter, filter_letter
 from tamis.spark.dead_letters.worker import explained
 from tamis.spark.tables.arrow_batches import subscription_rows
 from tamis.subscriptions.bulk import Rows, check_ids, collector_paused, read_all

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from tamis.dead_letters import DeadLetter, listing
 from tamis.errors import SubscriptionError, counted
 from tamis.matcher import Matcher
-from tamis.spark.dead_letters.dead_letter import DeadLetter, listing
 
 REPORT = "task int, kind string, number bigint, text string, data binary"
 EXAMPLES = 20  # letters that a task reports; `dead_letters` has them all

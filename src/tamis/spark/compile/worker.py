@@ -8,11 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from tamis.dead_letters import DeadLetter
 from tamis.matcher import Matcher
 from tamis.matcher_settings import MatcherSettings
 from tamis.spark.compile.last_rows import read_last_rows
 from tamis.spark.compile.task_reports import file_rows, report_row
-from tamis.spark.dead_letters.dead_letter import DeadLetter
 from tamis.spark.dead_letters.worker import subscribe_good
 from tamis.spark.tables.arrow_batches import task_number
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from tamis.dead_letters import SCHEMA, DeadLetter
 from tamis.matcher_settings import MatcherSettings
-from tamis.spark.dead_letters.dead_letter import SCHEMA, DeadLetter
 from tamis.spark.dead_letters.worker import EventCheckTask, FilterCheckTask
 from tamis.spark.tables.event_table import EventTable
 from tamis.spark.tables.subscription_table import SubscriptionTable

@@ -6,13 +6,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from tamis.dead_letters import DeadLetter, filter_letter, short_text, valid
 from tamis.errors import BulkError
-from tamis.events.bad_events import faults_of
+from tamis.events.bad_events import faults_of, python_value
 from tamis.matcher import Matcher
 from tamis.matcher_settings import MatcherSettings
-from tamis.spark.dead_letters.dead_letter import DeadLetter, filter_letter, short_text, valid
 from tamis.spark.tables.arrow_batches import subscription_rows
-from tamis.spark.tables.event_chunks import EventLayout, chunks_of, python_value, unreadable_rows
+from tamis.spark.tables.event_chunks import EventLayout, chunks_of, unreadable_rows
 
 _ARROW = pa.schema(
     [

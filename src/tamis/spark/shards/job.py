@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from tamis.dead_letters import DeadLetter
 from tamis.engines.required_values import RequiredValues
 from tamis.errors import (
     EventError,
@@ -26,7 +27,6 @@ from tamis.spark.compile.task_reports import (
     read_file_reports,
     read_reports,
 )
-from tamis.spark.dead_letters.dead_letter import DeadLetter
 from tamis.spark.session.cluster import cores, cores_of_executor, partitioned_by
 from tamis.spark.shards.copies import ShardCopies, copies_for
 from tamis.spark.shards.placement import EventRouting

@@ -8,10 +8,10 @@ without a filter removes. Changes count in their order; a bad one changes nothin
 from collections.abc import Iterable
 from typing import Any
 
+from tamis.dead_letters import DeadLetter, filter_letter
 from tamis.errors import OptionError, TamisError
 from tamis.matcher_settings import MatcherSettings
 from tamis.spark.compile.published_rules import Changes
-from tamis.spark.dead_letters.dead_letter import DeadLetter, filter_letter
 from tamis.spark.dead_letters.worker import explained
 
 UPSERTS, DELETES = ("upsert", "insert", "update"), ("delete", "remove")

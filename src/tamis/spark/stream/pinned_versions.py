@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tamis.dead_letters import DeadLetter, listing
 from tamis.errors import OptionError, SubscriptionError
 from tamis.language.expression import parse
 from tamis.matcher import Matcher
@@ -30,7 +31,6 @@ from tamis.spark.compile.task_reports import (
     read_texts,
     write_files,
 )
-from tamis.spark.dead_letters.dead_letter import DeadLetter, listing
 from tamis.spark.stream.changelogs import Changelog
 from tamis.spark.stream.changes import changes_of
 from tamis.spark.stream.versions import Version, Versions

@@ -20,9 +20,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tamis.dead_letters import DeadLetter
 from tamis.errors import FileError
 from tamis.spark.compile.published_rules import Changes
-from tamis.spark.dead_letters.dead_letter import DeadLetter
 from tamis.spark.files.folders import Folder
 
 KEPT = 100  # micro-batches that are remembered, as many as Spark's own log keeps

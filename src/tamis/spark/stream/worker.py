@@ -9,12 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from tamis.dead_letters import DeadLetter, filter_letter
 from tamis.errors import TamisError
 from tamis.matcher import Matcher
 from tamis.matcher_settings import MatcherSettings
 from tamis.spark.compile.task_reports import RowCounts, file_rows, report_row
 from tamis.spark.compile.worker import ONE_THREAD
-from tamis.spark.dead_letters.dead_letter import DeadLetter, filter_letter
 from tamis.spark.dead_letters.worker import subscribe_good
 from tamis.spark.stream.changes import is_removal
 from tamis.spark.tables.arrow_batches import subscription_rows, task_number

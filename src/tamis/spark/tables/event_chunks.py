@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.errors import EventError
+from tamis.events.bad_events import python_value
 from tamis.spark.tables.arrow_batches import gathered
 
 EVENTS = 1 << 16  # per chunk
@@ -97,19 +98,3 @@ def refuse(bad: dict[int, str], chunk: EventChunk, on_bad: str) -> None:
         row, reason = min(bad.items())
         found = python_value(chunk.ids[row])
         raise EventError(f"{'an event' if found is None else f'event {found!r}'}: {reason}")
-
-
-def python_value(value: pa.Scalar) -> Any:
-    """A value in Python's types; a text about it if they cannot hold it."""
-    if pa.types.is_struct(value.type) and value.is_valid:
-        return {name: python_value(inner) for name, inner in value.items()}
-    try:
-        return value.as_py()
-    except UnicodeDecodeError:
-        is_text = pa.types.is_string(value.type) or pa.types.is_large_string(value.type)
-        if is_text:
-            return value.as_buffer().to_pybytes().decode(errors="replace")
-    except (OverflowError, ValueError):  # a date beyond Python's calendar
-        if hasattr(value, "value"):
-            return f"{value.type} {value.value}"
-    return f"a value of type {value.type}"

@@ -8,8 +8,7 @@ import pytest
 
 from cases import each
 from tamis import Matcher
-from tamis.errors import BulkError, SubscriptionError
-from tamis.spark.dead_letters.dead_letter import (
+from tamis.dead_letters import (
     SHOWN,
     VALUE,
     DeadLetter,
@@ -17,8 +16,9 @@ from tamis.spark.dead_letters.dead_letter import (
     listing,
     short_text,
 )
+from tamis.errors import BulkError, SubscriptionError
+from tamis.events.bad_events import python_value
 from tamis.spark.tables.arrow_batches import texts_of
-from tamis.spark.tables.event_chunks import python_value
 
 
 def letter_about(subscription, text):
