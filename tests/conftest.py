@@ -24,6 +24,15 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("TAMIS_HYPOTHESIS", "steady"))
 
+# JVMs of tests do not live long enough for the second compiler of Java to pay: without it the
+# whole pipeline on a cluster takes 67 seconds of processor time instead of 156.
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+os.environ.setdefault(
+    "PYSPARK_SUBMIT_ARGS",
+    f'--conf "spark.driver.extraJavaOptions={SHORT_LIVED}"'
+    f' --conf "spark.executor.extraJavaOptions={SHORT_LIVED}" pyspark-shell',
+)
+
 TESTS = Path(__file__).parent
 # Folders and files whose tests take minutes where the kernels are not compiled.
 COMPILED = {

@@ -1,24 +1,22 @@
-"""A program that matches in every way and says what it found: as JSON, in its last line.
+"""A program that matches in every way and says what it found, for a session elsewhere.
 
-Usage: python everything.py CONF FOLDER, where CONF is a JSON object of Spark's settings. What it is
-given comes as JSON on the standard input: the events, the subscriptions, and changes of them.
+It is given the events, the subscriptions, and changes of them.
 """
 
 import json
-import sys
 from pathlib import Path
 
 TYPES = "id bigint, symbol string, price double, volume bigint"
 
 
-def main(conf: dict[str, str], folder: Path) -> dict[str, object]:
-    from tamis.spark import MatchJob, compact, match, match_stream, profile, spark_session
+def main(spark, given):
+    from tamis.spark import MatchJob, compact, match, match_stream, profile
 
-    events, subscriptions, changes = json.load(sys.stdin)
-    spark = spark_session(conf=conf)
+    events, subscriptions, changes = given
+    folder = Path.cwd()
     frame = spark.createDataFrame([tuple(event) for event in events], TYPES).repartition(4)
     table = spark.createDataFrame([tuple(one) for one in subscriptions], "id string, filter string")
-    said: dict[str, object] = {"kind": type(spark).__module__}
+    said = {"kind": type(spark).__module__}
     for mode in ("whole", "sharded"):
         job = MatchJob(frame, table, mode=mode)
         said[mode] = sorted(map(list, job.matches.collect()))
@@ -54,10 +52,4 @@ def main(conf: dict[str, str], folder: Path) -> dict[str, object]:
         query.awaitTermination()
     found = spark.read.parquet(str(folder / "out/matches")).select("event_id", "subscription")
     said["stream"] = sorted(map(list, found.collect()))
-    spark.stop()
     return said
-
-
-if __name__ == "__main__":
-    answer = main(json.loads(sys.argv[1]), Path(sys.argv[2]))
-    print("said " + json.dumps(answer))  # noqa: T201 - for whoever started it

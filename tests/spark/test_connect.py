@@ -1,13 +1,4 @@
-"""Matching through Spark Connect, whose client has no SparkContext.
-
-A session of Connect cannot live beside a classic one, so a process of its own does everything and
-says what it has found.
-"""
-
-import json
-import os
-import subprocess
-import sys
+"""Matching through Spark Connect, whose client has no SparkContext."""
 
 import pytest
 
@@ -16,56 +7,48 @@ from tamis import Matcher
 
 pytestmark = pytest.mark.spark
 
-SCRIPT = """
-import json, sys
+PROGRAM = """
 from pyspark.errors import PySparkException
-from tamis.spark import MatchJob, match, spark_session
+from tamis.spark import MatchJob, match
 
-rows, texts = json.load(sys.stdin)
-spark = spark_session(conf={"spark.remote": "local[2]"})
-assert type(spark).__module__.startswith("pyspark.sql.connect"), type(spark)
-kinds = "id string, i bigint, x double, s string, b boolean, side string"
-data = [(f"e{n}", *row) for n, row in enumerate(rows)] + [(None, *rows[0]), ("bad", *rows[0])]
-data[-1] = (*data[-1][:-1], "neither")
-events = spark.createDataFrame(data, kinds).repartition(3)
-subscriptions = spark.createDataFrame(
-    [(f"s{n}", text) for n, text in enumerate(texts)] + [("typo", "ii > 0")],
-    "id string, filter string",
-)
-schema = {"i": "int", "x": "double", "s": "string", "b": "bool", "side": "enum('sell', 'buy')"}
-said = {}
-for output in ("pairs", "lists", "counts"):
-    job = MatchJob(events, subscriptions, schema=schema, output=output, keep=["i"])
-    said[output] = [row.asDict() for row in job.matches.collect()]
-said["letters"] = [row.asDict() for row in job.dead_letters.collect()]
-said["plan"] = job.explain()
-try:
-    match(events, subscriptions.limit(5), schema=schema, on_bad="fail").collect()
-except PySparkException as error:
-    said["failure"] = str(error)
-print("said " + json.dumps(said))
-spark.stop()
+
+def main(spark, given):
+    rows, texts = given
+    assert type(spark).__module__.startswith("pyspark.sql.connect"), type(spark)
+    kinds = "id string, i bigint, x double, s string, b boolean, side string"
+    data = [(f"e{n}", *row) for n, row in enumerate(rows)] + [(None, *rows[0]), ("bad", *rows[0])]
+    data[-1] = (*data[-1][:-1], "neither")
+    events = spark.createDataFrame(data, kinds).repartition(3)
+    subscriptions = spark.createDataFrame(
+        [(f"s{n}", text) for n, text in enumerate(texts)] + [("typo", "ii > 0")],
+        "id string, filter string",
+    )
+    schema = {"i": "int", "x": "double", "s": "string", "b": "bool", "side": "enum('sell', 'buy')"}
+    said = {}
+    for output in ("pairs", "lists", "counts"):
+        job = MatchJob(events, subscriptions, schema=schema, output=output, keep=["i"])
+        said[output] = [row.asDict() for row in job.matches.collect()]
+    said["letters"] = [row.asDict() for row in job.dead_letters.collect()]
+    said["plan"] = job.explain()
+    try:
+        match(events, subscriptions.limit(5), schema=schema, on_bad="fail").collect()
+    except PySparkException as error:
+        said["failure"] = str(error)
+    return said
 """
 
 
 @pytest.fixture(scope="module")
-def said(tmp_path_factory):
+def said(connect):
     rows = [[None if value != value else value for value in row] for row in stock_rows(3, 60)]  # noqa: PLR0124 - nan
     texts = [*stock_filters(4, 70), "TRUE"]
-    answer = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
-        input=json.dumps([rows, texts]), capture_output=True, text=True, check=False,
-        cwd=tmp_path_factory.mktemp("connect"),
-        env=os.environ | {"SPARK_TESTING": "1"},  # any port, not the one that another server has
-    )  # fmt: skip
-    lines = [line for line in answer.stdout.splitlines() if line.startswith("said ")]
-    assert lines, answer.stderr[-5000:]
+    found, _ = connect.run(PROGRAM, [rows, texts])
     matcher = Matcher(SMALL)
     matcher.subscribe_many({f"s{n}": text for n, text in enumerate(texts)})
     events = [dict(zip(SMALL, row, strict=True)) for row in rows]
     expected = {f"e{n}": sorted(matcher.match(event)) for n, event in enumerate(events)}
     kept = {f"e{n}": event["i"] for n, event in enumerate(events)}
-    return json.loads(lines[0][5:]), expected, kept
+    return found, expected, kept
 
 
 def test_every_output(said):

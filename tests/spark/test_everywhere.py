@@ -1,12 +1,5 @@
-"""The whole pipeline where nothing can rely on one process: a cluster, and Spark Connect.
+"""The whole pipeline where nothing can rely on one process: a cluster, and Spark Connect."""
 
-Neither can live beside the classic session of the suite, so each has a process of its own.
-"""
-
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,17 +9,7 @@ from tamis.workloads import workload
 
 pytestmark = pytest.mark.spark
 
-PROGRAM = Path(__file__).with_name("everything.py")
-PLACES = {
-    "cluster": {
-        "spark.master": "local-cluster[2,1,1024]",
-        "spark.cores.max": "2",
-        # Not before both executors are there: the first alone might do all of it.
-        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
-        "spark.scheduler.maxRegisteredResourcesWaitingTime": "1h",
-    },
-    "connect": {"spark.remote": "local[2]"},
-}
+PROGRAM = Path(__file__).with_name("everything.py").read_text(encoding="utf-8")
 
 
 def data():
@@ -58,18 +41,11 @@ def pairs(events, held):
     ]
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_every_way_finds_the_same_everywhere(place, tmp_path):
+@pytest.mark.parametrize("place", ["cluster", "connect"])
+def test_every_way_finds_the_same_everywhere(place, request):
     events, subscriptions, changes = data()
-    answer = subprocess.run(
-        [sys.executable, str(PROGRAM), json.dumps(PLACES[place]), str(tmp_path)],
-        input=json.dumps([events, subscriptions, changes]),
-        capture_output=True, text=True, check=False, cwd=tmp_path,
-        env=os.environ | ({"SPARK_TESTING": "1"} if place == "connect" else {}),  # any free port
-    )  # fmt: skip
-    lines = [line for line in answer.stdout.splitlines() if line.startswith("said ")]
-    assert lines, answer.stderr[-5000:]
-    said = json.loads(lines[0][5:])
+    session = request.getfixturevalue(place)
+    said, _ = session.run(PROGRAM, [events, subscriptions, changes])
 
     before = dict(subscriptions[:-1])
     wanted = sorted(pairs(events, before))

@@ -118,19 +118,10 @@ def test_without_pyspark_the_error_says_what_to_install(monkeypatch):
 
 
 CONNECT = """
-import sys
 from tamis import TamisError
 from tamis.spark import spark_session
 from tamis.spark.session.failures import spark_errors
 from tamis.spark.files.readers import read_event_stream, read_events
-
-spark = spark_session(conf={"spark.remote": "local[2]", "spark.sql.shuffle.partitions": "3"})
-assert type(spark).__module__ == "pyspark.sql.connect.session", type(spark)
-assert spark_session() is spark
-print(spark.conf.get("spark.sql.session.timeZone"), spark.conf.get("spark.sql.shuffle.partitions"))
-
-print(read_events(spark, "events.json").orderBy("a").collect())
-print(read_event_stream(spark, "events.json").schema.simpleString())
 
 
 def fail(batches):
@@ -138,34 +129,38 @@ def fail(batches):
     yield
 
 
-for failing in (
-    lambda: read_events(spark, "nothing.csv"),
-    lambda: read_events(spark, "broken.parquet"),
-    lambda: spark.range(1).mapInArrow(fail, "a long").collect(),
-):
-    try:
-        with spark_errors():
-            failing()
-    except TamisError as error:
-        print(type(error).__name__, str(error).partition(". ")[0])
+def main(spark, given):
+    said = [type(spark).__module__, spark_session() is spark]
+    said += [spark.conf.get(f"spark.sql.{name}") for name in given]
+    said.append(str(read_events(spark, "events.json").orderBy("a").collect()))
+    said.append(read_event_stream(spark, "events.json").schema.simpleString())
+    for failing in (
+        lambda: read_events(spark, "nothing.csv"),
+        lambda: read_events(spark, "broken.parquet"),
+        lambda: spark.range(1).mapInArrow(fail, "a long").collect(),
+    ):
+        try:
+            with spark_errors():
+                failing()
+        except TamisError as error:
+            said.append(f"{type(error).__name__} {error}".partition(". ")[0])
+    return said
 """
 
 
-def test_a_connect_server_in_this_process_serves_as_well(tmp_path):
-    (tmp_path / "events.json").write_text('[\n{"a": 1},\n{"a": 2}]', encoding="utf-8")
-    (tmp_path / "broken.parquet").write_bytes(b"PAR1 and nothing else")
-    script = tmp_path / "client.py"
-    script.write_text(CONNECT, encoding="utf-8")
-    answer = subprocess.run(
-        [sys.executable, script],
-        env=os.environ | {"SPARK_TESTING": "1"},  # PySpark takes a free port then
-        capture_output=True, text=True, check=False, cwd=tmp_path,
-    )  # fmt: skip
-    assert answer.stdout.splitlines() == [
-        "UTC 3",
+def test_a_connect_server_in_this_process_serves_as_well(connect):
+    folder = connect.folder
+    (folder / "events.json").write_text('[\n{"a": 1},\n{"a": 2}]', encoding="utf-8")
+    (folder / "broken.parquet").write_bytes(b"PAR1 and nothing else")
+    said, _ = connect.run(CONNECT, ["session.timeZone", "shuffle.partitions"])
+    assert said == [
+        "pyspark.sql.connect.session",
+        True,
+        "UTC",
+        "3",
         "[Row(a=1, _corrupt_record=None), Row(a=2, _corrupt_record=None)]",
         "struct<a:bigint,_corrupt_record:string>",
-        f"FileError {tmp_path}/nothing.csv does not exist",
-        f"FileError {tmp_path}/broken.parquet cannot be read: is not a Parquet file",
+        f"FileError {folder}/nothing.csv does not exist",
+        f"FileError {folder}/broken.parquet cannot be read: is not a Parquet file",
         "TamisError no rules for this batch",
-    ], answer.stderr
+    ]
