@@ -13,7 +13,11 @@ import kernel_locks
 # The suite is the same every time: a run that fails can be run again. `make quick` tries fewer
 # cases, `make fuzz` many more and other ones.
 settings.register_profile(
-    "steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "steady",
+    max_examples=50,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("quick", settings.get_profile("steady"), max_examples=20)
 settings.register_profile(

@@ -130,7 +130,7 @@ def test_a_partial_event_under_total_semantics():
         why("price < 10", {"price": 5}, semantics="total")
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(filters(), rows())
 def test_every_filter_can_be_explained(text, row):
     try:

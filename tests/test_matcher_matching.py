@@ -150,7 +150,7 @@ def test_numbers_of_events_can_be_given(four):
 
 
 @pytest.mark.long
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(st.lists(filters(), max_size=4), st.lists(rows(), max_size=4))
 def test_batches_agree_with_single_events(texts, some_rows):
     matcher = Matcher(SCHEMA)
@@ -365,7 +365,7 @@ class Life(RuleBasedStateMachine):
         assert all(isinstance(self.matcher.get(name), Expression) for name in self.model)
 
 
-Life.TestCase.settings = settings(max_examples=40, stateful_step_count=25)
+Life.TestCase.settings = settings(max_examples=20, stateful_step_count=25)
 TestLife = Life.TestCase
 
 

@@ -40,7 +40,7 @@ from tamis.kernels.bdd_evaluation import UNDEFINED, eval_bdd, mv_eval_bdd
 
 
 @given(cases())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_a_function_is_that_of_its_program(case):
     levels, (program,) = case
     diagram = diagram_of(levels)
@@ -70,7 +70,7 @@ def with_dd(program, levels):
 
 
 @given(cases())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_as_in_dd(case):
     """dd has one node for a function and its negation, and one for false and true."""
     levels, (program,) = case
@@ -87,7 +87,7 @@ def test_as_in_dd(case):
 
 
 @given(cases(count=4))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_equal_functions_are_one_node_and_all_nodes_are_shared(case):
     levels, some = case
     diagram = diagram_of(levels)
@@ -100,7 +100,7 @@ def test_equal_functions_are_one_node_and_all_nodes_are_shared(case):
 
 
 @given(cases(count=2))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_operations(case):
     levels, some = case
     diagram = diagram_of(levels)
@@ -121,7 +121,7 @@ def test_operations(case):
 
 
 @given(cases(count=2))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_restricted_functions_are_right_where_the_care_function_is_true(case):
     levels, (program, condition) = case
     diagram = diagram_of(levels)
@@ -141,7 +141,7 @@ def test_restricted_functions_are_right_where_the_care_function_is_true(case):
 
 
 @given(cases(count=4))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_restriction_by_facts_never_makes_a_function_larger(case):
     levels, (program, *conditions) = case
     diagram = diagram_of(levels)
@@ -213,7 +213,7 @@ def test_a_small_function_on_the_way_through_large_ones():
 
 
 @given(cases(count=3), st.data())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_one_pass_evaluates_every_node(case, data):
     """Those that a collection has sorted by variable, and those that came later."""
     levels, (*early, late) = case

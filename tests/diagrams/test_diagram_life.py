@@ -43,7 +43,7 @@ from tamis.diagrams.diagram import (
 
 
 @given(cases(count=2), st.integers(0, 12))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_a_function_over_its_limit_leaves_everything_usable(case, limit):
     levels, (first, second) = case
     diagram = diagram_of(levels)
@@ -63,7 +63,7 @@ def test_a_function_over_its_limit_leaves_everything_usable(case, limit):
 
 
 @given(cases(count=3), st.integers(0, 16))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_a_full_diagram_goes_on_after_a_collection(case, max_nodes):
     levels, some = case
     diagram = diagram_of(levels, max_nodes + 2)

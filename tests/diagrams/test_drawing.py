@@ -175,7 +175,7 @@ def functions(draw):
 
 
 @given(functions())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_every_node_and_every_edge_is_there(case):
     diagram, roots = case
     picture = Picture(draw(diagram, roots, "v{}".format))

@@ -135,7 +135,7 @@ def semantics_of(name, schema, defaults):
 @pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 @given(text=filters(), some=st.lists(rows(), max_size=4), defaults=rows())
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_the_dependency_function_is_true_of_every_event(name, text, some, defaults):
     try:
         expression = parse(text, SCHEMA)
@@ -151,7 +151,7 @@ def test_the_dependency_function_is_true_of_every_event(name, text, some, defaul
 @given(
     text=DENSE_FILTERS, some=st.lists(DENSE_ROWS, min_size=1, max_size=20), defaults=DENSE_ROWS
 )  # fmt: skip
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_the_same_where_predicates_have_much_to_say_about_each_other(name, text, some, defaults):
     expression = parse(text, DENSE)
     meaning = semantics_of(name, DENSE, defaults)

@@ -101,7 +101,7 @@ class Compared:
 @pytest.mark.long
 @pytest.mark.parametrize("semantics", NAMES)
 @given(texts=st.lists(filters(), min_size=1, max_size=8), some=st.lists(rows(), max_size=6))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_answers(engines, semantics, texts, some):
     compared = Compared(engines, semantics_of(semantics))
     for handle, expression in enumerate(accepted(texts)):
@@ -127,7 +127,7 @@ FINITE_ATOMS = [
         min_size=1, max_size=20,
     )
 )  # fmt: skip
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_finite_domains(engines, texts):
     compared = Compared(engines, Semantics("sql", FINITE))
     for handle, text in enumerate(texts):

@@ -72,7 +72,7 @@ def test_an_unknown_engine():
 
 
 @pytest.mark.parametrize("name", ["naive"])
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     texts=st.lists(filters(), min_size=1, max_size=5),
     some_rows=st.lists(rows(), min_size=1, max_size=3),

@@ -74,7 +74,7 @@ def refused(table, schema, name):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(rows=st.lists(ROWS, max_size=12), chunks=st.integers(1, 4))
 def test_matching_refuses_these_rows_and_no_others(name, rows, chunks):
     table = table_of(rows, chunks)

@@ -95,7 +95,7 @@ def test_whole_tables_in_one_part():
     output=st.sampled_from(OUTPUTS),
     most=st.sampled_from([1, 3, 100]),
 )
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_any_parts(sizes, form, output, most):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(chunks, "ROWS", most)

@@ -362,7 +362,7 @@ ARROW = pa.schema(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(st.lists(rows(), max_size=5))
 def test_an_arrow_table_gives_the_rows_of_its_dicts(wanted):
     events = [event_of(row) for row in wanted]

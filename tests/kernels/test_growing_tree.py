@@ -85,7 +85,7 @@ def new_tree(size):
     return nodes, table, np.full(1, t.NONE, np.int32), state
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 30)), max_size=80))
 def test_edges_come_and_go(changes):
     """One node with many children, against a dict."""
@@ -126,7 +126,7 @@ def test_a_kernel_without_room_changes_nothing():
         assert tree[2][0] == t.NONE
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     st.lists(
         st.tuples(st.booleans(), st.lists(st.integers(0, 5), min_size=1, max_size=3, unique=True)),

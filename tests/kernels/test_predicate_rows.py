@@ -339,7 +339,7 @@ def test_tests_of_full_blocks():
 
 
 @given(data=st.data())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_any_blocks(data):
     """Several blocks, one after another in the same arrays: nothing of one remains in the next."""
     chance = np.random.default_rng(data.draw(st.integers(0, 2**32)))

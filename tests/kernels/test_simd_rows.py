@@ -180,7 +180,7 @@ def test_all_and_none(call):
     low=st.integers(0, 2**31) | st.integers(0, 100),
     span=st.integers(0, 2**31) | st.integers(0, 100),
 )  # fmt: skip
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_any_interval(call, seed, start, most, low, span):
     """From any place: the numbers need not be aligned."""
     numbers = np.random.default_rng(seed).integers(0, most, start + LANES).astype(np.int32)

@@ -121,7 +121,7 @@ whole = st.sampled_from(KEYS) | st.integers(-20, 20) | st.integers(INT64_MIN, IN
     values=st.lists(st.none() | whole, max_size=12), cuts=st.sets(whole, max_size=12),
     first=st.integers(1, 1000),
 )  # fmt: skip
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_any_keys(values, cuts, first):
     check_keys([*values, *cuts], sorted(cuts), first)
 
@@ -179,6 +179,6 @@ def test_a_single_text():
     values=st.lists(st.sampled_from(TEXTS) | st.text(max_size=4), max_size=8),
     cuts=st.sets(st.sampled_from(TEXTS) | st.text(max_size=4), max_size=10),
 )
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_any_texts(values, cuts):
     check_texts([*values, *cuts], sorted(cuts), 1)

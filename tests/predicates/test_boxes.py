@@ -57,7 +57,7 @@ def test_conditions_are_in_the_order_of_the_schema():
 
 @pytest.mark.parametrize("semantics", SEMANTICS)
 @given(text=boxes())
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_a_box_says_what_its_filter_says(semantics, text):
     chosen = semantics_of(semantics)
     space, form = EventSpace.of(chosen), form_of(read(text), chosen)

@@ -49,7 +49,7 @@ def check(table, held):
 
 
 @given(st.lists(st.integers(0, len(PREDICATES) - 1), max_size=40))
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_complete_and_minimal_as_predicates_come_and_go(steps):
     table, held = Dependencies(SCHEMA), set()
     for step in steps:

@@ -175,7 +175,7 @@ def tables(draw, *, complete=False):
 @pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 @given(data=st.data())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_any_table(name, data):
     table = data.draw(tables(complete=name == "total" and data.draw(st.integers(0, 3)) > 0))
     meaning = semantics_of(name)
@@ -198,7 +198,7 @@ def test_what_engines_rely_on(name, table):
 
 
 @given(st.lists(rows(), max_size=6))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_rows_there_and_back(some):
     some = [*some, *delicate_rows()[:4], (None,) * len(SCHEMA)]
     batch = batch_of_rows(some, SCHEMA)

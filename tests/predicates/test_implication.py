@@ -108,7 +108,7 @@ def test_predicates_of_different_attributes_say_nothing_about_each_other():
 
 @pytest.mark.long
 @given(texts=st.lists(atoms(depth=0), min_size=2, max_size=6), logic=st.sampled_from(Logic))
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_every_fact_is_true_of_every_value(texts, logic):
     known = {}
     for text in texts:

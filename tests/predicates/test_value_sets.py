@@ -95,7 +95,7 @@ def everything(name):
 
 @pytest.mark.parametrize("name", VALUES)
 @given(data=st.data())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_a_set_holds_what_makes_the_condition_true(name, data):
     node = form(data.draw(conditions(name)))
     found = value_set(node, order_of(SCHEMA[name]))
@@ -108,7 +108,7 @@ def test_a_set_holds_what_makes_the_condition_true(name, data):
 
 @pytest.mark.parametrize("name", VALUES)
 @given(data=st.data())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_operations_are_those_of_sets(name, data):
     a, b, c = (set_of(data.draw(conditions(name)), name) for _ in range(3))
     first, second, third = (elements(one, name) for one in (a, b, c))
@@ -135,7 +135,7 @@ def test_operations_are_those_of_sets(name, data):
 
 @pytest.mark.parametrize("name", VALUES)
 @given(data=st.data())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_a_condition_made_of_a_set_is_true_of_the_same_values(name, data):
     attribute, order = SCHEMA[name], order_of(SCHEMA[name])
     found = set_of(data.draw(conditions(name)), name)

@@ -165,7 +165,7 @@ def test_sizes_around_the_border(engine, size):
     kind=st.sampled_from([str, int]),
     few=st.sampled_from([1, 4, 100]),
 )
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_any_bulks(first, second, gone, kind, few):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tamis.matcher.FEWEST_AT_ONCE", few)

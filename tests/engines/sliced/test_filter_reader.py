@@ -104,7 +104,7 @@ TYPED_READERS = {name: FilterReader(semantics_of(name, SCHEMA)) for name in NAME
 @pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 @given(texts=st.lists(plain_filters(), min_size=1, max_size=3), some=st.lists(STOCK_ROWS))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_plain_filters(name, texts, some):
     meaning = semantics_of(name)
     asked = prepared(meaning, [*some, STOCK_ROW, (None,) * len(STOCK)], STOCK_ROW)
@@ -118,7 +118,7 @@ def test_plain_filters(name, texts, some):
 @pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 @given(text=filters(), some=st.lists(rows(), max_size=4))
-@settings(max_examples=70)
+@settings(max_examples=35)
 def test_all_filters(name, text, some):
     meaning = semantics_of(name, SCHEMA)
     asked = prepared(meaning, [*some, *delicate_rows()[:4], (None,) * 13], delicate_rows()[3])

@@ -63,7 +63,7 @@ def structures(draw, depth=4):
 
 
 @given(structures(), st.randoms())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_structures_mean_what_the_parser_says(structure, chance):
     formula, signs = of_structure(structure)
     tree = structure_tree(structure, STOCK)
@@ -187,7 +187,7 @@ WARM = warm_cache()
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=9).map("".join))
-@settings(max_examples=400)
+@settings(max_examples=200)
 def test_any_text_is_cut_as_the_parser_reads_it(text):
     assert outcome(WARM.parse, text) == outcome(parse, text, STOCK)
 

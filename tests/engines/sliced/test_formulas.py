@@ -65,7 +65,7 @@ def evaluated(form, row, schema=SCHEMA):
 @pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 @given(text=filters(), some=st.lists(rows(), max_size=4))
-@settings(max_examples=70)
+@settings(max_examples=35)
 def test_a_form_means_what_the_filter_means(name, text, some):
     expression, meaning = parsed(text), semantics_of(name)
     form, condition = form_of(expression, meaning), meaning.condition(expression)
@@ -109,7 +109,7 @@ def test_shapes(text, shape):
 
 
 @given(st.data())
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_the_order_of_parts_does_not_matter(data):
     parts = ["a > 1", "t", "(b > 1 OR c = 'x')", "(a < 0 OR (b < 0 AND c > 'b') OR x = 1)"]
     some = data.draw(st.lists(st.sampled_from(parts), min_size=1, unique=True))
@@ -178,7 +178,7 @@ def test_strict_never_is_never(text):
 
 
 @given(filters(), rows())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_the_normal_form_is_kept(text, row):
     """In the semantics that add nothing, the predicates are those of the normal form."""
     expression = parsed(text)

@@ -64,7 +64,7 @@ def atoms(draw):
 @example(("n IN ({}, {})", [("3", "3"), ("3", "4")]), "sql", True)
 @example(("x IN ({}, {})", [("-1.5", "2"), ("-0.0", "0")]), "sql", False)
 @example(("n NOT BETWEEN {} AND {}", [("5", "5"), ("9", "1")]), "default", True)
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_other_constants_give_the_same_leaves(case, name, negated):
     text, (first, second) = case
     fragments = Fragments(MEANINGS[name], negated=negated)

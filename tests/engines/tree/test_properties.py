@@ -59,7 +59,7 @@ def engine_of(options, texts, schema_meaning=MEANING):
 
 
 @pytest.mark.long
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(MIXED, st.sampled_from(SWITCHES))
 def test_no_switch_changes_an_answer(texts, options):
     oracle = make_engine("naive", MEANING)
@@ -71,7 +71,7 @@ def test_no_switch_changes_an_answer(texts, options):
 
 
 @pytest.mark.long
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     st.lists(filters(), min_size=1, max_size=10), st.lists(rows(), max_size=4),
     st.sampled_from(SWITCHES),
@@ -127,7 +127,7 @@ def drawn(engine):
     }
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(MIXED, CHANGES, st.permutations(range(25)), st.booleans(), st.booleans())
 def test_a_tree_that_changed_is_the_tree_built_from_what_is_left(
     texts, changes, order, collapse, apart
@@ -144,7 +144,7 @@ def test_a_tree_that_changed_is_the_tree_built_from_what_is_left(
     assert engine.statistics() == fresh.statistics()
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(MIXED, CHANGES, st.sampled_from(SWITCHES))
 def test_an_annotated_tree_that_is_built_anew_is_as_if_built_at_once(texts, changes, options):
     options = options | {"implied_edges": False}
@@ -157,7 +157,7 @@ def test_an_annotated_tree_that_is_built_anew_is_as_if_built_at_once(texts, chan
     assert drawn(engine) == drawn(fresh)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(MIXED, CHANGES, st.sampled_from(SWITCHES))
 def test_nothing_is_left_when_all_went_and_answers_are_right_before(texts, changes, options):
     engine, held = changed(options, texts, changes, asked=True)
@@ -175,7 +175,7 @@ def test_nothing_is_left_when_all_went_and_answers_are_right_before(texts, chang
     assert engine._elements.index_tests == engine._elements.index_comparisons == 0
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(MIXED, st.booleans())
 def test_every_leaf_means_its_subscriptions(texts, implied):
     """Equation 2: the conjunction of the labels of a path is equivalent to the subscription."""

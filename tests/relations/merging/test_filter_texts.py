@@ -58,7 +58,7 @@ def test_what_is_said(name, text, said):
 @pytest.mark.long
 @pytest.mark.parametrize("name", MEANINGS)
 @given(tests=st.lists(atoms(0) | filters(1), min_size=1, max_size=3), row=rows())
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_a_box_matches_what_its_filter_matches(name, tests, row):
     meaning = MEANINGS[name]
     try:

@@ -154,7 +154,7 @@ def test_an_imperfect_merger_adds_no_more_than_it_may(name, defaults, texts, lim
 
 @pytest.mark.long
 @given(texts=st.lists(filters(2), min_size=2, max_size=4), row=rows(), name=st.integers(0, 2))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_any_filters_merge(texts, row, name):
     semantics, defaults = [("sql", None), ("default", dict.fromkeys(COMMON)), ("strict", None)][
         name

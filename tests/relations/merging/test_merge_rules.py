@@ -69,7 +69,7 @@ def conditions_on_one(draw):
 @pytest.mark.long
 @pytest.mark.parametrize("rules", RULES)
 @given(drawn=conditions_on_one())
-@settings(max_examples=120)
+@settings(max_examples=60)
 def test_a_joined_condition_is_true_when_one_of_its_members_is(rules, drawn):
     name, nodes = drawn
     found = join(nodes, merged_attribute(name), RULES[rules])
@@ -84,7 +84,7 @@ def test_a_joined_condition_is_true_when_one_of_its_members_is(rules, drawn):
 @pytest.mark.long
 @pytest.mark.parametrize("rules", RULES)
 @given(drawn=conditions_on_one())
-@settings(max_examples=120)
+@settings(max_examples=60)
 def test_a_wider_condition_is_true_when_one_of_two_is(rules, drawn):
     name, (a, b, *_) = drawn
     found = widen(a, b, merged_attribute(name), RULES[rules])
@@ -94,7 +94,7 @@ def test_a_wider_condition_is_true_when_one_of_two_is(rules, drawn):
 
 
 @given(nodes=st.lists(conditions_of("n"), min_size=2, max_size=6))
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_the_paper_s_mergers_are_single_predicates(nodes):
     for joined in join(nodes, merged_attribute("n"), RULES["paper"]):
         match joined.node:

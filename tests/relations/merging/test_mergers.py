@@ -62,7 +62,7 @@ def option_sets(measure):
 @given(
     texts=st.lists(conjunctions(), min_size=2, max_size=12), options=option_sets(Uniform(SCHEMA))
 )
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_mergers(name, defaults, texts, options):
     meaning = Semantics(name, SCHEMA, defaults)
     found = merge_all(texts, options, meaning)

@@ -29,7 +29,7 @@ def boxes_of(texts, preparation):
 @pytest.mark.long
 @pytest.mark.parametrize("semantics", ["sql", "total"])
 @given(texts=st.lists(any_boxes, max_size=40), news=st.lists(any_boxes, min_size=1, max_size=5))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_no_box_is_left_out(semantics, texts, news):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(candidate_search, "FLAT", 2)  # groups have postings, and groups in these

@@ -98,7 +98,7 @@ def test_the_cache_is_the_minimal_table():
 
 
 @given(texts=st.lists(boxes(), min_size=1, max_size=15), new=boxes())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_the_cache_gives_the_bits_of_the_walk(texts, new):
     texts = [text for text in texts if Preparation(semantics_of("sql")).prepare(read(text))]
     stored = Stored(texts)

@@ -24,7 +24,7 @@ _strings = boxes(any_boxes).filter(lambda text: " s" in f" {text}")
 
 @pytest.mark.long
 @given(texts=st.lists(_strings, max_size=30), extra=st.booleans())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_postings_find_all_related_terms_of_strings(texts, extra):
     preparation = Preparation(semantics_of("sql"))
     if extra:  # enough tests that they are looked up

@@ -99,7 +99,7 @@ def test_the_point_of_a_value_implies_what_is_true_of_it(position, missing):
 @pytest.mark.long
 @pytest.mark.parametrize("semantics", SEMANTICS)
 @given(one=any_boxes, other=any_boxes)
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_boxes_are_compared_term_by_term(semantics, one, other):
     chosen = semantics_of(semantics)
     preparation, oracle = Preparation(chosen), Oracle(chosen)

@@ -41,7 +41,7 @@ def answer(task, batches):
 # --- batches
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(sizes=st.lists(st.integers(0, 30), max_size=12), most=st.integers(1, 20))
 def test_batches_are_gathered_without_loss(sizes, most):
     numbers = iter(range(1000))
