@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pyarrow.parquet as pq
 import pytest
 
-from tamis.cli import main
+from tamis.cli import main, stream
 from tamis.spark.stream import query
 
 pytestmark = pytest.mark.spark
@@ -143,7 +143,6 @@ def test_places_that_cannot_be_used(place):
     before = sorted(place.folder.rglob("*"))
     cases = [
         ({"events": "nowhere"}, "nowhere does not exist"),
-        ({"events": "empty"}, "empty: it has no files"),
         ({"changes": "nowhere"}, "nowhere does not exist; CHANGES is a folder, or table:NAME"),
         ({"changes": "file"}, "file is not a folder; move the file to a folder of changes"),
     ]
@@ -169,11 +168,50 @@ def test_places_that_cannot_be_used(place):
     place.out = out
     assert "Error parsing 'now' to interval" in place.fail("--every", "now")
     # What fails in a micro-batch is mended, and the same command given again.
-    assert "there are no subscriptions yet" in place.fail("--once", changes="empty")
     assert "1.txt has an unknown format" in place.fail("--once", changes="text")
     assert "the changes have no column 'id'" in place.fail("--once", changes="names")
     place.run()
     assert place.matches() == {0: [(1, "cheap")]}
+
+
+def test_a_stream_begins_before_the_first_event(place, monkeypatch):
+    assert place.run() == ["nothing new to match"]
+    assert place.run("--json") == []
+    assert not place.out.exists()
+    looks = []
+
+    def sleep(seconds):
+        looks.append(seconds)
+        if len(looks) == 2:
+            place.put("events/a.jsonl", {"id": 1, "price": 5})
+
+    monkeypatch.setattr(stream, "time", SimpleNamespace(sleep=sleep))
+    monkeypatch.setattr(query, "AVAILABLE_NOW", None)  # so that the query ends
+    code, output = place.call()
+    assert code == 0
+    assert output.err.splitlines() == [f"waiting for the first file in {place.folder / 'events'}"]
+    assert len(looks) == 2
+    assert place.matches() == {0: [(1, "cheap")]}
+
+
+def test_events_get_another_field(place, caplog):
+    place.put("events/a.jsonl", {"id": 1, "price": 5.5, "at": {"city": "Bonn"}})
+    place.run()
+    # The files of today have only whole numbers, and not all fields: those of before are known.
+    (place.folder / "events/a.jsonl").unlink()
+    place.put("events/b.jsonl", {"id": 2, "size": 3})
+    place.put("events/c.jsonl", {"id": 3, "price": 5, "at": {"city": "Bonn", "zip": "53111"}})
+    place.run()
+    assert "columns that are not attributes: at.zip (string), size (int); each of" in caplog.text
+    place.put("changes/2.jsonl", {"id": "big", "filter": "size > 2 AND at.zip IS NULL"})
+    place.put("events/d.jsonl", {"id": 4, "size": 3})
+    place.run()
+    place.put("events/e.jsonl", {"id": 5, "size": 3, "old": True, "price": 5.5})
+    place.run("--schema", "old:bool")
+    assert "new attributes: old (bool)" in caplog.text
+    assert place.matches() == {
+        0: [(1, "cheap")], 1: [(3, "cheap")], 2: [(4, "big")], 3: [(5, "big"), (5, "cheap")],
+    }  # fmt: skip
 
 
 def test_bad_events_fail_on_demand_and_leave_no_matches(place):

@@ -1,6 +1,6 @@
 """A program that matches in every way and says what it found, for a session elsewhere.
 
-It is given the events, the subscriptions, and changes of them.
+It is given the events, the subscriptions, changes of them, and the mode of the stream.
 """
 
 import json
@@ -12,7 +12,7 @@ TYPES = "id bigint, symbol string, price double, volume bigint"
 def main(spark, given):
     from tamis.spark import MatchJob, compact, match, match_stream, profile
 
-    events, subscriptions, changes = given
+    events, subscriptions, changes, stream_mode = given
     folder = Path.cwd()
     frame = spark.createDataFrame([tuple(event) for event in events], TYPES).repartition(4)
     table = spark.createDataFrame([tuple(one) for one in subscriptions], "id string, filter string")
@@ -48,6 +48,7 @@ def main(spark, given):
             folder / "out",
             checkpoint=folder / "checkpoint",
             trigger="available now",
+            mode=stream_mode,
         )
         query.awaitTermination()
     found = spark.read.parquet(str(folder / "out/matches")).select("event_id", "subscription")

@@ -41,11 +41,11 @@ def pairs(events, held):
     ]
 
 
-@pytest.mark.parametrize("place", ["cluster", "connect"])
-def test_every_way_finds_the_same_everywhere(place, request):
+@pytest.mark.parametrize(("place", "stream_mode"), [("cluster", "sharded"), ("connect", "whole")])
+def test_every_way_finds_the_same_everywhere(place, stream_mode, request):
     events, subscriptions, changes = data()
     session = request.getfixturevalue(place)
-    said, _ = session.run(PROGRAM, [events, subscriptions, changes])
+    said, _ = session.run(PROGRAM, [events, subscriptions, changes, stream_mode])
 
     before = dict(subscriptions[:-1])
     wanted = sorted(pairs(events, before))

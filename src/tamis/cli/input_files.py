@@ -39,6 +39,26 @@ def read_typed(read: "Callable[..., DataFrame]", settings: Mapping[str, Any]) ->
     return read(schema=_typed(found.schema, schema))
 
 
+def columns_of(schema: Schema) -> "StructType":
+    """The columns of events with the attributes of a schema, for Spark; records by their paths."""
+    from pyspark.sql.types import StructType
+
+    fields: dict[str, str | dict[str, Any]] = {}
+    for attribute in schema.attributes:
+        inner: Any = fields
+        for part in attribute.path[:-1]:
+            inner = inner.setdefault(part, {})
+        inner[attribute.path[-1]] = _SPARK_TYPES[attribute.type.kind]
+
+    def made(of: Mapping[str, Any]) -> StructType:
+        found = StructType()
+        for name, kind in of.items():
+            found.add(name, made(kind) if isinstance(kind, dict) else kind)
+        return found
+
+    return made(fields)
+
+
 def _typed(found: "StructType", schema: Schema, path: Path = ()) -> "StructType":
     """The columns that Spark found, with the types of a schema."""
     from pyspark.sql.types import StructField, StructType

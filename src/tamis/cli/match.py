@@ -55,6 +55,16 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument("--overwrite", action="store_true", help="replace the folder if it exists")
     add_matching(parser, "default: id; if there is none, events are numbered")
     add_duplicates(parser)
+    add_sharding(parser)
+    add_schema(parser, "inferred from the events")
+    add_semantics(parser)
+    add_spark(parser)
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def add_sharding(parser: argparse.ArgumentParser) -> None:
+    """Options about subscriptions that are too many for one executor."""
     parser.add_argument(
         "--budget",
         type=size,
@@ -68,11 +78,6 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         metavar="N",
         help="divide them into about N shards, whatever their size",
     )
-    add_schema(parser, "inferred from the events")
-    add_semantics(parser)
-    add_spark(parser)
-    add_json(parser)
-    parser.set_defaults(run=run)
 
 
 def add_matching(parser: argparse.ArgumentParser, event_id: str) -> None:

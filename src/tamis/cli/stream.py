@@ -3,19 +3,24 @@
 import argparse
 import json
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tamis.cli.argument_types import positive, size
-from tamis.cli.input_files import read_typed
+from tamis.cli.input_files import columns_of
 from tamis.cli.interruption import interruptible
-from tamis.cli.match import add_matching, matching_settings
+from tamis.cli.match import add_matching, add_sharding, matching_settings
 from tamis.cli.options import add_json, add_schema, add_semantics
 from tamis.cli.session import add_spark, command_session
 from tamis.errors import FileError
+from tamis.schema import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
+
+LOOK = 1.0  # seconds between two looks for the first file of events
 
 _DESCRIPTION = """\
 Match events as they arrive, with subscriptions that change meanwhile. EVENTS is a folder to which
@@ -73,6 +78,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="column that numbers the changes of a table (default: version)",
     )
     add_matching(parser, "default: id")
+    add_sharding(parser)
     add_schema(parser, "inferred from the events that are there")
     add_semantics(parser)
     add_spark(parser)
@@ -87,7 +93,7 @@ def run(options: argparse.Namespace) -> None:
     # Everything that can fail without Spark is checked before it is started.
     settings = matching_settings(options) | {
         "format": options.format, "event_time": options.event_time,
-        "version": options.version_column,
+        "version": options.version_column, "budget": options.budget, "shards": options.shards,
     }  # fmt: skip
     options.checkpoint = options.checkpoint or f"{options.out.rstrip('/')}-checkpoint"
     check_changes(options.changes)
@@ -122,9 +128,12 @@ def _follow(spark: "SparkSession", options: argparse.Namespace, settings: dict[s
     from tamis.spark.stream.query import match_stream
 
     bounds = {"max_files": options.max_files, "max_bytes": options.max_bytes}
-    events = read_typed(
-        lambda **types: read_event_stream(spark, options.events, **bounds, **types), settings
-    )
+    if not wait_for_events(spark, options.events, is_once=options.once):
+        if not options.json:
+            print("nothing new to match")
+        return
+    columns = columns_to_read(options.checkpoint, settings["schema"])
+    events = read_event_stream(spark, options.events, known=columns, **bounds)
     metrics = StreamMetrics(
         options.checkpoint, lambda found: print_batch(found, is_json=options.json)
     )
@@ -141,6 +150,36 @@ def _follow(spark: "SparkSession", options: argparse.Namespace, settings: dict[s
         spark.streams.removeListener(metrics)
     if not metrics.batches and not options.json:
         print("nothing new to match")
+
+
+def wait_for_events(spark: "SparkSession", events: str, *, is_once: bool) -> bool:
+    """Wait for the first file of events; without waiting, whether there is one.
+
+    What the columns of events are, and what format their files have, is not known before.
+    """
+    from tamis.spark.files.readers import has_files
+
+    is_said = False
+    while not has_files(spark, events):
+        if is_once:
+            return False
+        if not is_said:
+            print(f"waiting for the first file in {events}", file=sys.stderr, flush=True)
+            is_said = True
+        time.sleep(LOOK)
+    return True
+
+
+def columns_to_read(checkpoint: str, schema: Schema | None) -> "StructType | None":
+    """The columns that are known without looking at files: of the checkpoint, of ``--schema``."""
+    from tamis.spark.files.known_columns import with_known
+    from tamis.spark.stream.event_columns import known_columns
+
+    known = known_columns(checkpoint)
+    if schema is None:
+        return known
+    given = columns_of(schema)
+    return given if known is None else with_known(given, known, "parquet")
 
 
 def print_batch(found: Any, *, is_json: bool) -> None:

@@ -10,7 +10,7 @@ from tamis import OptionError, Schema
 from tamis.matcher_settings import MatcherSettings
 from tamis.spark.stream.changelogs import FixedTable, FolderLog, TableLog, changelog_of
 from tamis.spark.stream.changes import changes_of
-from tamis.spark.stream.worker import CompileChangesTask, apply
+from tamis.spark.stream.worker import CompileChangesTask, ReadChangesTask, apply
 
 SETTINGS = MatcherSettings(Schema({"x": "int", "s": "string"}))
 
@@ -83,16 +83,16 @@ def test_tasks_come_to_the_same_as_the_driver(rows, size):
     """`apply`, in bulks of any size, against `changes_of`, on top of what was there before."""
     wanted, letters = changes_of(rows, SETTINGS)
     matcher = SETTINGS.matcher()
-    removed: dict[object, None] = {}
+    made: dict[object, object] = {}
     found = []
     for start in range(0, len(rows), size):
         bulk = rows[start : start + size]
         ids, filters, kinds = (list(column) for column in zip(*bulk, strict=True))
         places = list(range(start, start + len(bulk)))
-        found += apply(matcher, ids, filters, places, kinds, removed, None)
+        found += apply(matcher, ids, filters, places, kinds, made, None)
     held = {s: str(matcher.get(s)) for s in matcher}
     assert held == {s: text for s, text in wanted.items() if text is not None}
-    assert {s for s, text in wanted.items() if text is None} <= set(removed)
+    assert made == wanted
     superseded = {letter.row for letter in letters} - {letter.row for letter in found}
     assert {letter.row for letter in found} <= {letter.row for letter in letters}
     # Those that nobody was told of stood before the removal of their id.
@@ -114,6 +114,17 @@ def test_a_task_tells_what_it_did():
     )
     found = pa.Table.from_batches(list(CompileChangesTask(SETTINGS)([batch]))).to_pylist()
     kinds = [row["kind"] for row in found]
-    assert kinds == ["counts", "removed", "letter", "file", "rules"]
-    assert json.loads(found[0]["text"]) == [4, 1, 1, 0]
-    assert json.loads(found[1]["text"]) == ["a"]
+    assert kinds == ["removed", "counts", "letter", "file", "rules"]
+    assert json.loads(found[0]["text"]) == ["a"]
+    assert json.loads(found[1]["text"]) == [4, 1, 1, 0]
+    found = pa.Table.from_batches(list(ReadChangesTask(SETTINGS, "string")([batch]))).to_pylist()
+    assert [row["kind"] for row in found] == ["counts", "letter", "change", "change"]
+    assert [(row["id"], row["text"]) for row in found[2:]] == [("a", None), ("c", "x > 2")]
+
+
+def test_a_bad_change_does_not_hide_one_of_another_file():
+    made = {}
+    matcher = SETTINGS.matcher()
+    letters = apply(matcher, ["a", "b"], ["x > 1"] * 2, [0, 0], ["upsrt", None], made, None)
+    assert made == {"b": "x > 1"}
+    assert [letter.id for letter in letters] == ["a"]

@@ -7,8 +7,8 @@ from tamis.spark.stream.metrics import StreamMetrics, behind_of, metrics_of
 from tamis.spark.stream.versions import Versions
 
 FACTS = {
-    "batch": 3, "version": 2, "events": 1000, "matches": 5000, "bad": 1, "bad_subscriptions": 2,
-    "newest": 90.0,
+    "batch": 3, "version": 2, "subscriptions": 7, "events": 1000, "matches": 5000, "bad": 1,
+    "bad_subscriptions": 2, "newest": 90.0,
     "seconds": 2.0, "at": 100.0,
 }  # fmt: skip
 
@@ -20,6 +20,12 @@ def test_rates_lag_and_what_is_behind():
     assert str(found) == (
         "batch 3: 1,000 events, 5,000 matches in 2.0 s (500 events/s, 2,500 matches/s), version 2, "
         "1 bad event, 2 bad subscriptions, 200 behind, lag 10.0 s"
+    )
+
+
+def test_that_there_are_no_subscriptions_is_said():
+    assert ", version 2, no subscriptions, 1 bad event" in str(
+        metrics_of(FACTS | {"subscriptions": 0}, [])
     )
 
 

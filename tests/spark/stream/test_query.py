@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -11,12 +12,14 @@ import pytest
 from tamis import FileError, Matcher, OptionError, TamisError
 from tamis.spark import StreamMetrics, match_stream
 from tamis.spark.session.failures import spark_errors
-from tamis.spark.stream import pinned_versions
+from tamis.spark.stream import new_changes
 
 pytestmark = pytest.mark.spark
 
 TYPES = "id bigint, kind string, value double, at timestamp"
 SCHEMA = {"id": "int", "kind": "string", "value": "double", "at": "timestamp"}
+FIRST = SCHEMA  # tests may have more attributes in SCHEMA
+this = sys.modules[__name__]
 
 
 class Place:
@@ -77,6 +80,10 @@ class Place:
 
     def letters(self):
         return self.spark.read.json(str(self.root / "out/dead_letters")).collect()
+
+    def version(self, number):
+        path = self.root / f"checkpoint/tamis/versions/{number:08}.json"
+        return json.loads(path.read_text())
 
     def commit(self, batch):
         return json.loads((self.root / f"checkpoint/tamis/commits/{batch:08}.json").read_text())
@@ -162,7 +169,7 @@ def test_what_an_attempt_has_left_is_replaced(place):
 
 
 def test_many_changes_are_compiled(place, monkeypatch):
-    monkeypatch.setattr(pinned_versions, "FEW", 3)
+    monkeypatch.setattr(new_changes, "FEW", 3)
     place.changes([(f"s{n}", f"value > {n}") for n in range(20)])
     place.events({"id": 1, "value": 7.5})
     place.run()
@@ -259,23 +266,167 @@ def test_what_does_not_fit_is_refused(place, tmp_path):
     with pytest.raises(OptionError, match="event_time: the events have no column 'time'"):
         place.stream(event_time="time")
     place.events({"id": 2, "kind": "x"})
-    with pytest.raises(TamisError, match="another schema or semantics; start with a new one"):
+    with pytest.raises(TamisError, match="was made with semantics='sql', and this stream has 'st"):
         place.run(semantics="strict")
 
 
-def test_there_must_be_subscriptions_to_begin_with(place):
-    place.events({"id": 1})
-    with pytest.raises(TamisError, match="there are no subscriptions yet"):
-        place.run()
-    place.changes([("a", "valve > 3")])
-    with pytest.raises(
-        TamisError, match=r"(?s)no subscription can be used.*unknown attribute 'valve'"
-    ):
-        place.run()
-    place.changes([("b", "id > 0")])
-    place.wanted.update([(0, 1, "b")])
+def test_a_stream_begins_before_its_first_subscription(place, caplog):
+    place.events({"id": 1, "kind": "x"})
+    place.run()
+    assert "there are no subscriptions, so nothing matches: none has come yet" in caplog.text
+    assert list((place.root / "out/matches/batch=0").iterdir()) == []  # no file: no type of ids yet
+    place.changes([("4", "valve > 3")], effective=False)
+    place.events({"id": 2, "kind": "x"}, {"id": None, "kind": "x"})
+    place.run()
+    assert "1 row cannot be used" in caplog.text
+    assert "unknown attribute 'valve'" in caplog.text
+    numbers = [(c["subscriptions"], c["events"], c["bad"]) for c in map(place.commit, (0, 1))]
+    assert numbers == [(0, 1, 0), (0, 2, 1)]
+    assert {letter.source for letter in place.letters()} == {"subscriptions", "events"}
+    place.changes([("7", "id > 0"), ("8", "id > 3")], effective=False)
+    place.events({"id": 3})
+    place.wanted.update([(2, 3, 7)])  # integers, though text came first
     place.run()
     assert place.found() == place.wanted
+    place.changes([("7", None), ("9", None)], effective=False)
+    place.changes([("8", None)], effective=False)
+    place.events({"id": 5})
+    place.run()
+    assert [place.commit(n)["subscriptions"] for n in range(4)] == [0, 0, 2, 0]
+    assert place.found() == place.wanted
+
+
+def test_lists_and_counts_without_subscriptions_have_a_row_for_each_event(place):
+    for output, found in (("lists", []), ("counts", 0)):
+        place.events({"id": 1})
+        out = place.root / output
+        place.run(output=output, out=out, checkpoint=place.root / f"{output}-checkpoint")
+        first = place.spark.read.parquet(f"{out}/matches").where("event_id = 1").collect()[0]
+        assert first[1] == found
+    place.changes([("7", "id > 1")], effective=False)
+    place.events({"id": 2})
+    out = place.root / "lists"
+    place.run(output="lists", out=out, checkpoint=place.root / "lists-checkpoint")
+    rows = place.spark.read.parquet(f"{out}/matches").where("event_id = 2").collect()
+    assert [tuple(row)[:2] for row in rows] == [(2, ["7"])]  # lists had a type before ids had one
+
+
+def test_a_change_file_that_is_rewritten_is_said(place, caplog):
+    place.changes([("a", "kind = 'x'")])
+    place.events({"id": 1, "kind": "x"})
+    place.run()
+    path = place.root / "changes/0000.jsonl"
+    path.write_text(path.read_text() + json.dumps({"id": "b", "filter": "id > 0"}) + "\n")
+    place.events({"id": 2, "kind": "x"})
+    place.run()
+    place.events({"id": 3, "kind": "x"})
+    place.run()
+    assert place.found() == place.wanted
+    (letter,) = place.letters()  # once
+    assert letter.batch == 1
+    assert letter.reason.startswith("the file 0000.jsonl was changed after it was read: 36 bytes")
+    assert letter.reason in caplog.text
+    assert [place.commit(n)["bad_subscriptions"] for n in range(3)] == [0, 1, 0]
+
+
+def test_the_schema_belongs_to_the_checkpoint(place, monkeypatch, caplog):
+    place.changes([("a", "kind = 'x'"), ("b", "value > 1")])
+    place.events({"id": 1, "kind": "x", "value": 2})
+    place.run()
+
+    # A new column is ignored, and said; a filter that names it makes it an attribute.
+    monkeypatch.setattr(this, "TYPES", TYPES + ", size int, place struct<city: string>")
+    monkeypatch.setattr(this, "SCHEMA", SCHEMA | {"size": "int", "place.city": "string"})
+    place.events({"id": 2, "kind": "x", "value": 2, "size": 3})
+    place.run()
+    assert "columns that are not attributes: size (int), place.city (string); each" in caplog.text
+    assert place.commit(1)["version"] == 1
+    place.changes([("c", "size = 3 AND value > 1"), ("a", None)])
+    place.changes([("d", "size = 3 AND place = 4")], effective=False)
+    place.events({"id": 3, "kind": "x", "value": 2, "size": 3})
+    place.run()
+    assert place.version(2)["schema"] == FIRST | {"size": "int"}
+    before = place.found()
+
+    # The batch that is done again has the schema that it had.
+    place.forget(2)
+    place.run()
+    assert place.found() == before == place.wanted
+
+    # The setting asks for columns as well; what was an attribute stays one without its column.
+    caplog.clear()
+    monkeypatch.setattr(this, "TYPES", "id bigint, size int, place struct<city: string>")
+    place.changes([("e", "place.city = 'Bonn'"), ("f", "value IS NULL")])
+    place.events({"id": 4, "size": 3, "place": {"city": "Bonn"}})
+    place.run(schema={"place.city": "string"})
+    assert place.found() == place.wanted
+    assert len(place.wanted) == 8
+    assert "no column for the attributes kind (string), value (double), at (time" in caplog.text
+    assert "new attributes: place.city (string)" in caplog.text
+    with pytest.raises(OptionError, match="the attribute size is int in the checkpoint, and doub"):
+        place.stream(schema={"size": "double"})
+
+
+def test_many_changes_ask_for_columns_as_well(place, monkeypatch):
+    monkeypatch.setattr(new_changes, "FEW", 3)
+    place.changes([(f"s{n}", f"value > {n}") for n in range(9)])
+    place.events({"id": 1, "value": 7.5})
+    place.run()
+    monkeypatch.setattr(this, "TYPES", TYPES + ", size int, colour string")
+    monkeypatch.setattr(this, "SCHEMA", SCHEMA | {"size": "int", "colour": "string"})
+    place.changes([(f"t{n}", f"size > {n} OR kind = 'colour'") for n in range(9)])
+    place.events({"id": 2, "value": 7.5, "size": 4})
+    place.run()
+    assert place.found() == place.wanted
+    assert place.version(2)["schema"] == FIRST | {"size": "int"}
+    assert place.version(2)["subscriptions"] == 18
+
+
+def test_subscriptions_in_shards(place, monkeypatch):
+    """Every way from one base to the next: file or shards, few changes or many, a new attribute."""
+    monkeypatch.setattr(new_changes, "FEW", 4)
+    kinds = ["kind = 'x' AND value > {}", "kind IN ('x', 'y') AND value < {}", "value = {}"]
+    place.changes([(f"s{n}", kinds[n % 3].format(n)) for n in range(30)])
+    place.events({"id": 1, "kind": "x", "value": 7}, {"id": 2, "value": 8}, {"id": None})
+    place.run(shards=3, event_time="at")  # the first base
+    assert place.commit(0)["bad"] == 1
+    place.changes([("s0", None), ("s1", "kind = 'z'"), ("t", "kind = 'never seen' OR value = 7")])
+    place.events({"id": 3, "kind": "x", "value": 7}, {"id": 4, "kind": "z", "value": 1})
+    place.run(shards=3)  # changes that the workers make
+    rows = [("s1", None), ("t", None), ("t", "value = 8"), ("u", "kind = 'y'"), ("s2", "value = 1")]
+    place.changes([*rows, ("none", None)])
+    place.changes([("s3", "valve > 3")], effective=False)
+    place.events({"id": 5, "kind": "y", "value": 8}, {"id": 6, "kind": "x", "value": 1})
+    place.run(shards=3)  # another base, of all that
+    assert [place.version(n)["is_sharded"] for n in (1, 2, 3)] == [True, False, True]
+    assert [place.version(n)["is_base"] for n in (1, 2, 3)] == [True, False, True]
+    assert place.commit(2)["bad_subscriptions"] == 1
+    place.forget(2)
+    place.changes([(f"w{n}", f"kind = 'x' AND id > {n}") for n in range(6)])
+    place.events({"id": 7, "kind": "x", "value": 9})
+    place.run()  # a file again, since they are few
+    assert not place.version(4)["is_sharded"]
+    monkeypatch.setattr(this, "TYPES", TYPES + ", size int")
+    monkeypatch.setattr(this, "SCHEMA", SCHEMA | {"size": "int"})
+    place.changes([("big", "size > 3")])
+    place.events({"id": 8, "kind": "x", "size": 4}, {"id": 9, "kind": "z", "value": 30})
+    place.run(budget=1000, output="pairs")
+    assert place.version(5)["is_sharded"]
+    assert place.found() == place.wanted
+    counts = [place.commit(n)["subscriptions"] for n in range(5)]
+    assert counts == [30, 30, 30, 36, 37] == [*counts[:4], len(place.held)]
+
+
+def test_columns_that_were_left_out_stay_out(place):
+    place.changes([("a", "id > 0")])
+    place.events({"id": 1, "kind": "x"})
+    place.run(schema={"id": "int"})
+    place.changes([("b", "kind = 'x'")], effective=False)
+    place.events({"id": 2, "kind": "x"})
+    place.run()
+    assert place.found() == place.wanted
+    (letter,) = place.letters()
+    assert "unknown attribute 'kind'" in letter.reason
 
 
 def test_an_event_that_must_not_be_bad_stops_the_stream(place):

@@ -35,12 +35,26 @@ def test_a_version_comes_back_as_it_was(versions, rules):
     letter = DeadLetter("subscriptions", 3, "a", "bad", 1, 2, "x <")
     versions.add(Version(1, ["a.jsonl"], is_base=True, ids="bigint"), rules)
     second = Version(
-        2, ["a.jsonl", "b.jsonl"], False, {7: "x > 2", 1: None}, (letter,), 1, "bigint"
+        2,
+        {"a.jsonl": [3, 4]},
+        False,
+        {7: "x > 2", 1: None},
+        (letter,),
+        1,
+        "bigint",
+        {"x": "int", "`a.b`": "enum('p', 'q')"},
+        1,
     )
     versions.add(second)
     assert versions.get(2) == second
     assert versions.newest() == 2
     assert list(versions.get(2).changes) == [7, 1]  # integers stay integers
+
+
+def test_a_checkpoint_of_another_format_is_refused(versions, tmp_path):
+    (tmp_path / "tamis/id.json").write_text('{"id": "a"}')
+    with pytest.raises(FileError, match="has the format 1, and this version of tamis reads 2; go"):
+        versions.owner()
 
 
 def test_changes_since_a_base_are_joined_in_their_order(versions, rules):

@@ -16,7 +16,7 @@ from tamis.spark.batch.worker import MatchTask
 from tamis.spark.compile.job import CompiledRules, compile_subscriptions
 from tamis.spark.compile.published_rules import PublishedRules, folder_for_files, publish
 from tamis.spark.dead_letters.job import bad_events, bad_filters
-from tamis.spark.shards.budget import as_bytes
+from tamis.spark.shards.budget import BUDGET, Sharding
 from tamis.spark.shards.job import ShardedRules
 from tamis.spark.tables.event_table import EventTable, attributes_to_read
 from tamis.spark.tables.match_schema import spark_schema, with_sorted_lists
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 ON_BAD = ("keep", "fail")
-MODES = ("auto", "whole", "sharded")
-BUDGET = "512m"
 
 logger = logging.getLogger("tamis")
 
@@ -82,11 +80,7 @@ class MatchJob:
         choose("output", output, OUTPUTS)
         choose("treatment of bad rows", on_bad, ON_BAD)
         choose("treatment of duplicates", duplicates, DUPLICATES)
-        choose("mode", mode, MODES)
-        _check_shards(shards, mode)
-        self._budget = as_bytes(budget)
-        self._mode = mode
-        self._shards = shards
+        self._sharding = Sharding.checked(mode, budget, shards)
         _check_frame("events", events)
         _check_frame("subscriptions", subscriptions)
         _warn_of_zone(events)
@@ -107,22 +101,15 @@ class MatchJob:
     @cached_property
     def _reason(self) -> tuple[bool, str]:
         """Whether there are shards, and why."""
-        if self._mode != "auto":
-            return self._mode == "sharded", "as the mode says"
-        if self._shards is not None:
-            return True, "as the number of shards was given"
-        size = self._subscriptions.size.compiled
-        is_sharded = size > self._budget
-        word = "more" if is_sharded else "not more"
-        return is_sharded, f"about {size:,} bytes are {word} than the budget of {self._budget:,}"
+        return self._sharding.choice(lambda: self._subscriptions.size.compiled)
 
     @cached_property
     def compiled(self) -> CompiledRules | ShardedRules:
         """The compiled subscriptions: in one file, or in shards."""
         found: CompiledRules | ShardedRules
         if self._reason[0]:
-            found = ShardedRules(
-                self._subscriptions, self._settings, self._duplicates, self._budget, self._shards
+            found = ShardedRules.compiled(
+                self._subscriptions, self._settings, self._duplicates, self._sharding
             )
         else:
             found = compile_subscriptions(
@@ -227,15 +214,6 @@ class MatchJob:
         if not is_sharded:  # as the workers see it: they map the same file
             lines.append(str(Matcher.load(self._path).explain()))
         return "\n".join(lines)
-
-
-def _check_shards(shards: Any, mode: str) -> None:
-    if shards is None:
-        return
-    if type(shards) is not int or shards < 1:
-        raise OptionError(f"shards is a number of at least 1, not {shards!r}")
-    if mode == "whole":
-        raise OptionError("shards and mode='whole' exclude each other; leave one of them out")
 
 
 def _warn_of_zone(events: "DataFrame") -> None:

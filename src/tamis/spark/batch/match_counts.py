@@ -9,7 +9,7 @@ from tamis.spark.tables.event_table import EventTable, column_at
 from tamis.spark.tables.match_schema import matches_per_row, spark_schema, with_sorted_lists
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 
 class MatchCounts(NamedTuple):
@@ -37,10 +37,9 @@ def counted_matches(
     from pyspark.sql import functions as f
 
     seen, found = Observation(), Observation()
-    newest = f.lit(None).cast("bigint")
-    if event_time is not None:
-        newest = f.max(f.unix_micros(column_at((event_time,)).cast("timestamp")))
-    observed = events.frame.observe(seen, f.count(f.lit(1)).alias("events"), newest.alias("newest"))
+    observed = events.frame.observe(
+        seen, f.count(f.lit(1)).alias("events"), newest_of(event_time).alias("newest")
+    )
     projected = events.like(observed).project(attributes)
     task = MatchTask(rules, events.layout(attributes), output, on_bad, tag=id_type)
     tagged = projected.mapInArrow(task, spark_schema(events, output, id_type).add(BAD, "boolean"))
@@ -57,9 +56,19 @@ def counted_matches(
     return CountedMatches(with_sorted_lists(counted.where(~f.col(BAD)).drop(BAD), output), read)
 
 
+def newest_of(event_time: str | None) -> "Column":
+    """The time of the newest event, in microseconds; null if no column has times."""
+    from pyspark.sql import functions as f
+
+    if event_time is None:
+        return f.max(f.lit(None).cast("bigint"))
+    return f.max(f.unix_micros(column_at((event_time,)).cast("timestamp")))
+
+
 def counted_afterwards(
-    matches: "DataFrame", output: str, events: EventTable, bad: "DataFrame"
-) -> CountedMatches:
+    matches: "DataFrame", output: str, events: EventTable, bad: "DataFrame",
+    event_time: str | None = None,
+) -> CountedMatches:  # fmt: skip
     """Matches in shards: events and bad events are counted in further passes."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
@@ -68,6 +77,9 @@ def counted_afterwards(
     observed = matches.observe(found, f.sum(matches_per_row(output)).alias("matches"))
 
     def read() -> MatchCounts:
-        return MatchCounts(events.frame.count(), found.get["matches"] or 0, bad.count())
+        number, newest = events.frame.agg(f.count(f.lit(1)), newest_of(event_time)).collect()[0]
+        return MatchCounts(
+            number, found.get["matches"] or 0, bad.count(), None if newest is None else newest / 1e6
+        )
 
     return CountedMatches(observed, read)

@@ -57,12 +57,21 @@ class Folder:
 
     def names(self, folder: str = "") -> list[str]:
         """The files in a folder of it, in ascending order, without hidden ones."""
+        return list(self.stamps(folder))
+
+    def stamps(self, folder: str = "") -> dict[str, list[int]]:
+        """The size and the time of change of the files in a folder of it, in ascending order.
+
+        Hidden ones are left out. The time is in nanoseconds, 0 if it is not known.
+        """
         try:
             found = self._system.get_file_info(fs.FileSelector(self._at(folder)))
         except OSError as error:
             raise FileError(f"{self.path} cannot be read: {error}") from None
-        files = [info.base_name for info in found if info.type == fs.FileType.File]
-        return sorted(name for name in files if not name.startswith((".", "_")))
+        files = [info for info in found if info.type == fs.FileType.File]
+        files = [info for info in files if not info.base_name.startswith((".", "_"))]
+        files.sort(key=lambda info: info.base_name)
+        return {info.base_name: [info.size or 0, info.mtime_ns or 0] for info in files}
 
     def read(self, name: str) -> bytes:
         """The content of a file."""
@@ -94,6 +103,15 @@ class Folder:
         """Delete a file, if it is there."""
         try:
             self._system.delete_file(self._at(name))
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise FileError(f"{self.path}/{name} cannot be deleted: {error}") from None
+
+    def delete_folder(self, name: str) -> None:
+        """Delete a folder and all that is in it, if it is there."""
+        try:
+            self._system.delete_dir(self._at(name))
         except FileNotFoundError:
             return
         except OSError as error:

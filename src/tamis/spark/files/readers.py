@@ -23,6 +23,7 @@ from urllib.parse import unquote
 
 from tamis.errors import FileError, OptionError, TamisError, choose, did_you_mean
 from tamis.spark.files.json_documents import are_documents
+from tamis.spark.files.known_columns import with_known
 from tamis.spark.files.schema_drift import is_drift, merged_schema
 from tamis.spark.session.failures import spark_errors
 
@@ -78,21 +79,23 @@ def read_events(
         return _batch(spark, source, plan)
 
 
-def read_event_stream(
+def read_event_stream(  # noqa: PLR0913 - all but two by name
     spark: "SparkSession",
     path: str | Path,
     *,
     format: str | None = None,  # noqa: A002 - what Spark calls it
     schema: "StructType | str | None" = None,
     options: Mapping[str, Any] | None = None,
+    known: "StructType | None" = None,
     max_files: int | None = None,
     max_bytes: int | None = None,
 ) -> "DataFrame":
     """The events of files, present and future ones, as a streaming frame.
 
-    Without a `schema` it is inferred from the files that are there. `max_files` or `max_bytes`
-    bound a micro-batch. If no format is given for a folder, files with unknown extensions are
-    ignored: they may be about to be renamed.
+    Without a `schema` it is inferred from the files that are there; `known` are columns that other
+    files had or will have, and, for text, their types. `max_files` or `max_bytes` bound a
+    micro-batch. If no format is given for a folder, files with unknown extensions are ignored: they
+    may be about to be renamed.
     """
     if max_files is not None and max_bytes is not None:
         raise OptionError("a micro-batch is bounded by max_files or by max_bytes, not by both")
@@ -106,9 +109,20 @@ def read_event_stream(
         if schema is None and not source.files:
             raise FileError(f"{path} has no files to infer columns from; pass schema")
         plan = _plan(spark, source, schema, {"rowTag": "event"} | dict(options or {}))
+        if schema is None and known is not None:
+            plan = plan._replace(schema=with_known(plan.schema, known, source.format))
         reader = spark.readStream.format(_reader_of(source.format))
         reader = reader.options(**plan.options, **bounds).schema(plan.schema)
         return reader.load(_as_pattern(source))
+
+
+def has_files(spark: "SparkSession", path: str | Path) -> bool:
+    """Whether a folder of events has a file that a stream would read; a table counts as one."""
+    if _table(path) is not None:
+        return True
+    with spark_errors():
+        listed = spark.read.format("binaryFile").load(_path_for_spark(str(path))).inputFiles()
+    return any(_extension(unquote(file))[1:] in FORMATS for file in listed)
 
 
 def read_subscriptions(

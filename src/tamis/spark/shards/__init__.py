@@ -11,6 +11,9 @@ Matching: a shard takes the same way as its events, a shuffle. Rows are sorted s
 a shard come first and become a matcher; its events follow. A shard that many events meet is given
 to several tasks, each with some of the events (`copies`).
 
-The driver (`job`) plans the shards from a sample of the filters (`plan`), and looks at some events
-to decide on copies. `worker` has what the tasks do.
+The driver plans the shards from a sample of the filters (`compilation`, `plan`), and looks at some
+events to decide on copies (`job`). `worker` has what the tasks do.
+
+Subscriptions of a stream change: a few changes go with the tasks, which make them in the matchers
+of their shards before they match.
 """

@@ -1,126 +1,92 @@
-"""Subscriptions in shards, on the driver: planned, compiled, and matched with events."""
+"""Subscriptions in shards, on the driver: what is in them, and how events are matched."""
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from tamis.dead_letters import DeadLetter
-from tamis.engines.required_values import RequiredValues
-from tamis.errors import (
-    EventError,
-    ExpressionError,
-    OptionError,
-    SubscriptionError,
-    TamisError,
-    counted,
-)
-from tamis.language.shape_cache import ShapeCache
+from tamis.errors import EventError, OptionError, TamisError, counted
 from tamis.matcher_settings import MatcherSettings
 from tamis.semantics import Semantics
+from tamis.spark.compile.published_rules import Changes
 from tamis.spark.compile.task_reports import (
-    REPORT,
     RowCounts,
     RulesReport,
     read_file_reports,
     read_reports,
 )
-from tamis.spark.session.cluster import cores, cores_of_executor, partitioned_by
+from tamis.spark.session.cluster import cores, partitioned_by
+from tamis.spark.shards.budget import Sharding
+from tamis.spark.shards.compilation import compiled_shards, planned
 from tamis.spark.shards.copies import ShardCopies, copies_for
-from tamis.spark.shards.placement import EventRouting
-from tamis.spark.shards.plan import MOST_VALUES, ShardPlan, plan_shards
-from tamis.spark.shards.worker import (
-    PLACED,
-    RULES,
-    BuildShardsTask,
-    MatchShardsTask,
-    PlaceFiltersTask,
-    SendEventsTask,
-)
+from tamis.spark.shards.placement import EventRouting, PlacedChanges, placed_changes
+from tamis.spark.shards.plan import ShardPlan
+from tamis.spark.shards.worker import RULES, MatchShardsTask, SendEventsTask, ShardChanges
 from tamis.spark.tables.event_chunks import chunks_of
 from tamis.spark.tables.event_table import EventTable
 from tamis.spark.tables.match_schema import FOUND, spark_schema
 from tamis.spark.tables.subscription_table import SubscriptionTable
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-SAMPLE = 10_000  # filters that the plan is made from
-MOST_SHARDS = 4096  # however small the budget
-FEWEST_FILTERS = 64  # of a shard, on average
 LOOK = 20_000  # events that show which shards are met often
 EVENTS_PER_TASK = 5_000  # that are worth a task
 EVENT = 50  # filters that could be compared with an event in the time that it takes anyway
 TASKS_PER_CORE = 3  # so that all cores finish at about the same time
-MARGIN = 1.25  # shards are not equally large
 
 
 class ShardedRules:
-    """Subscriptions in shards; they are planned and compiled when they are first needed."""
+    """Subscriptions in shards, which Spark keeps; events are sent to the shards that they meet.
+
+    `frame` has the compiled shards and the reports of the tasks that compiled them.
+    """
 
     def __init__(
-        self, subscriptions: SubscriptionTable, settings: MatcherSettings, duplicates: str,
-        budget: int, shards: int | None,
+        self, frame: "DataFrame", plan: ShardPlan, settings: MatcherSettings, id_type: str,
+        changes: PlacedChanges | None = None,
     ) -> None:  # fmt: skip
-        self._subscriptions = subscriptions
+        self.frame = frame
+        self.plan = plan
         self._settings = settings
-        self._duplicates = duplicates
-        self._budget = budget
-        self._wish = shards
-        self._spark: SparkSession = subscriptions.frame.sparkSession
+        self._id_type = id_type
+        self._changes = changes or PlacedChanges()
         self._last_copies: ShardCopies | None = None  # of the last matches
 
-    # --- compiling
-
-    @cached_property
-    def plan(self) -> ShardPlan:
-        """The plan, made from a sample of the filters."""
-        return plan_shards(self._sample(), self._settings.schema, self._wish or self._needed())
-
-    def _needed(self) -> int:
-        """How many shards, so that those that an executor works on at once fit into the budget."""
-        room = self._budget / cores_of_executor(self._spark, self._cores)
-        size = self._subscriptions.size
-        most = max(2, min(MOST_SHARDS, size.rows // FEWEST_FILTERS))
-        return min(most, max(2, -int(-MARGIN * size.compiled // room)))
-
-    def _sample(self) -> list[dict[int, tuple[Any, ...]]]:
-        """The values that some filters require."""
-        shapes, required = ShapeCache(self._settings.schema), RequiredValues(self._semantics)
-        found = []
-        for text in self._subscriptions.sample(SAMPLE):
-            try:
-                found.append(required.of(shapes.parse(text), MOST_VALUES))
-            except (ExpressionError, SubscriptionError):
-                continue  # a dead letter will say why
-        return found
-
-    @cached_property
-    def frame(self) -> "DataFrame":
-        """The compiled shards and the reports of the tasks, kept by the executors."""
+    @classmethod
+    def compiled(
+        cls, subscriptions: SubscriptionTable, settings: MatcherSettings, duplicates: str,
+        sharding: Sharding,
+    ) -> "ShardedRules":  # fmt: skip
+        """The shards of a table, compiled when they are first needed and kept by the executors."""
         from pyspark import StorageLevel
 
-        plan, settings, id_type = self.plan, self._settings, self._subscriptions.id_type
-        placed = self._subscriptions.spread().mapInArrow(
-            PlaceFiltersTask(settings, self._duplicates, plan, id_type),
-            PLACED.format(id_type=id_type),
-        )
-        # One more shard, after the last one, has the reports of the tasks.
-        together = partitioned_by(placed, plan.total + 1, "shard").sortWithinPartitions("shard")
-        built = together.mapInArrow(BuildShardsTask(settings), REPORT)
-        return built.persist(StorageLevel.DISK_ONLY)
+        plan = planned(subscriptions, settings, sharding)
+        frame = compiled_shards(subscriptions, settings, duplicates, plan)
+        return cls(frame.persist(StorageLevel.DISK_ONLY), plan, settings, subscriptions.id_type)
+
+    def changed(self, changes: Changes) -> "ShardedRules":
+        """The same shards, in which workers make a few changes before they match."""
+        placed = placed_changes(changes, self.plan, self._settings)
+        made = ShardedRules(self.frame, self.plan, self._settings, self._id_type, placed)
+        made.report = self.report  # a job of Spark, done once
+        return made
+
+    # --- what was compiled
 
     @cached_property
-    def _report(self) -> pa.Table:
+    def report(self) -> pa.Table:
+        """What the tasks that compiled say."""
         said = self.frame.where("kind <> 'rules'").select("task", "kind", "number", "text")
         return said.toArrow()
 
     @cached_property
     def _outcome(self) -> tuple[RowCounts, list[DeadLetter]]:
         try:
-            return read_reports(self._report)
+            return read_reports(self.report)
         except TamisError:
             self.release()
             raise
@@ -138,7 +104,7 @@ class ShardedRules:
     @cached_property
     def shards(self) -> dict[int, RulesReport]:
         """The shards that have a subscription."""
-        return read_file_reports(self._report)
+        return read_file_reports(self.report)
 
     @property
     def attributes(self) -> frozenset[str]:
@@ -147,8 +113,7 @@ class ShardedRules:
 
     def release(self) -> None:
         """Let the executors forget the compiled shards."""
-        if "frame" in self.__dict__:
-            self.frame.unpersist()
+        self.frame.unpersist()
 
     # --- matching
 
@@ -158,12 +123,13 @@ class ShardedRules:
 
     @cached_property
     def _cores(self) -> int:
-        return cores(self._spark)
+        return cores(self.frame.sparkSession)
 
     @cached_property
     def _alive(self) -> list[bool]:
-        """By shard, whether it has a subscription."""
-        return [shard in self.shards for shard in range(self.plan.total)]
+        """By shard, whether it has a subscription, or gets one by a change."""
+        added = self._changes.added
+        return [shard in self.shards or shard in added for shard in range(self.plan.total)]
 
     def matches(
         self, events: EventTable, attributes: Iterable[str], output: str, on_bad: str
@@ -205,11 +171,14 @@ class ShardedRules:
         both = rules.unionByName(sent, allowMissingColumns=True)
         ready = partitioned_by(both, copies.total, "copy")
         ready = ready.sortWithinPartitions("copy", "kind", "number")
-        id_type = self._subscriptions.id_type
+        id_type = self._id_type
         # Kept columns have numbers for names meanwhile: one of them may be called "number".
         kept = [(f"k{n}", of) for n, (_, of) in enumerate(events.kept_fields())]
         schema = spark_schema(events, output, id_type, kept).add("number", LongType())
-        matches = ready.mapInArrow(MatchShardsTask(layout, output, id_type), schema)
+        changes = None
+        if self._changes.ids:
+            changes = ShardChanges(self._settings, self._changes, copies.starts)
+        matches = ready.mapInArrow(MatchShardsTask(layout, output, id_type, changes), schema)
         together = self._together(matches, output)
         names_back = {f"k{n}": name for n, name in enumerate(events.keep)}
         return together.select(
@@ -225,7 +194,7 @@ class ShardedRules:
         name = FOUND[output]
         if output == "lists":
             # The cast allows nulls in the lists, as in those of other matches.
-            both = f.flatten(f.collect_list(name)).cast(f"array<{self._subscriptions.id_type}>")
+            both = f.flatten(f.collect_list(name)).cast(f"array<{self._id_type}>")
             found = f.when(f.count(name) > 0, both)
         else:
             found = f.sum(name)

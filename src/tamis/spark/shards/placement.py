@@ -10,14 +10,16 @@ Why every match is found once:
   event may meet more filters than it must, and never fewer.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from tamis.engines.required_values import RequiredValues
 from tamis.language.expression import Expression
+from tamis.language.shape_cache import ShapeCache
+from tamis.matcher_settings import MatcherSettings
 from tamis.predicates.event_batches import Column, batch_of_table
 from tamis.schema import Schema
 from tamis.semantics import Semantics
@@ -48,6 +50,27 @@ class FilterPlacement:
         number = self._hashes.value(group.attribute, value)
         heavy = group.heavy.get(number)
         return group.first + number % group.shared if heavy is None else heavy[own % len(heavy)]
+
+
+class PlacedChanges(NamedTuple):
+    """Changes of subscriptions, by the shards that get the new filters."""
+
+    ids: frozenset[str | int] = frozenset()  # all that change; what they had before goes
+    added: Mapping[int, Sequence[tuple[str | int, str]]] = {}
+
+
+def placed_changes(
+    changes: Mapping[str | int, str | None], plan: ShardPlan, settings: MatcherSettings
+) -> PlacedChanges:
+    """Where changes go; a filter of None removes."""
+    shapes = ShapeCache(settings.schema)
+    placement = FilterPlacement(plan, settings.meaning())
+    added: dict[int, list[tuple[str | int, str]]] = {}
+    for subscription, text in changes.items():
+        if text is not None:
+            for shard in placement.shards(subscription, shapes.parse(text)):
+                added.setdefault(shard, []).append((subscription, text))
+    return PlacedChanges(frozenset(changes), added)
 
 
 class EventRouting:

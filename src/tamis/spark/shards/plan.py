@@ -49,6 +49,24 @@ class ShardPlan(NamedTuple):
         """How many shards there are."""
         return len(self.loads)
 
+    def to_json(self) -> dict[str, Any]:
+        """The plan for a file."""
+        groups = [
+            [g.attribute, g.first, g.shared, [[v, r.start, r.stop] for v, r in g.heavy.items()]]
+            for g in self.groups
+        ]
+        return {"general": self.general, "groups": groups, "loads": self.loads, "met": self.met}
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> "ShardPlan":
+        """The plan of a file."""
+        groups = tuple(
+            ShardGroup(a, first, shared, {v: range(start, stop) for v, start, stop in heavy})
+            for a, first, shared, heavy in found["groups"]
+        )
+        loads = tuple(ShardLoad(*load) for load in found["loads"])
+        return cls(found["general"], groups, loads, found["met"])
+
     def described(self, schema: Schema, alive: Sequence[bool]) -> str:
         """The shards that have a filter, for a message."""
         parts = []

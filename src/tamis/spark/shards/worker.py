@@ -21,7 +21,7 @@ from tamis.spark.compile.task_reports import file_rows, report_row
 from tamis.spark.compile.worker import ONE_THREAD
 from tamis.spark.shards.copies import ShardCopies
 from tamis.spark.shards.hashes import Array
-from tamis.spark.shards.placement import EventRouting, FilterPlacement
+from tamis.spark.shards.placement import EventRouting, FilterPlacement, PlacedChanges
 from tamis.spark.shards.plan import ShardPlan
 from tamis.spark.tables.arrow_batches import FILTERS_AT_ONCE, gathered, runs, task_number
 from tamis.spark.tables.event_chunks import (
@@ -168,12 +168,32 @@ def usable(
 
 
 @dataclass(frozen=True)
+class ShardChanges:
+    """Changes that were made since shards were compiled, for the matchers of their copies."""
+
+    settings: MatcherSettings
+    changes: PlacedChanges
+    starts: Array  # of the copies of each shard
+
+    def make(self, matcher: Matcher | None, copy: int) -> Matcher:
+        """The matcher of a copy with the changes of its shard; None is one without rules."""
+        made = self.settings.matcher(ONE_THREAD) if matcher is None else matcher
+        for subscription in self.changes.ids:
+            if subscription in made:
+                made.unsubscribe(subscription)
+        shard = int(np.searchsorted(self.starts, copy, side="right")) - 1
+        made.subscribe_many(self.changes.added.get(shard, ()))
+        return made
+
+
+@dataclass(frozen=True)
 class MatchShardsTask:
     """The function of `mapInArrow` that matches: of each copy the rules come first, then events."""
 
     layout: EventLayout
     output: str
     id_type: str
+    changes: ShardChanges | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         path, there = None, -1
@@ -186,14 +206,20 @@ class MatchShardsTask:
                     path, there = Path(folder) / f"{copy}.tamis", copy
                     _write(found, path)
                 elif kind == EVENT:
-                    if path is None or there != copy:
-                        raise TamisError(f"copy {copy} got events without the rules of its shard")
-                    matcher = Matcher.load(path, options=ONE_THREAD)
+                    matcher = self._opened(path if there == copy else None, copy)
                     for chunk in self._chunks(found):
                         yield from match_chunk(matcher, chunk, self.output)
                 else:
                     for chunk in self._chunks(found):
                         yield self._unmatched(chunk)
+
+    def _opened(self, path: Path | None, copy: int) -> Matcher:
+        matcher = None if path is None else Matcher.load(path, options=ONE_THREAD)
+        if self.changes is not None:
+            return self.changes.make(matcher, copy)
+        if matcher is None:
+            raise TamisError(f"copy {copy} got events without the rules of its shard")
+        return matcher
 
     def _chunks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[EventChunk]:
         """The events, with their numbers after the columns to keep."""

@@ -5,7 +5,7 @@ A change is a row of ``id``, ``filter`` and, if there is such a column, ``op`` (
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from tamis.errors import FileError, OptionError
 from tamis.spark.files.folders import Folder
@@ -18,18 +18,23 @@ if TYPE_CHECKING:
 _TEXTS = "id string, filter string, op string"
 
 
+class News(NamedTuple):
+    """What is new in a changelog."""
+
+    position: Any  # how far it was read; anything that JSON can hold, None is the beginning
+    changes: "DataFrame | None" = None  # with the columns of a change, and `place`, their order
+    problems: tuple[str, ...] = ()  # with the source itself, for people
+    is_text: bool = False  # the ids were read from text files, and may be integers
+
+
 class Changelog(Protocol):
     """A source of changes that can be read from a position on.
 
     Implementers: `FolderLog`, `TableLog`, `FixedTable`.
     """
 
-    def news(self, spark: "SparkSession", position: Any) -> "tuple[Any, DataFrame | None]":
-        """The position now, and the changes since another one, None if there are none.
-
-        A position is anything that JSON can hold; None is the beginning. The frame has the columns
-        of a change, and ``place``, which gives the order of its rows.
-        """
+    def news(self, spark: "SparkSession", position: Any) -> News:
+        """What is new since a position."""
 
 
 def changelog_of(subscriptions: Any, version: str = "version") -> Changelog:
@@ -51,30 +56,41 @@ def changelog_of(subscriptions: Any, version: str = "version") -> Changelog:
 
 @dataclass(frozen=True)
 class FolderLog:
-    """A folder to which files of changes are moved; they are never changed afterwards.
+    """A folder to which files of changes are moved; they must not be changed afterwards.
 
     New files count in the order of their names. Names that begin with a dot or an underscore are
     ignored, so a file can be written under such a name and then renamed.
+
+    The position has the size and the time of each file when it was read. What is written to a file
+    later is not read: it may be half of a change, and a part of the file has counted already. But
+    it is said.
     """
 
     folder: str
 
-    def news(self, spark: "SparkSession", position: Any) -> "tuple[Any, DataFrame | None]":
-        seen = set(position or ())
-        new = [name for name in Folder(self.folder).names() if name not in seen]
-        if not new:
-            return position, None
+    def news(self, spark: "SparkSession", position: Any) -> News:
+        seen = dict(position or {})
+        there = Folder(self.folder).stamps()  # before they are read: what comes later is noticed
+        new = [name for name in there if name not in seen]
+        changed = [name for name in there if name in seen and there[name] != seen[name]]
+        if not new and not changed:
+            return News(position)
+        problems = tuple(
+            f"the file {name} was changed after it was read: {seen[name][0]:,} bytes then, "
+            f"{there[name][0]:,} now; what it says now does not count. Put changes into a file "
+            "with a new name, and write a file under a hidden name before you rename it"
+            for name in changed
+        )
         frames = [
             change_file(spark, f"{self.folder}/{name}", number) for number, name in enumerate(new)
         ]
-        if position is None:
-            frames = [_typed(frame) for frame in frames]
-            if len({frame.schema["id"].dataType.typeName() for frame in frames}) > 1:
-                frames = [_with_text_ids(frame) for frame in frames]
-        whole = frames[0]
+        if len({frame.schema["id"].dataType.typeName() for frame in frames}) > 1:
+            frames = [frame.withColumn("id", frame["id"].cast("string")) for frame in frames]
+        whole = frames[0] if frames else None
         for frame in frames[1:]:
-            whole = whole.unionByName(_like(frame, whole))
-        return sorted(seen | set(new)), whole
+            whole = whole.unionByName(frame) if whole is not None else frame
+        is_text = not any(name.endswith(".parquet") for name in new)
+        return News({**seen, **there}, whole, problems, is_text)
 
 
 def change_file(spark: "SparkSession", path: str, number: int) -> "DataFrame":
@@ -107,29 +123,19 @@ def change_file(spark: "SparkSession", path: str, number: int) -> "DataFrame":
     return _columns(frame, place)
 
 
-def _typed(frame: "DataFrame") -> "DataFrame":
-    """The changes with integers as ids, if all ids are integers."""
+def type_of_ids(news: News) -> str:
+    """The type of the ids of changes, for Spark; texts are integers if all of them are."""
     from pyspark.sql import functions as f
 
-    if frame.schema["id"].dataType.typeName() != "string":
-        return frame
+    assert news.changes is not None  # noqa: S101 - whoever asks has looked
+    kind = news.changes.schema["id"].dataType.typeName()
+    if kind in {"byte", "short", "integer", "long"}:
+        return "bigint"
+    if not news.is_text:
+        return "string"
     numbers = f.col("id").rlike("^-?[0-9]{1,18}$")
-    row = frame.agg(f.bool_and(numbers).alias("all")).collect()[0]
-    return frame.withColumn("id", f.col("id").cast("bigint")) if row["all"] else frame
-
-
-def _with_text_ids(frame: "DataFrame") -> "DataFrame":
-    from pyspark.sql import functions as f
-
-    return frame.withColumn("id", f.col("id").cast("string"))
-
-
-def _like(frame: "DataFrame", other: "DataFrame") -> "DataFrame":
-    """The changes with ids of the same type as those of another frame; null where that fails."""
-    from pyspark.sql import functions as f
-
-    kind = other.schema["id"].dataType.simpleString()
-    return frame.withColumn("id", f.col("id").try_cast(kind))
+    row = news.changes.agg(f.bool_and(numbers).alias("all")).collect()[0]
+    return "bigint" if row["all"] else "string"
 
 
 @dataclass(frozen=True)
@@ -139,7 +145,7 @@ class TableLog:
     name: str
     version: str
 
-    def news(self, spark: "SparkSession", position: Any) -> "tuple[Any, DataFrame | None]":
+    def news(self, spark: "SparkSession", position: Any) -> News:
         from pyspark.sql import functions as f
 
         spark.catalog.refreshTable(self.name)
@@ -152,11 +158,11 @@ class TableLog:
         number = f.col(f"`{self.version}`").cast("bigint")
         newest = frame.agg(f.max(number)).collect()[0][0]
         if newest is None or (position is not None and newest <= position):
-            return position, None
+            return News(position)
         some = frame.where(number <= newest)
         some = some if position is None else some.where(number > position)
         place = f.struct(number.alias("version"), f.monotonically_increasing_id().alias("row"))
-        return newest, _columns(some, place)
+        return News(newest, _columns(some, place))
 
 
 @dataclass(frozen=True)
@@ -165,13 +171,13 @@ class FixedTable:
 
     frame: "DataFrame"
 
-    def news(self, spark: "SparkSession", position: Any) -> "tuple[Any, DataFrame | None]":  # noqa: ARG002 - the frame has its own
+    def news(self, spark: "SparkSession", position: Any) -> News:  # noqa: ARG002 - the frame has its own
         from pyspark.sql import functions as f
 
         if position is not None:
-            return position, None
+            return News(position)
         place = f.struct(f.monotonically_increasing_id().alias("row"))
-        return "fixed", _columns(self.frame, place)
+        return News("fixed", _columns(self.frame, place))
 
 
 def _columns(frame: "DataFrame", place: "Column") -> "DataFrame":

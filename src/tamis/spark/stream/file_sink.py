@@ -79,16 +79,27 @@ class FileSink:
         folder = Folder(f"{self.out}/{MATCHES}")
         return folder.is_local and folder.exists(f"batch={batch}")
 
-    def write(self, frame: "DataFrame", kind: str, batch: int) -> WrittenBatch:
+    def write(
+        self, frame: "DataFrame", kind: str, batch: int, *, is_typed: bool = True
+    ) -> WrittenBatch:
         """Write a micro-batch aside; `WrittenBatch.reveal` puts it in its place.
 
-        Each attempt has another place aside: executors of one that died may still be writing.
+        Each attempt has another place aside: executors of one that died may still be writing. A
+        frame that is not typed has no rows, and its columns may get other types later: it becomes
+        a folder without files.
         """
         folder = Folder(f"{self.out}/{kind}")
         if not folder.is_local:
+            if not is_typed:
+                frame.write.format("noop").mode("overwrite").save()
+                return WrittenBatch(None, None)
             self._save(frame, kind, f"{self.out}/{kind}/batch={batch}")
             return WrittenBatch(None, None)
         aside = folder.local.parent / ASIDE / f"{kind}-{batch}.{uuid.uuid4().hex}"
+        if not is_typed:
+            frame.write.format("noop").mode("overwrite").save()
+            aside.mkdir(parents=True)
+            return WrittenBatch(aside, folder.local / f"batch={batch}")
         self._save(frame, kind, f"file:{aside}")  # Hadoop takes the rest as it is, unescaped
         return WrittenBatch(aside, folder.local / f"batch={batch}")
 

@@ -15,7 +15,7 @@ from pyspark.sql.streaming.listener import (
 )
 
 from tamis.errors import counted
-from tamis.spark.stream.versions import Versions
+from tamis.spark.stream.versions import log_of
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -26,6 +26,7 @@ class BatchMetrics(NamedTuple):
 
     batch: int
     version: int  # of the subscriptions
+    subscriptions: int
     events: int
     matches: int
     bad: int  # events that could not be used
@@ -43,6 +44,7 @@ class BatchMetrics(NamedTuple):
             f"({self.events_per_second:,.0f} events/s, "
             f"{self.matches_per_second:,.0f} matches/s), version {self.version}"
         )
+        text += "" if self.subscriptions else ", no subscriptions"
         text += f", {counted(self.bad, 'bad event')}" if self.bad else ""
         bad = self.bad_subscriptions
         text += f", {counted(bad, 'bad subscription')}" if bad else ""
@@ -59,7 +61,7 @@ class StreamMetrics(StreamingQueryListener):
     def __init__(
         self, checkpoint: str | Path, report: Callable[[BatchMetrics], object] | None = None
     ) -> None:
-        self._checkpoint = f"{str(checkpoint).rstrip('/')}/tamis"
+        self._log = log_of(checkpoint)
         self._report = report
         self.batches: list[BatchMetrics] = []
         self._noting = threading.Lock()  # Spark calls us from another thread
@@ -79,7 +81,7 @@ class StreamMetrics(StreamingQueryListener):
 
     def _note(self, batch: int, sources: list[dict[str, Any]]) -> None:
         with self._noting:
-            facts = Versions(self._checkpoint).committed(batch)
+            facts = self._log.committed(batch)
             if facts is None or any(one.batch == batch for one in self.batches):
                 return  # of another query, reported before, or a trigger without events
             found = metrics_of(facts, sources)
@@ -100,8 +102,8 @@ def metrics_of(facts: dict[str, Any], sources: list[dict[str, Any]]) -> BatchMet
     newest = facts.get("newest")
     behind = [found for source in sources if (found := behind_of(source)) is not None]
     return BatchMetrics(
-        facts["batch"], facts["version"], facts["events"], facts["matches"], facts["bad"],
-        facts["bad_subscriptions"], seconds,
+        facts["batch"], facts["version"], facts["subscriptions"], facts["events"],
+        facts["matches"], facts["bad"], facts["bad_subscriptions"], seconds,
         facts["events"] / seconds, facts["matches"] / seconds, sum(behind) if behind else None,
         None if newest is None else max(0.0, facts["at"] - newest),
     )  # fmt: skip

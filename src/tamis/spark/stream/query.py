@@ -16,16 +16,25 @@ from tamis.errors import OptionError, choose, did_you_mean
 from tamis.matcher import OUTPUTS
 from tamis.matcher_settings import MatcherSettings
 from tamis.schema import Schema, as_schema
-from tamis.spark.batch.match_counts import MatchCounts, counted_matches
+from tamis.spark.batch.match_counts import (
+    CountedMatches,
+    MatchCounts,
+    counted_afterwards,
+    counted_matches,
+)
 from tamis.spark.dead_letters.job import bad_events, letters_frame
 from tamis.spark.files.atomic_folders import DEAD_LETTERS, MATCHES
 from tamis.spark.files.folders import Folder
 from tamis.spark.session.failures import spark_errors
+from tamis.spark.shards.budget import BUDGET, Sharding
+from tamis.spark.shards.job import ShardedRules
 from tamis.spark.stream.changelogs import changelog_of
+from tamis.spark.stream.event_columns import StreamEvents
 from tamis.spark.stream.file_sink import FileSink
 from tamis.spark.stream.pinned_versions import PinnedVersion, StreamSubscriptions
-from tamis.spark.stream.versions import Versions
+from tamis.spark.stream.versions import Versions, log_of
 from tamis.spark.tables.event_table import EventTable
+from tamis.spark.tables.match_schema import with_sorted_lists
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -44,6 +53,7 @@ def match_stream(  # noqa: PLR0913 - all but three by name
     defaults: Mapping[str, Any] | None = None, on_bad: str = "keep", profile: Any = None,
     trigger: str | None = None, format: str = "parquet",  # noqa: A002 - Spark's name
     version: str = "version", event_time: str | None = None, name: str | None = None,
+    budget: int | str = BUDGET, mode: str = "auto", shards: int | None = None,
 ) -> "StreamingQuery":  # fmt: skip
     """Match a stream of events with subscriptions that change meanwhile; the running query.
 
@@ -72,23 +82,30 @@ def match_stream(  # noqa: PLR0913 - all but three by name
         raise OptionError(
             "events must be a streaming DataFrame; match takes one that does not stream"
         )
-    given = None if schema is None else as_schema(schema)
-    found = EventTable(events, event_id, given, keep)
     if event_time is not None and event_time not in events.columns:
         raise OptionError(
             f"event_time: the events have no column {event_time!r}; "
             f"{did_you_mean(event_time, events.columns)}"
         )
-    settings = MatcherSettings(found.schema, semantics, defaults, found.skipped, profile)
-    ours = f"{str(checkpoint).rstrip('/')}/tamis"
-    log = changelog_of(subscriptions, version)
+    versions = log_of(checkpoint)
     sink = out if callable(out) else FileSink(_absolute(out), format)
     if isinstance(sink, FileSink):
-        sink.check(Versions(ours).owner(), is_begun=has_begun(checkpoint))
-        sink.claim(Versions(ours).open())
-    else:
-        Versions(ours).open()
-    versioned = StreamSubscriptions(settings, log, ours)
+        sink.check(versions.owner(), is_begun=has_begun(checkpoint))
+    given = None if schema is None else as_schema(schema)
+    found = StreamEvents(events, event_id, keep, given, defaults, versions)
+    settings = MatcherSettings(
+        found.schema.whole, semantics, defaults, found.table.skipped, profile
+    )
+    versioned = StreamSubscriptions(
+        settings, found.schema, changelog_of(subscriptions, version), versions.root,
+        Sharding.checked(mode, budget, shards),
+        # An empty list of ids is written with a type, which all later ones have as well.
+        first_ids="string" if output == "lists" else None,
+    )  # fmt: skip
+    owner = versions.open()
+    if isinstance(sink, FileSink):
+        sink.claim(owner)
+    found.note(versions)
     options = BatchOptions(event_id, output, tuple(keep), on_bad, event_time)
     writer = events.writeStream.foreachBatch(MicroBatchJob(versioned, sink, options).run)
     writer = writer.option("checkpointLocation", str(checkpoint))
@@ -141,26 +158,32 @@ class MicroBatchJob:
         pinned = self.subscriptions.pin(frame.sparkSession, batch)
         if isinstance(self.sink, FileSink) and self.sink.has(batch):
             return  # all of it was written before the query died
-        counts = self._write(frame, batch, pinned)
+        in_shards = isinstance(pinned.rules, ShardedRules)
+        kept = frame.persist() if in_shards else None  # shards read the events several times
+        try:
+            counts = self._write(frame, batch, pinned)
+        finally:
+            if kept is not None:
+                kept.unpersist()
         versions.commit(
             batch,
             {
                 **counts._asdict(), "batch": batch, "version": pinned.version,
-                "bad_subscriptions": pinned.bad, "seconds": time.time() - begin, "at": time.time(),
+                "subscriptions": pinned.subscriptions, "bad_subscriptions": pinned.bad,
+                "seconds": time.time() - begin, "at": time.time(),
             },
         )  # fmt: skip
 
     def _write(self, frame: "DataFrame", batch: int, pinned: PinnedVersion) -> MatchCounts:
-        of, settings = self.options, self.subscriptions.settings
+        of, settings = self.options, pinned.settings
         events = EventTable(frame, of.event_id, settings.schema, of.keep)
-        matches = counted_matches(
-            events, pinned.attributes, pinned.rules, of.output, of.on_bad, pinned.id_type,
-            of.event_time,
-        )  # fmt: skip
+        matches = self._matches(events, pinned)
         if not isinstance(self.sink, FileSink):
             self.sink(matches.frame, batch)
             return matches.counts()
-        written = self.sink.write(matches.frame, MATCHES, batch)
+        # The first subscription decides on the type of ids; before, no file must have another one.
+        is_typed = pinned.id_type is not None or of.output == "counts"
+        written = self.sink.write(matches.frame, MATCHES, batch, is_typed=is_typed)
         counts = matches.counts()
         if counts.bad or pinned.letters:
             letters = letters_frame(frame.sparkSession, pinned.letters)
@@ -168,6 +191,18 @@ class MicroBatchJob:
             self.sink.write(letters, DEAD_LETTERS, batch).reveal()
         written.reveal()  # the last step: a folder of matches means that all is there
         return counts
+
+    def _matches(self, events: EventTable, pinned: PinnedVersion) -> CountedMatches:
+        of = self.options
+        if isinstance(pinned.rules, ShardedRules):
+            found = pinned.rules.matches(events, pinned.attributes, of.output, of.on_bad)
+            bad = bad_events(events, pinned.settings, pinned.attributes)
+            found = with_sorted_lists(found, of.output)
+            return counted_afterwards(found, of.output, events, bad, of.event_time)
+        return counted_matches(
+            events, pinned.attributes, pinned.rules, of.output, of.on_bad,
+            pinned.id_type or "string", of.event_time,
+        )  # fmt: skip
 
 
 def _absolute(out: str | Path) -> str:

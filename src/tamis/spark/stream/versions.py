@@ -3,8 +3,12 @@
 Everything is in a folder beside Spark's own checkpoint::
 
     id.json                   the name of the checkpoint, which its output folder knows as well
+    events.json               the columns of the events, see `event_columns`
     versions/00000003.json    a version of the subscriptions: what changed since the one before
     rules/00000003.tamis      all subscriptions of a version, compiled, for some versions
+    shards/00000003.json      of a version in shards: their plan, and two tables of Spark,
+    shards/00000003/          the compiled shards, and
+    subscriptions/00000003/   the subscriptions themselves
     batches/00000017.json     the version that a micro-batch is pinned to
     commits/00000017.json     the numbers of a micro-batch that is done
 
@@ -25,6 +29,7 @@ from tamis.errors import FileError
 from tamis.spark.compile.published_rules import Changes
 from tamis.spark.files.folders import Folder
 
+FORMAT = 2  # of the folder; another number means that files are written in another way
 KEPT = 100  # micro-batches that are remembered, as many as Spark's own log keeps
 
 
@@ -38,25 +43,48 @@ class Version:
     changes: Changes = field(default_factory=dict)  # since the version before, unless it is a base
     letters: tuple[DeadLetter, ...] = ()  # about bad changes
     bad: int = 0  # how many changes were bad
-    ids: str = "string"  # the type of the ids, for Spark
+    ids: str | None = None  # the type of the ids, for Spark; None before the first subscription
+    schema: Mapping[str, str] = field(default_factory=dict)  # attributes and their types
+    subscriptions: int = 0  # how many there are
+    is_sharded: bool = False  # if it is a base
 
 
 class Versions:
     """The folder of the log."""
 
     def __init__(self, root: str | Path) -> None:
+        self.root = str(root)
         self._folder = Folder(root)
 
     def open(self) -> str:
         """Make the folder unless it is there; returns the name of the checkpoint."""
-        self._folder.make("versions", "rules", "batches", "commits")
+        self._folder.make("versions", "rules", "shards", "subscriptions", "batches", "commits")
         if not self._folder.exists("id.json"):
-            self._write("id.json", {"id": uuid.uuid4().hex})
-        return str(self._read("id.json")["id"])
+            self._write("id.json", {"id": uuid.uuid4().hex, "format": FORMAT})
+        return self.owner() or ""
 
     def owner(self) -> str | None:
         """The name of the checkpoint, None if the folder is not there yet."""
-        return str(self._read("id.json")["id"]) if self._folder.exists("id.json") else None
+        if not self._folder.exists("id.json"):
+            return None
+        found = self._read("id.json")
+        if found.get("format", 1) != FORMAT:
+            raise FileError(
+                f"the checkpoint {self._folder.path} has the format {found.get('format', 1)}, and "
+                f"this version of tamis reads {FORMAT}; go on with the version that wrote it, or "
+                "start with a new checkpoint and a new output folder"
+            )
+        return str(found["id"])
+
+    # --- columns of the events
+
+    def read_events(self) -> dict[str, Any] | None:
+        """What was written about the events when the query was last started, None if never."""
+        return self._read("events.json") if self._folder.exists("events.json") else None
+
+    def write_events(self, facts: Mapping[str, Any]) -> None:
+        """Write down facts about the events."""
+        self._write("events.json", dict(facts))
 
     # --- versions
 
@@ -83,6 +111,25 @@ class Versions:
     def fetch_rules(self, number: int, target: Path) -> None:
         """Copy the compiled file of a base to this machine."""
         self._folder.get(_rules(number), target)
+
+    def table(self, kind: str, number: int) -> str:
+        """Where Spark reads and writes a table of a version: ``shards`` or ``subscriptions``."""
+        # Hadoop takes what follows file: as it is, unescaped.
+        root = f"file:{self._folder.local}" if self._folder.is_local else self.root
+        return f"{root}/{kind}/{number:08}"
+
+    def read_plan(self, number: int) -> dict[str, Any]:
+        """The plan of the shards of a version."""
+        return self._read(_place("shards", number))
+
+    def write_plan(self, number: int, plan: Mapping[str, Any]) -> None:
+        """Write down the plan of the shards of a version."""
+        self._write(_place("shards", number), dict(plan))
+
+    def put_subscriptions(self, number: int, source: Path) -> None:
+        """Copy a Parquet file of subscriptions to where Spark finds it as their table."""
+        self._folder.make(f"subscriptions/{number:08}")
+        self._folder.put(f"subscriptions/{number:08}/part.parquet", source)
 
     def since_base(self, number: int) -> tuple[int, Changes]:
         """The last base up to a version, and the changes since then."""
@@ -121,11 +168,15 @@ class Versions:
             for kind in ("batches", "commits"):
                 for old in self._numbers(kind)[:-KEPT]:
                     self._folder.delete(_place(kind, old))
-        bases = self._folder.names("rules")
-        for name in bases[:-2]:
-            self._folder.delete(f"rules/{name}")
+        files = [int(name.removesuffix(".tamis")) for name in self._folder.names("rules")]
+        bases = sorted({*files, *self._numbers("shards")})
+        for old in bases[:-2]:
+            self._folder.delete(_rules(old))
+            self._folder.delete(_place("shards", old))
+            for kind in ("shards", "subscriptions"):
+                self._folder.delete_folder(f"{kind}/{old:08}")
         for old in self._numbers("versions") if len(bases) > 2 else ():
-            if old < int(bases[-2].removesuffix(".tamis")):
+            if old < bases[-2]:
                 self._folder.delete(_place("versions", old))
 
     def committed(self, batch: int) -> dict[str, Any] | None:
@@ -149,6 +200,11 @@ class Versions:
         if not isinstance(content, dict):
             raise FileError(f"{self._folder.path}/{name} is damaged; start with a new checkpoint")
         return content
+
+
+def log_of(checkpoint: str | Path) -> Versions:
+    """The log beside Spark's own checkpoint."""
+    return Versions(f"{str(checkpoint).rstrip('/')}/tamis")
 
 
 def _place(kind: str, number: int) -> str:

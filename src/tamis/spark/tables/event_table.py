@@ -46,6 +46,7 @@ class EventTable:
                 "the events have no column that a filter can use; "
                 f"they have {', '.join(map(_shown, usable.fields)) or 'no columns at all'}"
             )
+        self._columns = found
         self._present = _present(self.schema, found, self.skipped)
 
     def _check(self, fields: "dict[str, DataType]") -> None:
@@ -64,6 +65,17 @@ class EventTable:
     def like(self, frame: "DataFrame") -> "EventTable":
         """A table of the same kind, of another frame with the same columns."""
         return EventTable(frame, self.event_id, self.schema, self.keep)
+
+    @property
+    def missing(self) -> list[Attribute]:
+        """The attributes that no column has."""
+        return [a for a in self.schema.attributes if a.path not in self._present]
+
+    @property
+    def unused(self) -> list[Attribute]:
+        """The columns that could be attributes, and are not."""
+        used = {*self._present.values(), *self.schema.positions}
+        return [column for column in self._columns.attributes if column.path not in used]
 
     @property
     def id_type(self) -> "DataType":
