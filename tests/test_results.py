@@ -6,7 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import each
-from tamis.results import IdColumn, Places, pieces_of, table_of, table_of_counts
+from tamis import Matcher, results
+from tamis.id_columns import IdColumn, Places
+from tamis.memory import SMALLEST
+from tamis.results import pieces_of, table_of, table_of_counts
 
 WORDS = ["", "a", "é", "日本", "a\nb", "x" * 1000, "0", "NULL"]
 NUMBERS = [0, -1, 2**63 - 1, -(2**63), 7, 2**53 + 1, 10, 11]
@@ -190,3 +193,45 @@ def test_a_column_of_an_array():
     column = IdColumn(pa.array([10, 20, 30]), Places.of(np.array([7, 5, 2**40])))
     assert column.take(np.array([5, 2**40, 7])).to_pylist() == [20, 30, 10]
     assert column.none().type.value_type == pa.int64()
+
+
+@given(counts=st.lists(st.integers(0, 9), max_size=30))
+def test_numbers_of_many_matches_are_those_of_few(counts):
+    ids = IdColumn({n: f"s{n}" for n in range(9)})
+    piece = np.array(counts, np.int64), np.concatenate([np.arange(n) for n in [0, *counts]])
+    few = table_of([piece], range(7, 7 + len(counts)), "pairs", ids)
+    results.MANY, before = 0, results.MANY
+    try:
+        many = table_of([piece], range(7, 7 + len(counts)), "pairs", ids)
+    finally:
+        results.MANY = before
+    assert many.equals(few)
+
+
+def _places(table):
+    return {
+        buffer.address
+        for column in table.columns
+        for chunk in column.chunks
+        for buffer in (chunk.indices if column.type != pa.int64() else chunk).buffers()
+        if buffer is not None and buffer.size >= SMALLEST
+    }
+
+
+def test_tables_that_were_dropped_are_written_over_and_others_are_not():
+    matcher = Matcher({"x": "int"}, engine="sliced", options={"threads": 1})
+    matcher.subscribe_many([(n, f"x >= {n}") for n in range(100)])
+    events = pa.table({"x": np.full(4000, 99)})
+    first = matcher.match_batch(events)
+    assert first.num_rows == 400_000
+    other = matcher.match_batch(pa.table({"x": np.full(4000, 98)}))  # while the first is held
+    assert first["subscription"][99].as_py() == 99
+    assert not _places(first) & _places(other)
+    used = _places(other)
+    assert used
+    del other
+    for _ in range(3):
+        again = matcher.match_batch(events)
+        assert _places(again) & used
+        del again
+    assert first.equals(matcher.match_batch(events))

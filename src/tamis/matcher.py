@@ -213,7 +213,8 @@ class Matcher:
 
         first = 0
         for chunk in event_chunks(events):
-            yield from self._match_chunk(chunk, output, first)
+            numbers = range(first, first + len(chunk))
+            yield from self.match_chunk(chunk, output, numbers, first)
             first += len(chunk)
 
     def match_rows(
@@ -341,13 +342,14 @@ class Matcher:
         pieces = engine.match_batch(batch, rows, snapshot)
         return table_of(_within(pieces, engine.memory), numbers, output, ids)
 
-    def _match_chunk(self, chunk: Any, output: str, first: int) -> "Iterator[pa.Table]":
-        """The tables of some events, numbered from `first`."""
+    def match_chunk(
+        self, chunk: Any, output: str, numbers: Sequence[int] | Any, first: int = 0
+    ) -> "Iterator[pa.Table]":
+        """The tables of some events with their numbers; an error counts its event from `first`."""
         from tamis.events.columns import as_table
         from tamis.predicates.event_batches import batch_of_rows
         from tamis.results import table_of
 
-        numbers = range(first, first + len(chunk))
         table, engine, rows = as_table(chunk), self._batching, None
         try:
             if table is not None and engine is not None:

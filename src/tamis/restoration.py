@@ -16,9 +16,10 @@ import pyarrow.compute as pc
 
 from tamis.errors import EventError, OptionError, SubscriptionError, choose
 from tamis.events.columns import as_table
+from tamis.id_columns import Array, IdColumn
 from tamis.matcher import OUTPUTS, Id, Matcher
 from tamis.matcher_settings import MatcherSettings
-from tamis.results import Array, IdColumn, table_of, table_of_counts
+from tamis.results import table_of, table_of_counts
 
 REMEMBERED = 100_000  # forms whose ids are kept as a list, once an event has matched them
 

@@ -1,109 +1,18 @@
 """Matches as Arrow tables."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.id_columns import IdColumn
+from tamis.memory import RESULTS
+
 Array = np.ndarray[Any, Any]
 
-# Rows are looked up in an array over the handles while it has at most this many places per row.
-SPREAD = 8
-
-
-class Places:
-    """The row of each handle in a column that has one row per handle.
-
-    Handles are distinct and in any order. Without gaps between them no look-up is needed; with few
-    gaps, looking up in an array over all handles is many times as fast as searching.
-    """
-
-    def __init__(self, first: int, size: int) -> None:
-        """The places of `size` handles from `first` on, in ascending order."""
-        self.size = size
-        self._first = np.int64(first)  # not an int: the handles of an engine may have 32 bits
-        self._handles: Array | None = None
-        self._table: Array | None = None  # rows by handle, -1 for none, with a -1 at both ends
-        self._ordered: tuple[Array, Array] | None = None  # handles in ascending order, their rows
-
-    @classmethod
-    def of(cls, handles: Array) -> "Places":
-        """The places of any handles."""
-        if len(handles) == 0:
-            return cls(0, 0)
-        first, spread = int(handles.min()), int(handles.max()) - int(handles.min()) + 1
-        places = cls(first, len(handles))
-        if spread == len(handles) and bool((handles[1:] > handles[:-1]).all()):
-            return places
-        places._handles = handles
-        if spread <= SPREAD * len(handles):
-            places._table = np.full(spread + 2, -1, np.int32)
-            places._table[handles - (first - 1)] = np.arange(len(handles), dtype=np.int32)
-        else:
-            order = np.argsort(handles)
-            places._ordered = handles[order], order
-        return places
-
-    def handles(self, rows: Array) -> Array:
-        """The handle of each row."""
-        return rows + self._first if self._handles is None else self._handles[rows]
-
-    def rows(self, handles: Array) -> tuple[Array, Array | None]:
-        """The row of each handle, and which handles have one; None if all have."""
-        if self._ordered is not None:
-            ordered, rows_of = self._ordered
-            places = np.minimum(np.searchsorted(ordered, handles), self.size - 1)
-            known = ordered[places] == handles
-            return rows_of[places], None if known.all() else known
-        if self._table is not None:
-            rows = self._table.take(handles - (self._first - 1), mode="clip")
-            return rows, None if rows.min(initial=0) >= 0 else rows >= 0
-        rows = handles - self._first if self._first else handles
-        if rows.max(initial=-1) < self.size and rows.min(initial=0) >= 0:
-            return rows, None
-        return rows, (rows >= 0) & (rows < self.size)
-
-
-class IdColumn:
-    """The ids of subscriptions, to be looked up by their handles.
-
-    It is made of a column of ids and the places of their handles in it, or of a mapping of handles
-    to ids. A handle without an id is left out: its subscription was removed during the match.
-    """
-
-    def __init__(
-        self, ids: Mapping[int, str | int] | pa.Array, places: Places | None = None
-    ) -> None:
-        if isinstance(ids, Mapping):
-            places = Places.of(np.fromiter(ids, np.int64, len(ids)))
-            is_whole = bool(ids) and type(next(iter(ids.values()))) is int
-            ids = pa.array(ids.values(), pa.int64() if is_whole else pa.string())
-        self._ids = ids
-        self._places = Places(0, len(ids)) if places is None else places
-
-    def take(self, handles: Array) -> pa.Array:
-        """The ids of handles, as codes of a dictionary, so that no id is copied."""
-        rows, known = self._places.rows(handles)
-        return self._at(rows if known is None else rows[known])
-
-    def of_piece(self, counts: Array, handles: Array) -> tuple[Array, pa.Array]:
-        """How many matches each event of a piece has, and the ids of all of them."""
-        rows, known = self._places.rows(handles)
-        if known is not None:
-            events = np.repeat(np.arange(len(counts)), counts)
-            counts, rows = np.bincount(events[known], minlength=len(counts)), rows[known]
-        return counts, self._at(rows)
-
-    def none(self) -> pa.Array:
-        """An empty column of ids, of the right type."""
-        return self._at(np.empty(0, np.int32))
-
-    def _at(self, rows: Array) -> pa.Array:
-        codes = pa.array(rows.astype(np.int32, copy=False))
-        return pa.DictionaryArray.from_arrays(codes, self._ids, safe=False)
-
+MANY = 1 << 16  # matches from which memory is used again, and the compiler is worth loading
 
 Piece = tuple[Array, Array]  # how many matches each event has, and the handles of all matches
 
@@ -114,9 +23,10 @@ def pieces_of(lists: Iterable[Array]) -> Iterator[Piece]:
         yield np.array([len(found)], np.int64), found
 
 
-def table_of(
-    pieces: Iterable[Piece], numbers: Sequence[int], output: str, ids: IdColumn
-) -> pa.Table:
+Numbers = Sequence[int] | Array  # of events
+
+
+def table_of(pieces: Iterable[Piece], numbers: Numbers, output: str, ids: IdColumn) -> pa.Table:
     """The table of matches for the outputs ``"pairs"`` and ``"lists"``."""
     counts: list[Array] = [np.empty(0, np.int64)]
     found: list[pa.Array] = [ids.none()]
@@ -126,15 +36,22 @@ def table_of(
         found.append(matched)
     total = np.concatenate(counts)
     if output == "pairs":
-        events = _repeated(np.asarray(numbers, np.int64), total)
+        events = _repeated(_array(numbers), total)
         return pa.table({"event": events, "subscription": pa.chunked_array(found)})
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(total)])
     lists = pa.LargeListArray.from_arrays(pa.array(ends), pa.concat_arrays(found))
-    return pa.table({"event": pa.array(numbers, pa.int64()), "subscriptions": lists})
+    return pa.table({"event": pa.array(_array(numbers)), "subscriptions": lists})
 
 
 def _repeated(numbers: Array, counts: Array) -> pa.Array:
-    """Each number as often as its count says; Arrow does this twice as fast as numpy."""
+    """Each number as often as its count says."""
+    total = int(counts.sum())
+    if total >= MANY:
+        from tamis.kernels.match_bits import write_numbers
+
+        found = RESULTS.take(total, np.int64)
+        write_numbers(numbers, counts, found)
+        return pa.array(found)
     some = counts > 0
     if not some.any():
         return pa.array([], pa.int64())
@@ -143,6 +60,12 @@ def _repeated(numbers: Array, counts: Array) -> pa.Array:
     return pc.run_end_decode(runs)
 
 
-def table_of_counts(counts: Array, numbers: Sequence[int]) -> pa.Table:
+def _array(numbers: Numbers) -> Array:
+    if isinstance(numbers, range):  # numpy would ask for one after the other
+        return np.arange(numbers.start, numbers.stop, numbers.step, dtype=np.int64)
+    return np.asarray(numbers, np.int64)
+
+
+def table_of_counts(counts: Array, numbers: Numbers) -> pa.Table:
     """The table of matches for the output ``"counts"``."""
-    return pa.table({"event": pa.array(numbers, pa.int64()), "count": pa.array(counts)})
+    return pa.table({"event": pa.array(_array(numbers)), "count": pa.array(counts)})

@@ -156,6 +156,16 @@ def write_transposed(
 
 
 @jit
+def write_numbers(numbers: Array, counts: Array, found: Array) -> None:
+    """Write numbers[event] to found[*] as often as counts[event] says, one after the other."""
+    place = 0
+    for e in range(counts.size):
+        end = place + counts[e]
+        found[place:end] = numbers[e]  # a slice, which the compiler writes eight at a time
+        place = end
+
+
+@jit
 def _load_square(matrix: Array, start: int, word: int, block: Array) -> None:
     """Copy matrix[start:start + 64, word] to block[*], with zeros after the last slot."""
     size = min(64, matrix.shape[0] - start)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.container import text_buffers
-from tamis.results import Array, Places
+from tamis.id_columns import Array, Places
 
 Id = str | int
 

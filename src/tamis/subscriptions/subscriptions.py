@@ -23,8 +23,8 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.container import checked_array, misfit, text_array, text_sections
+from tamis.id_columns import Array, IdColumn, Places
 from tamis.language.expression import Expression
-from tamis.results import Array, IdColumn, Places
 from tamis.subscriptions.pages import (
     Columns,
     Id,

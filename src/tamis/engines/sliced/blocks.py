@@ -6,7 +6,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from tamis.engines.matches import Piece
 from tamis.engines.sliced.buffers import BlockBuffers
@@ -33,6 +32,7 @@ from tamis.kernels.one_event import (
 from tamis.kernels.predicate_rows import EVENTS, NO_ROW, finish_block, make_rows, rows_of_tests
 from tamis.kernels.programs import Output, add_planes, plan_visits, run_programs
 from tamis.kernels.value_classes import REF_KINDS
+from tamis.memory import RESULTS
 from tamis.predicates.event_batches import Batch
 from tamis.predicates.keys import Keys
 from tamis.schema import Schema
@@ -43,7 +43,7 @@ WINDOW = 16  # blocks whose events are sorted by an attribute together
 DENSE = 12  # matches per subscription in a block, from which a matrix is cheaper than lists
 
 MOST_MATCHES = 1 << 26  # of a window: 256 MB
-PIECE = 1 << 23  # matches of a piece; larger arrays come from fresh memory, which costs more
+PIECE = 1 << 23  # matches of a piece
 FEWEST = 64  # events of a window
 FEW_SORTED = 8  # if more than one in this many events had to be sorted, all words are sorted first
 
@@ -232,9 +232,9 @@ class SegmentEvaluator:
             parts = out.slots[:size], out.words[:size], out.bits[:size]
             if is_mixed:
                 sort_listed(*parts, len(handles))
-            kept.append(parts if is_last else tuple(part.copy() for part in parts))
+            kept.append(parts if is_last else tuple(map(_copied, parts)))
         starts = _starts(total)
-        found = np.empty(int(starts[-1]), handles.dtype)
+        found = RESULTS.take(int(starts[-1]), handles.dtype)
         for number, (slots, words, bits) in enumerate(kept):
             first = number * EVENTS
             places = np.zeros(EVENTS, np.int64)
@@ -258,10 +258,11 @@ class SegmentEvaluator:
             transpose_matrix(out.matrix, buffers.transposed)
             for begin, after in parts_of(counts[: end - start], PIECE):
                 starts = _starts(counts[begin:after])
-                found = recycled(int(starts[-1]))
+                found = RESULTS.take(int(starts[-1]), np.int32)
                 write_transposed(buffers.transposed, begin, first, starts, DIGITS, found)
                 if not segment.is_gapless:
-                    found = segment.handles[found]
+                    handles = RESULTS.take(len(found), segment.handles.dtype)
+                    found = segment.handles.take(found, out=handles, mode="clip")
                 pieces.append((counts[begin:after], found))
         return pieces
 
@@ -285,9 +286,10 @@ def parts_of(counts: Array, most: int) -> Iterator[tuple[int, int]]:
         begin = after
 
 
-def recycled(size: int) -> Array:
-    """int32[size] from Arrow's pool, which reuses memory: fresh pages cost more than writing."""
-    return np.frombuffer(pa.allocate_buffer(4 * size), np.int32)
+def _copied(part: Array) -> Array:
+    taken = RESULTS.take(len(part), part.dtype)
+    taken[:] = part
+    return taken
 
 
 def _starts(counts: Array) -> Array:
