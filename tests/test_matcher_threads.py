@@ -219,6 +219,31 @@ def test_every_answer_is_that_of_some_moment(engine):
 
 
 @each("engine", COMPILING)
+@each("size", [3, 100])
+def test_what_goes_while_ids_are_looked_up(engine, size):
+    """The answer is that of some moment: before, after, or in between."""
+    matcher = made(engine)
+    matcher.subscribe_many(dict.fromkeys(range(size), "i > 0"))
+    held = matcher._subscriptions
+    find, moments = held.ids_of, [list(matcher)]
+
+    def change():
+        matcher.subscribe(size, "i > 0")
+        moments.append(list(matcher))
+        for name in range(1, size):
+            matcher.unsubscribe(name)
+            moments.append(list(matcher))
+
+    def slow(handles):
+        held.ids_of = find
+        assert ended(change)
+        return find(handles)
+
+    held.ids_of = slow
+    assert matcher.match(HERE) in moments
+
+
+@each("engine", COMPILING)
 def test_several_who_change(engine):
     """Changes wait for each other; none is lost."""
     matcher = made(engine)

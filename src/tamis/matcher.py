@@ -176,10 +176,17 @@ class Matcher:
         document.
         """
         row = self.meaning.prepare(self.reader.row(event))
-        if self._batching is not None:
-            return self._subscriptions.ids_of(self._engine.match(row))
+        if self._batching is None:
+            with self._lock:
+                return self._subscriptions.ids_of(self._engine.match(row))
+        handles = self._engine.match(row)
+        found = self._subscriptions.ids_of(handles)
+        if len(found) == len(handles):
+            return found
+        # Some of them were removed meanwhile. What is left need not be the answer of any moment.
         with self._lock:
-            return self._subscriptions.ids_of(self._engine.match(row))
+            snapshot = self._batching.snapshot(1)
+            return self._subscriptions.ids_of(self._batching.match_at(snapshot, row))
 
     def match_batch(self, events: Any, output: str = "pairs") -> "pa.Table":
         """The matches of many events, as an Arrow table.

@@ -110,10 +110,15 @@ class AutoEngine:
 
     def match(self, row: Row) -> "Handles":
         held = self.snapshot(1)
-        live = np.array([handle for handle, holds in held.live if holds(row)], np.int64)
-        if held.compiled is None or self.compiled is None:
+        if self.compiled is not None:
+            self.compiled.tidy()
+        return self.match_at(held, row)
+
+    def match_at(self, snapshot: AutoSnapshot, row: Row) -> "Handles":
+        live = np.array([handle for handle, holds in snapshot.live if holds(row)], np.int64)
+        if snapshot.compiled is None or self.compiled is None:
             return live
-        found = self.compiled.match_at(held.compiled, row)
+        found = self.compiled.match_at(snapshot.compiled, row)
         return np.sort(np.concatenate([live, found])) if len(live) else found
 
     def match_many(self, rows: Sequence[Row]) -> "Iterator[Handles]":

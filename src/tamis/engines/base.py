@@ -96,6 +96,9 @@ class BatchEngine(Protocol):
     def snapshot(self, events: int) -> Any:
         """What is held now, for a later match of about `events` events."""
 
+    def match_at(self, snapshot: Any, row: Row) -> "Handles":
+        """`Engine.match` with what was held when a snapshot was taken; nothing is tidied up."""
+
     def match_batch(
         self, batch: "Batch", rows: Sequence[Row] | None = None, snapshot: Any = None
     ) -> "Iterator[tuple[Handles, Handles]]":

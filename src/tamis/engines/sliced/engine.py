@@ -100,7 +100,9 @@ class SlicedEngine:
         return SlicedBulk(self, self._keys)
 
     def match(self, row: Row) -> Handles:
-        return self.match_at(self.snapshot(), row)
+        snapshot = self.snapshot()
+        self.tidy()
+        return self.match_at(snapshot, row)
 
     def match_many(self, rows: Sequence[Row]) -> Iterator[Handles]:
         for counts, found in self.match_batch(batch_of_rows(rows, self._semantics.schema), rows):
@@ -128,7 +130,6 @@ class SlicedEngine:
 
     def match_at(self, snapshot: Snapshot, row: Row) -> Handles:
         """The handles that a row matches."""
-        self._tidy()
         found = [part.match_one(row, snapshot.now) for part in snapshot.parts]
         if len(snapshot.always):
             found.append(snapshot.always.copy())
@@ -140,7 +141,7 @@ class SlicedEngine:
         self, snapshot: Snapshot, batch: Batch, rows: Sequence[Row] | None
     ) -> Iterator[tuple[Array, Array]]:
         """The matches of a batch, piece by piece."""
-        self._tidy()
+        self.tidy()
         prepared = [part.prepare(batch, rows) for part in snapshot.parts]
         for part, mine in zip(snapshot.parts, prepared, strict=True):
             part.look(mine, snapshot.now)
@@ -165,7 +166,7 @@ class SlicedEngine:
 
     def count_batch_at(self, snapshot: Snapshot, batch: Batch, rows: Sequence[Row] | None) -> Array:
         """counts[event]: how many filters match each event of a batch."""
-        self._tidy()
+        self.tidy()
         prepared = [part.prepare(batch, rows) for part in snapshot.parts]
 
         def count(start: int, end: int) -> Array:
@@ -222,7 +223,7 @@ class SlicedEngine:
         self._young = {}
         self._is_untidy = bool(self._merger.due())
 
-    def _tidy(self) -> None:
+    def tidy(self) -> None:
         """Merge what is due, here or in the background.
 
         Matches do this, not changes: a thread that changes something may hold the lock.
