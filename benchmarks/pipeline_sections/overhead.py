@@ -11,7 +11,6 @@ The whole is the job of `MatchJob`, from Parquet files to a sink that keeps noth
   replaces numbers by ids and codes by values.
 * *back*: how much longer a `mapInArrow` that gives as many matches, always the same, takes than one
   that counts rows.
-* *sorting*: the time to sort lists in the JVM.
 
 *one event* is the whole job for a single event: planning, and starting tasks. A job of many events
 pays this once, so the second ratio leaves it out.
@@ -154,7 +153,7 @@ def measured(
     times["finishing"] = finishing(alone, table.slice(0, max(1, count // cores)), output)
     return {
         "events": count, "matches": matches, "compile": compiling, "bytes": path.stat().st_size,
-        "parts": parts_of(times, output), "spread": spread(times["whole"]),
+        "parts": parts_of(times), "spread": spread(times["whole"]),
         "bare_spread": spread(times["bare"]), "times": times,
     }  # fmt: skip
 
@@ -197,8 +196,6 @@ def answered(matcher: "Matcher", table: pa.Table, output: str) -> tuple[int, int
 def _works(
     session: Session, job: "MatchJob", files: Path, matches: float
 ) -> dict[str, Callable[[], object]]:
-    from pyspark.sql import functions as f
-
     from tamis.spark.tables.event_table import EventTable
 
     found = workload_files.frame(session.spark, files)
@@ -212,8 +209,6 @@ def _works(
         "whole": job.matches_of(events),
         "one": job.matches_of(EventTable(found.limit(1), "id", None, ())),
     }
-    if job.output == "lists":
-        frames["sorted"] = given.withColumn("subscriptions", f.array_sort("subscriptions"))
     return {name: partial(run, frame) for name, frame in frames.items()}
 
 
@@ -237,7 +232,7 @@ def finishing(matcher: "Matcher", table: pa.Table, output: str) -> list[float]:
     return [seconds_of(all_of) - seconds_of(engine) for _ in range(ROUNDS)]
 
 
-def parts_of(times: Times, output: str) -> dict[str, float]:
+def parts_of(times: Times) -> dict[str, float]:
     """The median seconds of each part, and the rest."""
     medians = {name: statistics.median(each) for name, each in times.items()}
     found = {
@@ -246,7 +241,6 @@ def parts_of(times: Times, output: str) -> dict[str, float]:
         "engine": medians["bare"],
         "finishing": medians["finishing"],
         "back": medians["out"] - medians["in"],
-        "sorting": medians["sorted"] - medians["out"] if output == "lists" else 0.0,
     }
     whole = medians["whole"]
     return {**found, "rest": whole - sum(found.values()), "whole": whole, "one": medians["one"]}

@@ -11,7 +11,7 @@ USER_COLUMNS = (
     "contestant", "events/s", "tamis is faster", "spread", "rounds", "events", "a round, s",
     "64 events, s", "first answer, s",
 )  # fmt: skip
-PARTS = ("read", "to Python", "engine", "finishing", "back", "sorting", "rest", "whole")
+PARTS = ("read", "to Python", "engine", "finishing", "back", "rest", "whole")
 PART_COLUMNS = (
     "workload", "output", "cores", "events", "matches", "bare/s", "Spark/s", "of bare",
     "without one event", "spread",

@@ -11,6 +11,7 @@ TYPES = "id bigint, symbol string, price double, volume bigint"
 
 def main(spark, given):
     from tamis.spark import MatchJob, compact, match, match_stream, profile
+    from tamis.spark.batch.output_folder import write_job
 
     events, subscriptions, changes, stream_mode = given
     folder = Path.cwd()
@@ -21,9 +22,14 @@ def main(spark, given):
         job = MatchJob(frame, table, mode=mode)
         said[mode] = sorted(map(list, job.matches.collect()))
         said[f"{mode} letters"] = job.dead_letters.count()
+        summary = write_job(job, str(folder / mode))
+        written = spark.read.parquet(str(folder / mode / "matches"))
+        said[f"{mode} written"] = [summary.matches, sorted(map(list, written.collect()))]
         said[f"{mode} counts"] = sorted(
             map(list, MatchJob(frame, table, mode=mode, output="counts").matches.collect())
         )
+    if "connect" not in said["kind"]:  # which runs in one process, and tries no task again
+        said["tried again"] = tried_again(match(frame, table), folder)
     said["profile"] = profile(frame).events
     smaller = compact(table, frame.drop("id"))
     restored = smaller.restore(match(frame, smaller.subscriptions), frame)
@@ -54,3 +60,20 @@ def main(spark, given):
     found = spark.read.parquet(str(folder / "out/matches")).select("event_id", "subscription")
     said["stream"] = sorted(map(list, found.collect()))
     return said
+
+
+def tried_again(matches, folder):
+    """What is in the files of a job whose tasks all fail once, after they have written."""
+    from tamis.spark.parquet.job import write_matches
+    from tamis.spark.parquet.worker import plain_matches
+
+    def failing_at_first(batches):
+        from pyspark import TaskContext
+
+        yield from plain_matches(batches)
+        if TaskContext.get().attemptNumber() == 0:
+            raise OSError("the disk has gone")
+
+    write_matches(matches, failing_at_first, "pairs", matches.schema, f"file:{folder}", "again")
+    found = matches.sparkSession.read.parquet(str(folder / "again"))
+    return sorted(map(list, found.collect()))

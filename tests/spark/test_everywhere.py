@@ -52,6 +52,8 @@ def test_every_way_finds_the_same_everywhere(place, stream_mode, request):
     assert ("connect" in said["kind"]) == (place == "connect")
     assert said["whole"] == wanted
     assert said["sharded"] == wanted
+    assert said["whole written"] == said["sharded written"] == [len(wanted), wanted]
+    assert said.get("tried again", wanted) == wanted
     assert said["restored"] == wanted
     assert said["duplicates"] == 5
     assert len(wanted) > 1000

@@ -1,8 +1,9 @@
 """tamis on Spark: matching, compacting and profiling tables and streams, and generating them.
 
-Packages, in the order in which they use each other: `session`, `files`, `tables`, `dead_letters`,
-`compile`, `shards`, `batch`, then `stream` and `compaction`; beside them `source` and `demo`. In
-each, `job` (or `query`) is what the driver does, and `worker` what Python workers of executors do.
+Packages, in the order in which they use each other: `session`, `files`, `tables`, `parquet`,
+`dead_letters`, `compile`, `shards`, `batch`, then `stream` and `compaction`; beside them `source`
+and `demo`. In each, `job` (or `query`) is what the driver does, and `worker` what Python workers of
+executors do.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -86,6 +86,8 @@ def test_matches_are_those_of_the_matcher(monkeypatch, output, bytes_, step):
     for row in expected:
         number = row.pop("event")
         row |= {"event_id": f"e{number}", "r": {"n": number}, "l": [number] * (number % 3)}
+        if output == "lists":
+            row["subscriptions"].sort()
     assert found == expected
     assert len(found) > 100
 

@@ -11,11 +11,20 @@ from tamis.errors import OptionError, SubscriptionError, choose
 from tamis.matcher import OUTPUTS, Matcher
 from tamis.matcher_settings import MatcherSettings
 from tamis.schema import Schema, as_schema
-from tamis.spark.batch.match_counts import CountedMatches, counted_afterwards, counted_matches
+from tamis.spark.batch.match_counts import (
+    CountedMatches,
+    MatchCounts,
+    counted_afterwards,
+    counted_matches,
+    written_afterwards,
+    written_matches,
+)
 from tamis.spark.batch.worker import MatchTask
 from tamis.spark.compile.job import CompiledRules, compile_subscriptions
 from tamis.spark.compile.published_rules import PublishedRules, folder_for_files, publish
 from tamis.spark.dead_letters.job import bad_events, bad_filters
+from tamis.spark.files.atomic_folders import MATCHES
+from tamis.spark.files.folders import workers_can_write
 from tamis.spark.shards.budget import BUDGET, Sharding
 from tamis.spark.shards.job import ShardedRules
 from tamis.spark.tables.event_table import EventTable, attributes_to_read
@@ -148,13 +157,26 @@ class MatchJob:
         """The matches of events with the same columns as those of this job."""
         if isinstance(self.compiled, ShardedRules):
             found = self.compiled.matches(events, self._attributes, self.output, self._on_bad)
-        else:
-            task = MatchTask(
-                self._rules, events.layout(self._attributes), self.output, self._on_bad
+            return with_sorted_lists(found, self.output)
+        schema = spark_schema(events, self.output, self._subscriptions.id_type)
+        return events.project(self._attributes).mapInArrow(self._task(events), schema)
+
+    def _task(self, events: EventTable) -> MatchTask:
+        layout = events.layout(self._attributes)
+        return MatchTask(self._rules, layout, self.output, self._on_bad)
+
+    def write(self, place: str, format: str) -> MatchCounts:  # noqa: A002 - Spark's name
+        """Match, and write the folder of matches to a place; returns how many there are."""
+        if format != "parquet" or not workers_can_write(place):
+            matched = self.counted()
+            matched.frame.write.format(format).mode("overwrite").save(f"{place}/{MATCHES}")
+            return matched.counts()
+        if isinstance(self.compiled, ShardedRules):
+            return written_afterwards(
+                self.matches, self.output, self._events, self.bad_events(), place, MATCHES
             )
-            schema = spark_schema(events, self.output, self._subscriptions.id_type)
-            found = events.project(self._attributes).mapInArrow(task, schema)
-        return with_sorted_lists(found, self.output)
+        task, id_type = self._task(self._events), self._subscriptions.id_type
+        return written_matches(self._events, self._attributes, task, id_type, place, MATCHES)
 
     def counted(self) -> CountedMatches:
         """The matches, which count events and matches while they are written."""

@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tamis.matcher import Matcher
 from tamis.spark.batch.worker import BAD, MatchTask
+from tamis.spark.parquet.job import write_matches
+from tamis.spark.parquet.worker import plain_matches
 from tamis.spark.tables.event_table import EventTable, column_at
-from tamis.spark.tables.match_schema import matches_per_row, spark_schema, with_sorted_lists
+from tamis.spark.tables.match_schema import matches_per_row, spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -53,7 +55,25 @@ def counted_matches(
             None if moment is None else moment / 1e6,
         )  # fmt: skip
 
-    return CountedMatches(with_sorted_lists(counted.where(~f.col(BAD)).drop(BAD), output), read)
+    return CountedMatches(counted.where(~f.col(BAD)).drop(BAD), read)
+
+
+def written_matches(
+    events: EventTable, attributes: set[str], task: MatchTask, id_type: str, place: str, name: str,
+    event_time: str | None = None,
+) -> MatchCounts:  # fmt: skip
+    """Let workers match, count, and write the matches to the folder `name` of a place."""
+    from pyspark.sql import Observation
+
+    seen, frame = Observation(), events.frame
+    if event_time is not None:
+        frame = frame.observe(seen, newest_of(event_time).alias("newest"))
+    projected = events.like(frame).project(attributes)
+    schema = spark_schema(events, task.output, id_type)
+    written = write_matches(projected, task.matches, task.output, schema, place, name)
+    moment = None if event_time is None else seen.get["newest"]
+    newest = None if moment is None else moment / 1e6
+    return MatchCounts(written.events, written.matches, written.bad, newest)
 
 
 def newest_of(event_time: str | None) -> "Column":
@@ -77,9 +97,24 @@ def counted_afterwards(
     observed = matches.observe(found, f.sum(matches_per_row(output)).alias("matches"))
 
     def read() -> MatchCounts:
-        number, newest = events.frame.agg(f.count(f.lit(1)), newest_of(event_time)).collect()[0]
-        return MatchCounts(
-            number, found.get["matches"] or 0, bad.count(), None if newest is None else newest / 1e6
-        )
+        return _counts(events, found.get["matches"] or 0, bad, event_time)
 
     return CountedMatches(observed, read)
+
+
+def written_afterwards(
+    matches: "DataFrame", output: str, events: EventTable, bad: "DataFrame", place: str, name: str,
+    event_time: str | None = None,
+) -> MatchCounts:  # fmt: skip
+    """Let workers write matches in shards; events are counted as by `counted_afterwards`."""
+    written = write_matches(matches, plain_matches, output, matches.schema, place, name)
+    return _counts(events, written.matches, bad, event_time)
+
+
+def _counts(
+    events: EventTable, matches: int, bad: "DataFrame", event_time: str | None
+) -> MatchCounts:
+    from pyspark.sql import functions as f
+
+    number, newest = events.frame.agg(f.count(f.lit(1)), newest_of(event_time)).collect()[0]
+    return MatchCounts(number, matches, bad.count(), None if newest is None else newest / 1e6)

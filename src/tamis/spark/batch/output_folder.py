@@ -104,9 +104,7 @@ def write_job(
 
 
 def _write(job: "MatchJob", place: str, out: str, format: str) -> MatchSummary:  # noqa: A002 - Spark's name
-    matched = job.counted()
-    matched.frame.write.format(format).mode("overwrite").save(f"{place}/{MATCHES}")
-    counted, compiled = matched.counts(), job.compiled.counts
+    counted, compiled = job.write(place, format), job.compiled.counts
     letters: list[DeadLetter] = []
     if compiled.bad or counted.bad:
         frame = job.dead_letters

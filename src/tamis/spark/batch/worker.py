@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -10,10 +11,29 @@ import pyarrow as pa
 from tamis.errors import EventError
 from tamis.events.bad_events import faults_of
 from tamis.matcher import Matcher
-from tamis.spark.tables.event_chunks import EventLayout, chunks_of, refuse, unreadable_rows
-from tamis.spark.tables.match_batches import empty_rows, match_chunk
+from tamis.spark.tables.event_chunks import (
+    EventChunk,
+    EventLayout,
+    chunks_of,
+    refuse,
+    unreadable_rows,
+)
+from tamis.spark.tables.match_batches import empty_rows, match_tables, spark_batches
 
 BAD = "tamis_bad"  # the column of a tag
+
+
+class MatchedChunk(NamedTuple):
+    """Some events, how many of them could not be used, and the matches of the others."""
+
+    chunk: EventChunk
+    bad: int
+    tables: Iterator[pa.Table]
+
+    @property
+    def events(self) -> int:
+        """How many events there are."""
+        return int(self.chunk.events.num_rows)
 
 
 @dataclass(frozen=True)
@@ -32,6 +52,16 @@ class MatchTask:
     tag: str | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for found in self.matches(batches):
+            for table in found.tables:
+                for batch in spark_batches(table):
+                    yield batch if self.tag is None else _tagged(batch, is_bad=False)
+            if found.bad and self.tag is not None:
+                none = empty_rows(found.chunk, self.output, self.tag, found.bad)
+                yield _tagged(none, is_bad=True)
+
+    def matches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[MatchedChunk]:
+        """The matches of the events, chunk by chunk."""
         matcher: Matcher | None = None
         for chunk, table in chunks_of(batches, self.layout):
             matcher = matcher or self.rules()
@@ -41,19 +71,16 @@ class MatchTask:
                 refuse(faults, chunk, self.on_bad)
                 good, bad = chunk.without(faults), len(faults)
             try:
-                found = match_chunk(matcher, good, self.output)
+                found = match_tables(matcher, good, self.output)
                 first = next(found, None)
             except EventError:
                 faults = faults_of(good.events, matcher.meaning)
                 if not faults:
                     raise
                 refuse(faults, good, self.on_bad)
-                found = match_chunk(matcher, good.without(faults), self.output)
+                found = match_tables(matcher, good.without(faults), self.output)
                 first, bad = next(found, None), bad + len(faults)
-            for batch in chain(() if first is None else (first,), found):
-                yield batch if self.tag is None else _tagged(batch, is_bad=False)
-            if bad and self.tag is not None:
-                yield _tagged(empty_rows(chunk, self.output, self.tag, bad), is_bad=True)
+            yield MatchedChunk(chunk, bad, chain(() if first is None else (first,), found))
 
 
 def _tagged(batch: pa.RecordBatch, *, is_bad: bool) -> pa.RecordBatch:

@@ -8,6 +8,16 @@ from pyarrow import fs
 
 from tamis.errors import FileError
 
+# Where Arrow finds the way and the credentials by itself, on executors as well. For others, such as
+# hdfs:// and s3a://, Hadoop is configured, which only Spark's JVM knows.
+_WRITTEN_BY_WORKERS = ("file", "s3", "gs", "gcs", "abfs", "abfss")
+
+
+def workers_can_write(path: str) -> bool:
+    """Whether Python workers can write to a folder; if not, Spark has to."""
+    scheme, mark, _ = path.partition("://")
+    return not mark or scheme in _WRITTEN_BY_WORKERS
+
 
 class Folder:
     """A folder; files are written aside and renamed, so that each is complete or not there."""
@@ -90,6 +100,20 @@ class Folder:
             self._system.move(aside, self._at(name))
         except OSError as error:
             raise FileError(f"{self.path}/{name} cannot be written: {error}") from None
+
+    def create(self, name: str) -> pa.NativeFile:
+        """A new file, open to be written; its folder must be there."""
+        try:
+            return self._system.open_output_stream(self._at(name), compression=None)
+        except OSError as error:
+            raise FileError(f"{self.path}/{name} cannot be written: {error}") from None
+
+    def move(self, name: str, new: str) -> None:
+        """Give a file another name in this folder; object stores copy it for that."""
+        try:
+            self._system.move(self._at(name), self._at(new))
+        except OSError as error:
+            raise FileError(f"{self.path}/{new} cannot be written: {error}") from None
 
     def put(self, name: str, source: Path) -> None:
         """Copy a file of this machine into the folder."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tamis.errors import FileError
 from tamis.spark.files.atomic_folders import DEAD_LETTERS, MATCHES, move_into_place
-from tamis.spark.files.folders import Folder
+from tamis.spark.files.folders import Folder, workers_can_write
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -18,18 +18,20 @@ ASIDE = "_aside"  # the folder for micro-batches that are not complete
 OWNER = "_tamis.json"  # says which checkpoint writes to a folder
 
 
-class WrittenBatch(NamedTuple):
-    """A micro-batch that is written, but not in its place yet."""
+class BatchFolder(NamedTuple):
+    """Where a micro-batch is written: the folder `name` of a place."""
 
-    aside: Path | None  # None if Spark has written it to its place
-    target: Path | None
+    place: str
+    name: str
+    target: Path | None  # where it belongs, None if it is written there
 
     def reveal(self) -> None:
         """Put it in its place, in one step, and delete what earlier attempts have left."""
-        if self.aside is None or self.target is None:
+        if self.target is None:
             return
-        move_into_place(self.aside, self.target)
-        for left in self.aside.parent.glob(f"{self.aside.stem}.*"):
+        aside = Path(self.place.removeprefix("file:"))
+        move_into_place(aside / self.name, self.target)
+        for left in aside.glob(f"*{self.name.partition('.')[0]}.*"):
             shutil.rmtree(left, ignore_errors=True)
 
 
@@ -43,6 +45,11 @@ class FileSink:
 
     out: str
     format: str = "parquet"
+
+    @property
+    def is_written_by_workers(self) -> bool:
+        """Whether workers write the matches, and not Spark."""
+        return self.format == "parquet" and workers_can_write(self.out)
 
     def check(self, owner: str | None, *, is_begun: bool) -> None:
         """Refuse a folder in which matches would be missing, or mixed with others.
@@ -79,31 +86,36 @@ class FileSink:
         folder = Folder(f"{self.out}/{MATCHES}")
         return folder.is_local and folder.exists(f"batch={batch}")
 
-    def write(
-        self, frame: "DataFrame", kind: str, batch: int, *, is_typed: bool = True
-    ) -> WrittenBatch:
-        """Write a micro-batch aside; `WrittenBatch.reveal` puts it in its place.
+    def folder(self, kind: str, batch: int) -> BatchFolder:
+        """Where to write a micro-batch; `BatchFolder.reveal` then puts it in its place.
 
-        Each attempt has another place aside: executors of one that died may still be writing. A
-        frame that is not typed has no rows, and its columns may get other types later: it becomes
-        a folder without files.
+        Each attempt has another place aside: executors of one that died may still be writing.
         """
         folder = Folder(f"{self.out}/{kind}")
         if not folder.is_local:
-            if not is_typed:
-                frame.write.format("noop").mode("overwrite").save()
-                return WrittenBatch(None, None)
-            self._save(frame, kind, f"{self.out}/{kind}/batch={batch}")
-            return WrittenBatch(None, None)
-        aside = folder.local.parent / ASIDE / f"{kind}-{batch}.{uuid.uuid4().hex}"
-        if not is_typed:
-            frame.write.format("noop").mode("overwrite").save()
-            aside.mkdir(parents=True)
-            return WrittenBatch(aside, folder.local / f"batch={batch}")
-        self._save(frame, kind, f"file:{aside}")  # Hadoop takes the rest as it is, unescaped
-        return WrittenBatch(aside, folder.local / f"batch={batch}")
+            return BatchFolder(self.out, f"{kind}/batch={batch}", None)
+        aside = folder.local.parent / ASIDE
+        return BatchFolder(
+            f"file:{aside}",  # Hadoop takes the rest as it is, unescaped
+            f"{kind}-{batch}.{uuid.uuid4().hex}",
+            folder.local / f"batch={batch}",
+        )
 
-    def _save(self, frame: "DataFrame", kind: str, path: str) -> None:
+    def write(self, frame: "DataFrame", kind: str, batch: int) -> BatchFolder:
+        """Let Spark write a micro-batch."""
+        found = self.folder(kind, batch)
         # Letters are for people, and lists cannot be written as CSV.
         chosen = "json" if kind == DEAD_LETTERS else self.format
-        frame.write.format(chosen).mode("overwrite").save(path)
+        frame.write.format(chosen).mode("overwrite").save(f"{found.place}/{found.name}")
+        return found
+
+    def write_nothing(self, frame: "DataFrame", kind: str, batch: int) -> BatchFolder:
+        """Let Spark compute a frame without rows, whose columns may get other types later.
+
+        It becomes a folder without files.
+        """
+        found = self.folder(kind, batch)
+        frame.write.format("noop").mode("overwrite").save()
+        if found.target is not None:
+            Folder(found.place).make(found.name)
+        return found

@@ -21,7 +21,10 @@ from tamis.spark.batch.match_counts import (
     MatchCounts,
     counted_afterwards,
     counted_matches,
+    written_afterwards,
+    written_matches,
 )
+from tamis.spark.batch.worker import MatchTask
 from tamis.spark.dead_letters.job import bad_events, letters_frame
 from tamis.spark.files.atomic_folders import DEAD_LETTERS, MATCHES
 from tamis.spark.files.folders import Folder
@@ -30,7 +33,7 @@ from tamis.spark.shards.budget import BUDGET, Sharding
 from tamis.spark.shards.job import ShardedRules
 from tamis.spark.stream.changelogs import changelog_of
 from tamis.spark.stream.event_columns import StreamEvents
-from tamis.spark.stream.file_sink import FileSink
+from tamis.spark.stream.file_sink import BatchFolder, FileSink
 from tamis.spark.stream.pinned_versions import PinnedVersion, StreamSubscriptions
 from tamis.spark.stream.versions import Versions, log_of
 from tamis.spark.tables.event_table import EventTable
@@ -177,14 +180,20 @@ class MicroBatchJob:
     def _write(self, frame: "DataFrame", batch: int, pinned: PinnedVersion) -> MatchCounts:
         of, settings = self.options, pinned.settings
         events = EventTable(frame, of.event_id, settings.schema, of.keep)
-        matches = self._matches(events, pinned)
         if not isinstance(self.sink, FileSink):
+            matches = self._counted(events, pinned)
             self.sink(matches.frame, batch)
             return matches.counts()
         # The first subscription decides on the type of ids; before, no file must have another one.
         is_typed = pinned.id_type is not None or of.output == "counts"
-        written = self.sink.write(matches.frame, MATCHES, batch, is_typed=is_typed)
-        counts = matches.counts()
+        if is_typed and self.sink.is_written_by_workers:
+            written = self.sink.folder(MATCHES, batch)
+            counts = self._written(events, pinned, written)
+        else:
+            matches = self._counted(events, pinned)
+            write = self.sink.write if is_typed else self.sink.write_nothing
+            written = write(matches.frame, MATCHES, batch)
+            counts = matches.counts()
         if counts.bad or pinned.letters:
             letters = letters_frame(frame.sparkSession, pinned.letters)
             letters = letters.unionByName(bad_events(events, settings, pinned.attributes))
@@ -192,17 +201,41 @@ class MicroBatchJob:
         written.reveal()  # the last step: a folder of matches means that all is there
         return counts
 
-    def _matches(self, events: EventTable, pinned: PinnedVersion) -> CountedMatches:
+    def _written(
+        self, events: EventTable, pinned: PinnedVersion, folder: BatchFolder
+    ) -> MatchCounts:
+        """Let workers write the matches to a folder."""
+        of, attributes = self.options, pinned.attributes
+        if isinstance(pinned.rules, ShardedRules):
+            found, bad = self._sharded(events, pinned, pinned.rules)
+            return written_afterwards(
+                found, of.output, events, bad, folder.place, folder.name, of.event_time
+            )
+        task = MatchTask(pinned.rules, events.layout(attributes), of.output, of.on_bad)
+        return written_matches(
+            events, attributes, task, pinned.id_type or "string", folder.place, folder.name,
+            of.event_time,
+        )  # fmt: skip
+
+    def _counted(self, events: EventTable, pinned: PinnedVersion) -> CountedMatches:
+        """The matches as a frame."""
         of = self.options
         if isinstance(pinned.rules, ShardedRules):
-            found = pinned.rules.matches(events, pinned.attributes, of.output, of.on_bad)
-            bad = bad_events(events, pinned.settings, pinned.attributes)
-            found = with_sorted_lists(found, of.output)
+            found, bad = self._sharded(events, pinned, pinned.rules)
             return counted_afterwards(found, of.output, events, bad, of.event_time)
         return counted_matches(
             events, pinned.attributes, pinned.rules, of.output, of.on_bad,
             pinned.id_type or "string", of.event_time,
         )  # fmt: skip
+
+    def _sharded(
+        self, events: EventTable, pinned: PinnedVersion, rules: ShardedRules
+    ) -> "tuple[DataFrame, DataFrame]":
+        """The matches, and the events that cannot be used."""
+        of = self.options
+        found = rules.matches(events, pinned.attributes, of.output, of.on_bad)
+        bad = bad_events(events, pinned.settings, pinned.attributes)
+        return with_sorted_lists(found, of.output), bad
 
 
 def _absolute(out: str | Path) -> str:

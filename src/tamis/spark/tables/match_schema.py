@@ -64,7 +64,7 @@ def matches_per_row(output: str) -> "Column":
 
 
 def with_sorted_lists(matches: "DataFrame", output: str) -> "DataFrame":
-    """Lists in ascending order, however the subscriptions were compiled."""
+    """Lists in ascending order, put together from those of several shards."""
     if output != "lists":
         return matches
     from pyspark.sql import functions as f
