@@ -12,6 +12,7 @@ import re
 import shlex
 import sys
 from collections.abc import Mapping
+from importlib import metadata
 from pathlib import Path
 
 # For every session: timestamps without a zone are in UTC, and columns go to Python by Arrow.
@@ -81,9 +82,25 @@ def context_defaults(master: str) -> dict[str, str]:
     if is_on_loopback(master):
         ours |= LOOPBACK
     if is_local(master):
+        if workers_find_tamis():
+            ours["spark.python.daemon.module"] = "tamis.spark.worker_daemon"
         ours["spark.ui.enabled"] = "false"
         ours["spark.sql.shuffle.partitions"] = str(2 * cores_of(master))
     return ours
+
+
+def workers_find_tamis() -> bool:
+    """Whether a new Python finds tamis: it is installed, or ``PYTHONPATH`` leads to it."""
+    if os.name != "posix":
+        return False  # Spark has no daemon there
+    home = Path(__file__).parents[3]
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if any(path and Path(path).resolve() == home for path in paths):
+        return True
+    try:
+        return bool(metadata.version("tamis"))
+    except metadata.PackageNotFoundError:
+        return False
 
 
 def launch_environment(master: str) -> dict[str, str]:

@@ -1,0 +1,60 @@
+"""Spark's Python daemon, which loads what workers need before it makes the first of them.
+
+A worker is a copy of the daemon. Spark's own has loaded nothing, so each worker imports numpy,
+Arrow, the compiler and tamis, and loads the compiled kernels: seconds in which all cores do the
+same. Here that is done once, and the copies share the memory. `spark_session` sets
+``spark.python.daemon.module`` to this module for sessions on this machine.
+
+Spark runs a daemon for each kind of worker; only those that run functions get anything loaded.
+"""
+
+import gc
+import importlib
+import sys
+from contextlib import redirect_stdout
+
+WORKER = "pyspark.worker"
+MODULES = (
+    "pyspark.worker",
+    "pyspark.sql.pandas.serializers",
+    "pyarrow.parquet",
+    "tamis.rules_file",
+    "tamis.spark.batch.worker",
+    "tamis.spark.compile.worker",
+    "tamis.spark.dead_letters.worker",
+    "tamis.spark.parquet.worker",
+    "tamis.spark.stream.worker",
+)
+
+
+def load() -> None:
+    """Import what workers use, and load the kernels by matching two events."""
+    for name in MODULES:
+        importlib.import_module(name)
+    import pyarrow as pa
+
+    from tamis.matcher import Matcher
+
+    matcher = Matcher({"s": "string", "x": "double", "n": "int"}, engine="sliced")
+    filters = ["s = 'a' AND x < 1", "s LIKE 'a%' AND n BETWEEN 1 AND 2", "n = 1 OR x > 5"]
+    matcher.subscribe_many(list(enumerate(filters)))
+    matcher.match_batch(pa.table({"s": ["a", None], "x": [0.5, 7.0], "n": [1, 3]}))
+
+
+def main() -> None:
+    """Load, and be Spark's daemon from then on."""
+    from pyspark.daemon import manager
+
+    if WORKER in sys.argv[1:]:
+        with redirect_stdout(sys.stderr):  # Spark reads the port of the daemon from the other
+            try:
+                load()
+            except Exception as error:  # noqa: BLE001 - a worker will say what is wrong, in a task
+                sys.stderr.write(f"tamis: workers will start slowly: {error}\n")
+        gc.collect()
+        gc.freeze()  # workers collect garbage after each task; what is loaded is none
+    manager()
+
+
+if __name__ == "__main__":
+    main()
