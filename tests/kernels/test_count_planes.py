@@ -9,9 +9,12 @@ from hypothesis import strategies as st
 
 from bit_rows import digits
 from cases import each
+from kernel_calls import from_python
 from tamis.kernels.predicate_rows import EVENTS
 from tamis.kernels.programs import PLANES, Output, _consume, _count, add_planes
 from tamis.kernels.simd_rows import LANES, WORDS
+
+_consume, _count = map(from_python, (_consume, _count))
 
 pytestmark = pytest.mark.uncompiled
 

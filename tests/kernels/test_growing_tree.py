@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import each
+from kernel_calls import from_python
 from tamis import Matcher, parse
 from tamis.engines.tree import elements, growing_tree
 from tamis.engines.tree.descriptions import describe, extent, ordinal
@@ -22,6 +23,9 @@ from tamis.language.normal_form import normalize
 from tamis.predicates.implication import implies
 from tamis.predicates.index import PredicateIndex
 from tamis.schema import Schema
+
+find_child = from_python(find_child)
+child_of, follows = from_python(t.child_of), from_python(t.follows)
 
 pytestmark = pytest.mark.uncompiled
 
@@ -64,7 +68,7 @@ def test_what_intervals_say_is_what_the_facts_say():
     assert len(known) > 30
     for u, source in known.items():
         for v, target in known.items():
-            answer = t.follows(held.arrays, source, target)
+            answer = follows(held.arrays, source, target)
             assert answer != t.ASK
             if describe(v).kind == t.K_EXAMINE or u == v:
                 continue  # a result of "examine" is not a separate test
@@ -105,7 +109,7 @@ def test_edges_come_and_go(changes):
         assert (root >= 0) == bool(model)
         for wanted in range(31):
             if model:
-                assert t.child_of(tree[0], tree[1], root, wanted) == model.get(wanted, t.NONE)
+                assert child_of(tree[0], tree[1], root, wanted) == model.get(wanted, t.NONE)
 
 
 def test_a_kernel_without_room_changes_nothing():

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bit_rows import digits
 from cases import each
+from kernel_calls import from_python
 from tamis.kernels.match_bits import (
     DIGITS,
     FEW,
@@ -24,6 +25,8 @@ from tamis.kernels.match_bits import (
 )
 from tamis.kernels.predicate_rows import EVENTS
 from tamis.kernels.simd_rows import WORDS
+
+transpose_square = from_python(transpose_square)
 
 pytestmark = pytest.mark.uncompiled
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import each
+from kernel_calls import from_python
 from offers import parsed
 from strategies import SCHEMA, filters, rows
 from tamis import Schema, parse
@@ -39,6 +40,10 @@ from tamis.language.evaluation import compile_tree
 from tamis.predicates.event_batches import batch_of_rows
 from tamis.predicates.keys import Keys
 from tamis.semantics import Semantics
+
+_all_within, _interval, _tested, holds_class = map(
+    from_python, (_all_within, _interval, _tested, holds_class)
+)
 
 pytestmark = pytest.mark.uncompiled
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import each
+from kernel_calls import from_python
 from tamis.engines.sliced.interning import sets_of
 from tamis.engines.sliced.segment_predicates import SegmentPredicates
 from tamis.kernels.comparisons import ABOVE, AT_LEAST, AT_MOST, BELOW, EQUAL, UNEQUAL
@@ -28,6 +29,8 @@ from tamis.kernels.predicate_rows import (
 )
 from tamis.kernels.simd_rows import WORDS
 from tamis.kernels.value_classes import ABSENT, MISSING, PRESENT, REF_KINDS, holds_class
+
+holds_class = from_python(holds_class)
 
 pytestmark = pytest.mark.uncompiled
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from bit_rows import digits
 from cases import each
+from kernel_calls import from_python
 from tamis import Schema, parse
 from tamis.engines.sliced import layout
 from tamis.engines.sliced import value_classes as of_events
@@ -45,6 +46,8 @@ from tamis.kernels.simd_rows import LANES, WORDS
 from tamis.language.evaluation import compile_tree
 from tamis.predicates.event_batches import batch_of_rows
 from tamis.predicates.keys import Keys
+
+cluster_end = from_python(cluster_end)
 
 pytestmark = pytest.mark.uncompiled
 

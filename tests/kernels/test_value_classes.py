@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import each
+from kernel_calls import from_python
 from tamis.kernels import comparisons
 from tamis.kernels.value_classes import (
     ABSENT,
@@ -21,6 +22,8 @@ from tamis.kernels.value_classes import (
     string_classes,
 )
 from tamis.types import INT64_MAX, INT64_MIN
+
+holds_class, string_class = map(from_python, (holds_class, string_class))
 
 pytestmark = pytest.mark.uncompiled
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.kernels.bdd_nodes import FALSE, NODES, TRUE, Array, NodeStore
-from tamis.kernels.jit import jit
+from tamis.kernels.jit import inner, jit
 
 UNDEFINED = 2  # the third truth value, * in the paper
 
@@ -61,7 +61,7 @@ def mv_eval_bdd(truth: Array, ranges: VariableRanges, s: NodeStore, value: Array
             value[node] = _ite_star(test, value[s.low[node]], value[s.high[node]])
 
 
-@jit
+@inner
 def _ite_star(test: int, low: int, high: int) -> int:
     """ITE* of Fig. 5: if-then-else, undefined if one of the branches is."""
     # Values are 0, 1 and 2 for undefined: the second bit says whether a value is undefined.

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.kernels.jit import jit
+from tamis.kernels.jit import inner, jit
 
 Array = np.ndarray[Any, Any]
 
@@ -44,13 +44,13 @@ class NodeStore(NamedTuple):
     sizes: Array  # int64[2]: how many nodes there are, how many there may be
 
 
-@jit
+@inner
 def level_of(node: int, s: NodeStore) -> int:
     """The level of a node's variable; false and true are below all variables."""
     return BOTTOM_LEVEL if node < 2 else s.level[s.label[node]]
 
 
-@jit
+@inner
 def hash_of(a: int, b: int, c: int, size: int) -> int:
     """The slot for three numbers in a table whose size is a power of two."""
     mixed = np.int64(a) * 0x2545F491 + np.int64(b) * 0x1B873593 + np.int64(c) * 0x3C6EF35F
@@ -80,7 +80,7 @@ def make_node(variable: int, low: int, high: int, s: NodeStore) -> int:
     return int(node)
 
 
-@jit
+@inner
 def count_nodes(root: int, s: NodeStore, values: Array) -> int:
     """How many nodes a function has, without false and true; values[*] is scratch.
 

@@ -18,7 +18,7 @@ from tamis.kernels.bdd_nodes import (
     level_of,
     make_node,
 )
-from tamis.kernels.jit import jit
+from tamis.kernels.jit import inner, jit
 
 AND, OR, XOR, RESTRICT = 0, 1, 2, 3  # operations of the computed table
 UNKNOWN = -3  # a result that is neither a node nor FULL nor OVER
@@ -74,7 +74,7 @@ def apply(op: int, f: int, g: int, s: NodeStore, base: int) -> int:
     return answer
 
 
-@jit
+@inner
 def _terminal(op: int, f: int, g: int) -> int:
     """The result where it needs no recursion, else -1; f <= g."""
     if f == g:
@@ -131,7 +131,7 @@ def restrict(f: int, c: int, s: NodeStore) -> int:
     return answer
 
 
-@jit
+@inner
 def _restrict_child(f: int, c: int, children: Array, top: int, s: NodeStore) -> None:
     stack = s.stack
     stack[top + 1, 0] = children[f]
@@ -139,7 +139,7 @@ def _restrict_child(f: int, c: int, children: Array, top: int, s: NodeStore) -> 
     stack[top + 1, 3] = 0
 
 
-@jit
+@inner
 def _restrict_down(f: int, c: int, s: NodeStore, base: int) -> tuple[int, int, int]:
     """Go down in f and c while only one branch matters: where that ends, and the result there.
 
@@ -167,7 +167,7 @@ def _restrict_down(f: int, c: int, s: NodeStore, base: int) -> tuple[int, int, i
     return f, c, UNKNOWN
 
 
-@jit
+@inner
 def run_program(program: Array, care: int, values: Array, s: NodeStore) -> int:
     """Run a program in postfix order; returns how many functions it leaves, or FULL or OVER.
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from numba.core import types
-from numba.extending import intrinsic, overload
 
+from tamis.kernels.instructions import instructions_of
 from tamis.kernels.jit import Number
 
 EVERY_BIT = 2**64 - 1
@@ -21,33 +21,12 @@ def first_one(word: Number) -> int:
     return (whole & -whole).bit_length() - 1
 
 
-def _instruction(name: str, *more: bool) -> Any:
-    @intrinsic
-    def call(_typing: Any, _word: Any) -> Any:
-        def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-            flags = [context.get_constant(types.boolean, one) for one in more]
-            return getattr(builder, name)(arguments[0], *flags)
-
-        return types.uint64(types.uint64), generate
-
-    return call
+@instructions_of(count_ones, types.int64)
+def _count_ones(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    return builder.ctpop(context.cast(builder, arguments[0], signature.args[0], types.uint64))
 
 
-_ctpop = _instruction("ctpop")
-_cttz = _instruction("cttz", True)
-
-
-@overload(count_ones)
-def _count_ones(word: Any) -> Any:  # noqa: ARG001 - numba looks at the type
-    def implementation(word: Any) -> Any:
-        return types.int64(_ctpop(types.uint64(word)))
-
-    return implementation
-
-
-@overload(first_one)
-def _first_one(word: Any) -> Any:  # noqa: ARG001 - numba looks at the type
-    def implementation(word: Any) -> Any:
-        return types.int64(_cttz(types.uint64(word)))
-
-    return implementation
+@instructions_of(first_one, types.int64)
+def _first_one(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    word = context.cast(builder, arguments[0], signature.args[0], types.uint64)
+    return builder.cttz(word, context.get_constant(types.boolean, True))  # not for 0

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.kernels.jit import jit
+from tamis.kernels.jit import Number, inner, jit
 
 Array = np.ndarray[Any, Any]
 
@@ -41,7 +41,7 @@ class TableArrays(NamedTuple):
     ids: Array  # int32[*]: the predicates, -1 for none
 
 
-@jit
+@inner
 def holds(op: int, value: int, constant: int) -> bool:
     """Whether `value op constant` is true."""
     if op == EQUAL:
@@ -83,7 +83,7 @@ def satisfied_predicates(
     return count
 
 
-@jit
+@inner
 def _in_list(op: int, segment: int, key: int, lists: ListArrays, found: Array, count: int) -> int:
     start, end = lists.starts[segment], lists.starts[segment + 1]
     left = first_at_least(lists.keys, start, end, key)
@@ -103,7 +103,7 @@ def _in_list(op: int, segment: int, key: int, lists: ListArrays, found: Array, c
 
 
 @jit
-def first_at_least(keys: Array, start: int, end: int, key: int) -> int:
+def first_at_least(keys: Array, start: int, end: int, key: Number) -> int:
     """The first place in keys[start:end] whose key is at least `key`, or `end`."""
     while start < end:
         middle = (start + end) // 2
@@ -114,7 +114,7 @@ def first_at_least(keys: Array, start: int, end: int, key: int) -> int:
     return start
 
 
-@jit
+@inner
 def _in_table(a: int, key: int, tables: TableArrays, found: Array, count: int) -> int:
     size = tables.sizes[a]
     row = tables.starts[a]
@@ -133,7 +133,7 @@ def _in_table(a: int, key: int, tables: TableArrays, found: Array, count: int) -
     return _copy(tables.ids, row, row + here + 1, found, count)
 
 
-@jit
+@inner
 def _copy(ids: Array, start: int, end: int, found: Array, count: int) -> int:
     """Copy the ids that are not -1."""
     for k in range(start, end):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.kernels.jit import jit
+from tamis.kernels.jit import inner, jit
 
 Array = np.ndarray[Any, Any]
 
@@ -105,7 +105,7 @@ def count_bytes(
     return _equal(size, hit_vector, count_vector, found)
 
 
-@jit
+@inner
 def _equal(size: int, hit_vector: Array, count_vector: Array, found: Array) -> Array:
     """The conjunctions where the hit vector equals the count vector; clears the hit vector."""
     count = 0

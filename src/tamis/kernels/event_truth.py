@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.kernels.comparisons import EQUAL, first_at_least
-from tamis.kernels.jit import Number, jit
+from tamis.kernels.jit import Number, inner, jit
 from tamis.kernels.predicate_rows import NO_ROW, SETS, PredicateNumbering
 from tamis.kernels.value_classes import MISSING, REF_KINDS, holds_class, string_class
 
@@ -70,7 +70,7 @@ def touched_references(
     for a in range(numbering.masks.size):
         if classes[a] == MISSING or not classes[a] & 1:
             continue
-        cut = classes[a] >> 1
+        cut = np.int64(classes[a] >> 1)
         if numbering.masks[a] & (1 << EQUAL):
             touched[count] = cut * REF_KINDS + EQUAL
             count += 1
@@ -107,7 +107,7 @@ def fill_truth_table(
         table[place] = holds_class(named[place] % REF_KINDS, classes[a], number)
 
 
-@jit
+@inner
 def is_true(
     ref: Number, e: Number, classes: Array, starts: Array, absent_from: Array, rows: Array,
     listed: Array, attribute_of: Array, shift: Number,

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.kernels.jit import jit
+from tamis.kernels.jit import inner, jit
 
 Array = np.ndarray[Any, Any]
 Tree = tuple[Array, Array, Array, Array]
@@ -69,7 +69,7 @@ NO_NODES, NO_TABLE, ASK, FULL = -1, -2, -3, -4
 _MASK = 0xFFFFFFFF
 
 
-@jit
+@inner
 def mix(a: int, b: int) -> int:
     """A hash of two small numbers, in 31 bits; none of its steps overflows."""
     h = (np.int64(a) * 0x9E3779B1) & _MASK
@@ -81,7 +81,7 @@ def mix(a: int, b: int) -> int:
 # --- the fixed order, and implications
 
 
-@jit
+@inner
 def element_order(rows: Array, a: int, b: int) -> int:
     """Negative if element a comes before b, positive if after it, 0 if they are the same."""
     for column in range(SUBKEY + 1):
@@ -90,7 +90,7 @@ def element_order(rows: Array, a: int, b: int) -> int:
     return a - b
 
 
-@jit
+@inner
 def _node_order(nodes: Array, rows: Array, v: int, e: int) -> int:
     """Negative if the test of a node comes before that of an element, 0 if they are the same."""
     test = nodes[v, TEST]
@@ -112,7 +112,7 @@ def fact_place(facts: Array, source: int, target: int) -> int:
     return i
 
 
-@jit
+@inner
 def follows(elements: Elements, source: int, target: int) -> int:
     """Whether one element implies another: 1, 0, or `ASK` if that is not known yet."""
     rows, facts, _ = elements
@@ -134,7 +134,7 @@ def follows(elements: Elements, source: int, target: int) -> int:
 # --- edges
 
 
-@jit
+@inner
 def child_of(nodes: Array, table: Array, v: int, label: int) -> int:
     """The child of a node along the edge of a result, or NONE."""
     if nodes[v, FIRST] == label:
@@ -152,7 +152,7 @@ def child_of(nodes: Array, table: Array, v: int, label: int) -> int:
     return NONE
 
 
-@jit
+@inner
 def _enter(table: Array, h: int, child: int) -> None:
     """Put a child under its hash into the table."""
     mask = table.shape[0] - 1
@@ -163,7 +163,7 @@ def _enter(table: Array, h: int, child: int) -> None:
     table[i, 1] = child
 
 
-@jit
+@inner
 def _place(table: Array, h: int, child: int) -> int:
     """Where a child is in the table."""
     mask = table.shape[0] - 1
@@ -173,7 +173,7 @@ def _place(table: Array, h: int, child: int) -> int:
     return int(i)
 
 
-@jit
+@inner
 def _erase(table: Array, h: int, child: int) -> None:
     """Remove an entry, and move the entries after it that could not be found any more."""
     mask = table.shape[0] - 1
@@ -198,7 +198,7 @@ def rehash(old: Array, new: Array) -> None:
             _enter(new, old[i, 0], old[i, 1])
 
 
-@jit
+@inner
 def _attach(tree: Tree, parent: int, label: int, child: int) -> None:
     """Add the edge to a node that has no parent."""
     nodes, table, roots, state = tree
@@ -218,7 +218,7 @@ def _attach(tree: Tree, parent: int, label: int, child: int) -> None:
             nodes[parent, FIRST] = label
 
 
-@jit
+@inner
 def _detach(tree: Tree, child: int) -> None:
     """Remove the edge to a node."""
     nodes, table, roots, state = tree
@@ -236,7 +236,7 @@ def _detach(tree: Tree, child: int) -> None:
             state[HASHED] -= 1
 
 
-@jit
+@inner
 def _replace(tree: Tree, old: int, new: int) -> None:
     """Make the edge to one node lead to another."""
     nodes, table, roots, _ = tree
@@ -256,7 +256,7 @@ def _replace(tree: Tree, old: int, new: int) -> None:
 # --- adding a conjunction
 
 
-@jit
+@inner
 def _new_node(tree: Tree, test: int) -> int:
     """A node without edges that holds a test."""
     nodes, _, _, state = tree
@@ -273,7 +273,7 @@ def _new_node(tree: Tree, test: int) -> int:
     return int(v)
 
 
-@jit
+@inner
 def _new_test(tree: Tree, rows: Array, e: int) -> int:
     """A node without edges that holds the test of an element."""
     if rows[e, KIND] == K_EXAMINE:
@@ -282,7 +282,7 @@ def _new_test(tree: Tree, rows: Array, e: int) -> int:
     return _new_node(tree, BOOLEAN - e)
 
 
-@jit
+@inner
 def _walk(
     tree: Tree, elements: Elements, sequence: Array, root: int, implied_edges: bool
 ) -> tuple[int, int, int, int, bool]:
@@ -323,7 +323,7 @@ def _walk(
     return i, parent, label, v, False
 
 
-@jit
+@inner
 def lacks_room(tree: Tree, needed: int) -> int:
     """`FULL`, `NO_NODES` or `NO_TABLE` if `needed` more nodes do not fit, else 0."""
     nodes, table, _, state = tree
@@ -379,7 +379,7 @@ def process_sub(
     return at
 
 
-@jit
+@inner
 def _wanted(rows: Array, sequence: Array, i: int, attribute: int) -> int:
     """The label of the edge that a conjunction follows at a node that examines an attribute."""
     if i < sequence.size and rows[sequence[i], ATTRIBUTE] == attribute:
@@ -425,7 +425,7 @@ def process_sub_levels(
     return int(v)
 
 
-@jit
+@inner
 def _free(tree: Tree, elements: Elements, v: int) -> None:
     """Give the id of a node back."""
     nodes, _, _, state = tree
@@ -436,7 +436,7 @@ def _free(tree: Tree, elements: Elements, v: int) -> None:
     state[NODES] -= 1
 
 
-@jit
+@inner
 def drop_use(elements: Elements, e: int) -> None:
     """Count one use of an element less; one without uses is added to the list of unused ones."""
     rows, _, fallen = elements

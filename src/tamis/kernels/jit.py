@@ -4,14 +4,37 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core import event
+from numba.core.dispatcher import Dispatcher
+
+from tamis.kernels.compilations import compilations
+from tamis.kernels.kernel_cache import KernelCache
 
 F = TypeVar("F", bound=Callable[..., Any])
 Number = Any  # a whole number of the machine: an int, or one of numpy's
 
+# Less to compile: nobody calls kernels from C, and none of them divides by zero.
+_LIGHT = {"no_cfunc_wrapper": True, "error_model": "numpy"}
+_njit: Any = numba.njit  # its types do not know all settings
+
+event.register("numba:compile", compilations)  # type: ignore[no-untyped-call]  # numba's
+
 
 def jit(function: F) -> F:
-    """Compile on first call, without Python objects or the interpreter's lock; kept on disk.
+    """Compile on first call, without Python objects or the interpreter's lock; kept in files.
 
     ``NUMBA_DISABLE_JIT=1`` runs the plain functions, for coverage and debugging.
     """
-    return cast(F, numba.njit(cache=True, nogil=True)(function))
+    made = _njit(nogil=True, **_LIGHT)(function)
+    if isinstance(made, Dispatcher):
+        # Where `cache=True` puts numba's own.
+        made._cache = KernelCache(function)  # type: ignore[attr-defined]  # noqa: SLF001
+    return cast(F, made)
+
+
+def inner(function: F) -> F:
+    """Compile as a part of the kernels that call it.
+
+    Python cannot call it: what would read the arguments takes longer to compile than most parts.
+    """
+    return cast(F, _njit(no_cpython_wrapper=True, **_LIGHT)(function))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tamis.kernels.bits import count_ones, first_one
-from tamis.kernels.jit import Number, jit
+from tamis.kernels.jit import Number, inner, jit
 from tamis.kernels.simd_rows import WORDS, write_bit_places
 
 Array = np.ndarray[Any, Any]
@@ -52,29 +52,41 @@ def write_listed(
             left &= left - np.uint64(1)
 
 
-@jit
-def sort_unless_rising(found: Array, starts: Array) -> Number:
+def sort_unless_rising(found: Array, starts: Array) -> int:
     """Sort found[starts[e]:starts[e + 1]] where it is not ascending; returns how many were not."""
-    sorted_ = 0
+    events = np.empty(len(starts) - 1, np.int64)
+    size = _find_unsorted(found, starts, events)
+    for e in events[:size].tolist():
+        found[starts[e] : starts[e + 1]].sort()
+    return size
+
+
+@jit
+def _find_unsorted(found: Array, starts: Array, events: Array) -> int:
+    """Write the events whose found[starts[e]:starts[e + 1]] is not ascending; returns how many."""
+    size = 0
     for e in range(starts.size - 1):
         for k in range(starts[e] + 1, starts[e + 1]):
             if found[k - 1] > found[k]:
-                found[starts[e] : starts[e + 1]].sort()
-                sorted_ += 1
+                events[size] = e
+                size += 1
                 break
-    return sorted_
+    return size
+
+
+def sort_listed(slots: Array, words: Array, bits: Array, most: int) -> None:
+    """Sort the listed words by their slots, which are below `most`."""
+    others = np.empty_like(slots), np.empty_like(words), np.empty_like(bits)
+    _sort_listed(slots, words, bits, most, *others, np.empty((1 << DIGIT) + 1, np.int64))
 
 
 @jit
-def sort_listed(slots: Array, words: Array, bits: Array, most: Number) -> None:
-    """Sort the listed words by their slots, which are below `most`.
-
-    A radix sort, the lowest digit first: each pass keeps the order of the one before.
-    """
+def _sort_listed(
+    slots: Array, words: Array, bits: Array, most: Number, other_slots: Array, other_words: Array,
+    other_bits: Array, counts: Array,
+) -> None:  # fmt: skip
+    """A radix sort, the lowest digit first: each pass keeps the order of the one before."""
     size = slots.size
-    other_slots, other_words = np.empty_like(slots), np.empty_like(words)
-    other_bits = np.empty_like(bits)
-    counts = np.empty((1 << DIGIT) + 1, np.int64)
     shift = 0
     while most >> shift:
         counts[:] = 0
@@ -88,11 +100,12 @@ def sort_listed(slots: Array, words: Array, bits: Array, most: Number) -> None:
             counts[digit] += 1
             other_slots[place], other_words[place] = slots[k], words[k]
             other_bits[place] = bits[k]
-        slots[:], words[:], bits[:] = other_slots, other_words, other_bits
+        for k in range(size):
+            slots[k], words[k], bits[k] = other_slots[k], other_words[k], other_bits[k]
         shift += DIGIT
 
 
-@jit
+@inner
 def transpose_square(block: Array) -> None:
     """Transpose a square of 64 words of 64 bits, in place."""
     width = 32
@@ -165,7 +178,7 @@ def write_numbers(numbers: Array, counts: Array, found: Array) -> None:
         place = end
 
 
-@jit
+@inner
 def _load_square(matrix: Array, start: int, word: int, block: Array) -> None:
     """Copy matrix[start:start + 64, word] to block[*], with zeros after the last slot."""
     size = min(64, matrix.shape[0] - start)

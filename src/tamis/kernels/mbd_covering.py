@@ -15,14 +15,14 @@ alone cannot decide it.
 import numpy as np
 
 from tamis.kernels.bdd_nodes import TRUE, Array, NodeStore
-from tamis.kernels.jit import jit
+from tamis.kernels.jit import inner, jit
 from tamis.kernels.mbd_matching import OutputNodes
 
 RIGHT, LEFT = 1, 2
 NO_SLOT = -1
 
 
-@jit
+@inner
 def _follow_path(node: int, truth: Array, bit: int, s: NodeStore) -> int:
     """The value of one function when each variable has one of its two bits."""
     while node > TRUE:
@@ -30,7 +30,7 @@ def _follow_path(node: int, truth: Array, bit: int, s: NodeStore) -> int:
     return int(node)
 
 
-@jit
+@inner
 def _first_right(mbd: int, outputs: OutputNodes, truth: Array, s: NodeStore) -> int:
     """The slot of an output node of an MBD that the right bits make true, or NO_SLOT."""
     high = _follow_path(outputs.high[mbd], truth, RIGHT, s)
@@ -44,7 +44,7 @@ def _first_right(mbd: int, outputs: OutputNodes, truth: Array, s: NodeStore) -> 
     return NO_SLOT
 
 
-@jit
+@inner
 def _all_left(
     mbd: int, outputs: OutputNodes, truth: Array, tested_by: Array, tested: Array,
     s: NodeStore, found: Array, count: int,

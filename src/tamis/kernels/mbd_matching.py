@@ -9,7 +9,7 @@ nodes above them: each has a variable, and belongs to the filter of one slot.
 from typing import NamedTuple
 
 from tamis.kernels.bdd_nodes import TRUE, Array, NodeStore
-from tamis.kernels.jit import jit
+from tamis.kernels.jit import inner, jit
 
 
 class OutputNodes(NamedTuple):
@@ -46,7 +46,7 @@ def eval_mbds(size: int, outputs: OutputNodes, truth: Array, s: NodeStore, found
     return count
 
 
-@jit
+@inner
 def follow_path(node: int, truth: Array, s: NodeStore) -> int:
     """The value of one function, found along a path from its root."""
     while node > TRUE:

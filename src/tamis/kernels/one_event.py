@@ -20,7 +20,7 @@ from tamis.kernels.comparisons import (
     first_at_least,
 )
 from tamis.kernels.event_truth import EventTruth, NumberOwners, is_true
-from tamis.kernels.jit import Number, jit
+from tamis.kernels.jit import Number, inner, jit
 from tamis.kernels.predicate_rows import EVENTS, BlockRows, PredicateNumbering
 from tamis.kernels.programs import (
     AND_LEAF,
@@ -46,7 +46,7 @@ TRUTHS = (
 )  # fmt: skip
 
 
-@jit
+@inner
 def _interval(
     kind: Number, value: Number, start: Number, end: Number
 ) -> tuple[Number, Number, bool]:
@@ -66,7 +66,7 @@ def _interval(
     return start, end if kind == PRESENT else start, False
 
 
-@jit
+@inner
 def _intervals(
     refs: Array, at: Number, count: Number, first: Number,
     width: Number, classes: Array, starts: Array,
@@ -83,7 +83,7 @@ def _intervals(
         intervals[k, 2] = negative
 
 
-@jit
+@inner
 def _all_within(
     refs: Array, at: Number, count: Number, first: Number, leads: Number, intervals: Array
 ) -> Number:
@@ -97,7 +97,7 @@ def _all_within(
     return found
 
 
-@jit
+@inner
 def _looked_up(refs: Array, at: Number, count: Number, table: Array) -> Number:
     """Bit i says whether refs[at + i] is true, by a table."""
     part, found = refs[at : at + count], np.uint64(0)
@@ -106,7 +106,7 @@ def _looked_up(refs: Array, at: Number, count: Number, table: Array) -> Number:
     return found
 
 
-@jit
+@inner
 def _tested(
     left: Number, refs: Array, at: Number, e: Number, classes: Array, starts: Array,
     absent_from: Array, rows: Array, listed: Array, attribute_of: Array, shift: Number,
@@ -132,7 +132,7 @@ def _tested(
     return found
 
 
-@jit
+@inner
 def _operate(
     found: Number, columns: Array, leads: Number, ops: Array, begin: Number, end: Number,
     stack: Array,
@@ -171,25 +171,27 @@ def run_one_event(
 
     If marks[slot // 64] is not empty, the bits of the slots are set there instead.
     """
-    count = 0
+    count = np.int64(0)
     for shape in range(programs.widths.size):
         start, end = programs.chunk_bounds[shape, 1], programs.chunk_bounds[shape, 3]
         if start < end:
-            count = _chunks(programs, numbering, owners, event, shape, start, end, 0, stack, marks,
-                            found, count)  # fmt: skip
+            count = _chunks(programs, numbering, owners, event, shape, start, end, np.int64(0),
+                            stack, marks, found, count)  # fmt: skip
     size = programs.access.size
-    for ref in touched[: touched.size if size else 0]:
+    for k in range(touched.size if size else 0):
+        ref = np.int64(touched[k])
         place = first_at_least(programs.access, 0, size, ref)
         while place < size and programs.access[place] == ref:
-            first, shape = programs.access_chunks[place], programs.access_shapes[place]
-            after = cluster_end(first, shape, programs)
-            count = _chunks(programs, numbering, owners, event, shape, first, after, 1, stack,
-                            marks, found, count)  # fmt: skip
+            first = np.int64(programs.access_chunks[place])
+            of = np.int64(programs.access_shapes[place])
+            after = cluster_end(first, of, programs)
+            count = _chunks(programs, numbering, owners, event, of, first, after, np.int64(1),
+                            stack, marks, found, count)  # fmt: skip
             place += 1
     return count
 
 
-@jit
+@inner
 def _chunks(
     programs: Programs, numbering: PredicateNumbering, owners: NumberOwners, event: EventTruth,
     shape: Number, first: Number, end: Number, skip: Number, stack: Array, marks: Array,
@@ -266,24 +268,34 @@ def _chunks(
     return count
 
 
-@jit
-def living_handles(slots: Array, died: Array, now: Number, handles: Array) -> Array:
+def living_handles(slots: Array, died: Array, now: int, handles: Array) -> Array:
     """The handles of the slots that were not removed by `now`, ascending; sorts the slots."""
-    slots.sort()
-    found = np.empty(slots.size, np.int64)
+    if len(slots) > 1:
+        slots.sort()
+    found = np.empty(len(slots), np.int64)
+    return found[: _living(slots, died, now, handles, found)]
+
+
+@jit
+def _living(slots: Array, died: Array, now: Number, handles: Array, found: Array) -> Number:
+    """Write the handles of the slots that were not removed to found[*]; returns how many."""
     count = 0
-    for slot in slots:
+    for k in range(slots.size):
+        slot = slots[k]
         found[count] = handles[slot]
         count += 1 if died.size == 0 else int(died[slot] > now)
-    return found[:count]
+    return count
+
+
+def living_marked_handles(marks: Array, size: int, died: Array, now: int, handles: Array) -> Array:
+    """As `living_handles`, for at most `size` slots in marks[slot // 64], which become zero."""
+    found = np.empty(size, np.int64)
+    return found[: _living_marked(marks, died, now, handles, found)]
 
 
 @jit
-def living_marked_handles(
-    marks: Array, size: Number, died: Array, now: Number, handles: Array
-) -> Array:
-    """As `living_handles`, for at most `size` slots in marks[slot // 64], which become zero."""
-    found = np.empty(size, np.int64)
+def _living_marked(marks: Array, died: Array, now: Number, handles: Array, found: Array) -> Number:
+    """As `_living`, for marks."""
     count = 0
     for w in range(marks.size):
         left, own, gone = marks[w], handles[64 * w :], died[64 * w :]
@@ -293,7 +305,7 @@ def living_marked_handles(
             found[count] = own[k]
             count += 1 if died.size == 0 else int(gone[k] > now)
             left &= left - np.uint64(1)
-    return found[:count]
+    return count
 
 
 @jit
@@ -347,7 +359,7 @@ def run_clusters(
                     _put_words(bits, size, slots[sub:], e >> 6, out)
 
 
-@jit
+@inner
 def _events_of(row: Array, events: Array) -> Number:
     """Write the events of a row to events[*]; returns how many."""
     count = 0
@@ -360,7 +372,7 @@ def _events_of(row: Array, events: Array) -> Number:
     return count
 
 
-@jit
+@inner
 def _living_members(members: Number, slots: Array, died: Array, now: Number) -> Number:
     """The members of a chunk that were not removed by `now`."""
     left = members
@@ -372,7 +384,7 @@ def _living_members(members: Number, slots: Array, died: Array, now: Number) -> 
     return members
 
 
-@jit
+@inner
 def _put_words(bits: Array, size: Number, slots: Array, word: Number, out: Output) -> None:
     """Hand over the matches of 64 events, member by member, and clear the bits."""
     if out.matrix.size:

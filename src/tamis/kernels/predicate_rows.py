@@ -27,7 +27,7 @@ from tamis.kernels.comparisons import (
     UNEQUAL,
     first_at_least,
 )
-from tamis.kernels.jit import jit
+from tamis.kernels.jit import Number, inner, jit
 from tamis.kernels.simd_rows import WORDS, empty_row, load_row, or_rows, store_row, xor_rows
 from tamis.kernels.value_classes import ABSENT, MISSING, PRESENT, REF_KINDS
 
@@ -90,7 +90,7 @@ def make_rows(
         attribute_rows(a, classes[a, start:end], numbering, block, order, spare)
 
 
-@jit
+@inner
 def start_block(block: BlockRows) -> None:
     """Forget the rows of the block before."""
     for k in range(block.sizes[NAMED]):
@@ -100,7 +100,7 @@ def start_block(block: BlockRows) -> None:
     block.sizes[ROWS] = EMPTY + 1
 
 
-@jit
+@inner
 def attribute_rows(
     a: int,
     classes: Array,
@@ -112,7 +112,7 @@ def attribute_rows(
     """Make the rows and runs of attribute a, by classes[event] of this block."""
     rows, first = block.rows, block.sizes[ROWS]
     mask = numbering.masks[a]
-    there, gone, own = first, first + 1, first + 2
+    there, gone, own, none = first, first + 1, first + 2, np.int64(EMPTY)
     _presence(classes, rows, there, gone)
     block.there[a] = there
     count, distinct = _sort(classes, order, spare)
@@ -128,7 +128,7 @@ def attribute_rows(
         store_row(rows, high, above)
     starts, run_rows = block.run_starts, block.run_rows
     run = block.sizes[RUNS]
-    run = _run(starts, run_rows, run, numbering.starts[a], low, high, EMPTY, there, there, gone)
+    run = _run(starts, run_rows, run, numbering.starts[a], low, high, none, there, there, gone)
     k = rank = 0
     while k < count:
         value = classes[order[k]]
@@ -150,7 +150,7 @@ def attribute_rows(
             store_row(rows, other, xor_rows(present, mine))
         cut = value >> 1
         if value & 1:
-            here = row if mask & _EQUAL else EMPTY
+            here = row if mask & _EQUAL else none
             run = _run(starts, run_rows, run, cut, low + rank, high + rank, here, other, there,
                        gone)  # fmt: skip
             run_rows[run - 1, AT_MOST] = low + rank + 1
@@ -161,11 +161,11 @@ def attribute_rows(
             if mask & SETS:
                 free = _member(cut - 1, row, there, numbering, block, free)
         rank += 1
-        run = _run(starts, run_rows, run, cut, low + rank, high + rank, EMPTY, there, there, gone)
+        run = _run(starts, run_rows, run, cut, low + rank, high + rank, none, there, there, gone)
     block.sizes[ROWS], block.sizes[RUNS] = free, run
 
 
-@jit
+@inner
 def _presence(classes: Array, rows: Array, there: int, gone: int) -> None:
     """Write the rows "present" and "missing" of an attribute."""
     for w in range(WORDS):
@@ -179,9 +179,9 @@ def _presence(classes: Array, rows: Array, there: int, gone: int) -> None:
         rows[there, w], rows[gone, w] = present, missing
 
 
-@jit
+@inner
 def _run(
-    starts: Array, run_rows: Array, run: int, start: int, low: int, high: int, equal: int,
+    starts: Array, run_rows: Array, run: int, start: int, low: int, high: int, equal: Number,
     unequal: int, there: int, gone: int,
 ) -> int:  # fmt: skip
     """Begin a run, replacing one that begins at the same number; returns the number of runs."""
@@ -195,7 +195,7 @@ def _run(
     return run + 1
 
 
-@jit
+@inner
 def _member(
     cut: int, row: int, there: int, numbering: PredicateNumbering, block: BlockRows, free: int
 ) -> int:
@@ -219,15 +219,15 @@ def _member(
     return free
 
 
-@jit
-def _touch(ref: int, row: int, block: BlockRows) -> None:
+@inner
+def _touch(ref: int, row: Number, block: BlockRows) -> None:
     """Note that some event satisfies a predicate, with its row."""
     place = block.sizes[TOUCHED]
     block.touched[place, 0], block.touched[place, 1] = ref, row
     block.sizes[TOUCHED] += 1
 
 
-@jit
+@inner
 def _name(number: int, row: int, block: BlockRows) -> None:
     """Give a set or test a row."""
     block.listed[number] = row
@@ -255,25 +255,31 @@ def rows_of_tests(codes: Array, starts: Array, numbers: Array, block: BlockRows)
     block.sizes[ROWS] = free
 
 
-@jit
 def finish_block(numbering: PredicateNumbering, block: BlockRows) -> None:
     """Make the runs of sets and tests, and the table from numbers to runs."""
+    block.names[: block.sizes[NAMED]].sort()
+    _finish_block(numbering, block)
+
+
+@jit
+def _finish_block(numbering: PredicateNumbering, block: BlockRows) -> None:
+    """`finish_block` for names in ascending order."""
     starts, run_rows = block.run_starts, block.run_rows
     attributes = numbering.masks.size
     base = numbering.starts[attributes]
     names = block.names[: block.sizes[NAMED]]
-    names.sort()
     for number in names:
-        _touch((base + number) * REF_KINDS, block.listed[number], block)
+        _touch((base + number) * REF_KINDS, np.int64(block.listed[number]), block)
     run, k = block.sizes[RUNS], 0
     for a in range(-1, attributes):
         first = np.int64(0) if a < 0 else numbering.absent_from[a]
         after = numbering.absent_from[a + 1]
-        usual = EMPTY if a < 0 else block.there[a]
+        usual = np.int64(EMPTY if a < 0 else block.there[a])
         if first < after:
             run = _listed_run(starts, run_rows, run, base + first, usual)
         while k < names.size and names[k] < after:
-            run = _listed_run(starts, run_rows, run, base + names[k], block.listed[names[k]])
+            mine = np.int64(block.listed[names[k]])
+            run = _listed_run(starts, run_rows, run, base + names[k], mine)
             if names[k] + 1 < after:
                 run = _listed_run(starts, run_rows, run, base + names[k] + 1, usual)
             k += 1
@@ -283,8 +289,8 @@ def finish_block(numbering: PredicateNumbering, block: BlockRows) -> None:
         _fill_coarse(starts, run, block.shift, block.coarse)
 
 
-@jit
-def _listed_run(starts: Array, run_rows: Array, run: int, start: int, row: int) -> int:
+@inner
+def _listed_run(starts: Array, run_rows: Array, run: int, start: int, row: Number) -> int:
     """Begin a run in which all kinds have the same row."""
     if run > 0 and starts[run - 1] == start:
         run -= 1
@@ -294,7 +300,7 @@ def _listed_run(starts: Array, run_rows: Array, run: int, start: int, row: int) 
     return run + 1
 
 
-@jit
+@inner
 def _fill_coarse(starts: Array, runs: int, shift: int, coarse: Array) -> None:
     """Write the run of every 2**shift-th number to coarse[*]."""
     run = 0
@@ -304,7 +310,7 @@ def _fill_coarse(starts: Array, runs: int, shift: int, coarse: Array) -> None:
         coarse[place] = run
 
 
-@jit
+@inner
 def _sort(classes: Array, order: Array, spare: Array) -> tuple[int, int]:
     """Sort the events that have a value by class; returns how many they and their classes are.
 
@@ -328,7 +334,8 @@ def _sort(classes: Array, order: Array, spare: Array) -> tuple[int, int]:
             digit = ((classes[order[k]] - low) >> shift) & ((1 << DIGIT) - 1)
             spare[counts[digit]] = order[k]
             counts[digit] += 1
-        order[:count] = spare[:count]
+        for k in range(count):
+            order[k] = spare[k]
         shift += DIGIT
     distinct = 0
     for k in range(count):

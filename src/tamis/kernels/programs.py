@@ -17,7 +17,7 @@ import numpy as np
 
 from tamis.kernels.bits import count_ones
 from tamis.kernels.comparisons import first_at_least
-from tamis.kernels.jit import Number, jit
+from tamis.kernels.jit import Number, inner, jit
 from tamis.kernels.predicate_rows import TOUCHED, BlockRows
 from tamis.kernels.simd_rows import (
     LANES,
@@ -104,7 +104,7 @@ def plan_visits(programs: Programs, block: BlockRows, buffers: ProgramBuffers) -
             visits += 1
     size = programs.access.size
     for t in range(block.sizes[TOUCHED] if size else 0):
-        ref = block.touched[t, 0]
+        ref = np.int64(block.touched[t, 0])
         place = first_at_least(programs.access, 0, size, ref)
         if place == size or programs.access[place] != ref:
             continue
@@ -113,22 +113,23 @@ def plan_visits(programs: Programs, block: BlockRows, buffers: ProgramBuffers) -
         for w in range(WORDS):
             events += count_ones(block.rows[row, w])
         while place < size and programs.access[place] == ref:
-            first, shape = programs.access_chunks[place], programs.access_shapes[place]
-            after = cluster_end(first, shape, programs)
+            first = np.int64(programs.access_chunks[place])
+            of = np.int64(programs.access_shapes[place])
+            after = cluster_end(first, of, programs)
             few = 0 if programs.named.size else FEW if programs.signatures[first] != MIXED else 1
-            if events > few or programs.leads[shape] < programs.widths[shape]:
+            if events > few or programs.leads[of] < programs.widths[of]:
                 buffers.visits[visits, 0], buffers.visits[visits, 1] = first, after
-                buffers.visits[visits, 2] = shape
+                buffers.visits[visits, 2] = of
                 visits += 1
             elif events:
                 buffers.single[single, 0], buffers.single[single, 1] = first, after
-                buffers.single[single, 2], buffers.single[single, 3] = shape, row
+                buffers.single[single, 2], buffers.single[single, 3] = of, row
                 single += 1
             place += 1
     buffers.planned[0], buffers.planned[1] = visits, single
 
 
-@jit
+@inner
 def cluster_end(first: Number, shape: Number, programs: Programs) -> Number:
     """The chunk after the last one of the cluster that begins at `first`."""
     refs, chunk_subs = programs.refs, programs.chunk_subs
@@ -143,7 +144,7 @@ def cluster_end(first: Number, shape: Number, programs: Programs) -> Number:
     return chunk
 
 
-@jit
+@inner
 def copy_named_rows(programs: Programs, block: BlockRows, rows: Array) -> None:
     """Copy the rows of the named references, which are ascending like the runs, to rows[place]."""
     run = 0
@@ -154,7 +155,7 @@ def copy_named_rows(programs: Programs, block: BlockRows, rows: Array) -> None:
         store_row(rows, place, load_row(block.rows, block.run_rows[run, kind]))
 
 
-@jit
+@inner
 def _resolve(
     refs: Array, start: Number, count: Number, coarse: Array, shift: Number, starts: Array,
     run_rows: Array, found: Array,
@@ -189,7 +190,7 @@ def run_programs(
     if is_named:
         copy_named_rows(programs, block, buffers.named)
     sparse = out.slots.size > 0
-    filled = 0
+    filled = np.int64(0)
     for v in range(buffers.planned[0]):
         first, after, shape = buffers.visits[v, 0], buffers.visits[v, 1], buffers.visits[v, 2]
         width, leads = np.int64(programs.widths[shape]), np.int64(programs.leads[shape])
@@ -201,7 +202,7 @@ def run_programs(
             if not is_named:
                 known = count if chunk < programs.chunk_bounds[shape, 1] else 0
                 if known:
-                    _resolve(refs, at, 1, coarse, shift, starts, run_rows, numbers)
+                    _resolve(refs, at, np.int64(1), coarse, shift, starts, run_rows, numbers)
                     numbers[1:count] = numbers[0]
                 _resolve(
                     refs, at + known, count * width - known, coarse, shift, starts, run_rows,
@@ -220,11 +221,11 @@ def run_programs(
                 filled = _gather(stack, count, sub, local, live, filled)
             if filled >= LANES:
                 _consume(local, live, filled, slots, buffers.carries, died, now, out)
-                filled = 0
+                filled = np.int64(0)
     _consume(local, live, filled, slots, buffers.carries, died, now, out)
 
 
-@jit
+@inner
 def _conjunctions(
     rows: Array, numbers: Array, at: Number, count: Number,
     width: Number, sub: Number, sparse: bool,
@@ -244,7 +245,7 @@ def _conjunctions(
     return filled + count
 
 
-@jit
+@inner
 def _conjunction(rows: Array, numbers: Array, i: Number, count: Number, width: Number) -> Row:
     """The rows of one member, all ANDed; its references are `count` apart."""
     row = load_row(rows, numbers[i])
@@ -254,7 +255,7 @@ def _conjunction(rows: Array, numbers: Array, i: Number, count: Number, width: N
     return row
 
 
-@jit
+@inner
 def _leads(
     rows: Array, numbers: Array, at: Number, count: Number, leads: Number, stack: Array
 ) -> None:
@@ -263,7 +264,7 @@ def _leads(
         store_row(stack, i, _conjunction(rows, numbers, at + i, count, leads))
 
 
-@jit
+@inner
 def _formulas(
     rows: Array, numbers: Array, at: Number, count: Number, leads: Number,
     ops: Array, begin: Number, end: Number,
@@ -297,7 +298,7 @@ def _formulas(
             at += count
 
 
-@jit
+@inner
 def _gather(
     stack: Array, count: Number, sub: Number, local: Array, live: Array, filled: Number
 ) -> Number:
@@ -310,7 +311,7 @@ def _gather(
     return filled
 
 
-@jit
+@inner
 def _consume(
     local: Array, live: Array, filled: Number, slots: Array,
     carries: Array, died: Array, now: Number,
@@ -343,7 +344,7 @@ def _consume(
         out.size[0] = size
 
 
-@jit
+@inner
 def _count(local: Array, filled: Number, carries: Array, planes: Array) -> None:
     """Add the bits of local[:filled] to the planes: bit e of plane p stands for 2**p at event e.
 
@@ -364,7 +365,7 @@ def _count(local: Array, filled: Number, carries: Array, planes: Array) -> None:
             p += 1
 
 
-@jit
+@inner
 def _sum_of_eight(rows: Array, start: Number, planes: Array, p: Number) -> Row:
     """Add eight rows to the planes from p on; returns the carry to plane p + 3."""
     ones, carry_a = _add(load_row(planes, p), load_row(rows, start), load_row(rows, start + 1))
@@ -380,7 +381,7 @@ def _sum_of_eight(rows: Array, start: Number, planes: Array, p: Number) -> Row:
     return carry
 
 
-@jit
+@inner
 def _add(a: Row, b: Row, c: Row) -> tuple[Row, Row]:
     """The sum and the carry of three rows, bit by bit: a full adder."""
     one = xor_rows(a, b)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.kernels.jit import jit
+from tamis.kernels.jit import inner, jit
 
 Array = np.ndarray[Any, Any]
 
@@ -53,7 +53,7 @@ def write_restored(
         place = _written(more[more_bounds[e] : more_bounds[e + 1]], starts, restored, place)
 
 
-@jit
+@inner
 def _written(forms: Array, starts: Array, restored: Array, place: int) -> int:
     for f in forms:
         start, size = np.int32(starts[f]), starts[f + 1] - starts[f]

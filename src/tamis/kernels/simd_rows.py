@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba.core import types
-from numba.extending import intrinsic, models, overload, register_model
+from numba.extending import models, register_model
 
+from tamis.kernels.instructions import instructions_of
 from tamis.kernels.jit import Number
 
 Array = np.ndarray[Any, Any]
@@ -116,96 +117,76 @@ def _place(context: Any, builder: Any, number: Any, kind: Any, width: int) -> An
     return builder.mul(whole, ir.Constant(_WORD, width))
 
 
-@intrinsic
-def _load(_typing: Any, rows: Any, number: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        place = _place(context, builder, arguments[1], signature.args[1], WORDS)
-        kind = signature.args[0]
-        found = builder.load(_address(context, builder, kind, arguments[0], place, _VECTOR))
-        found.align = 8  # rows need not start at a multiple of their size
-        return found
-
-    return ROW(rows, number), generate
+@instructions_of(load_row, ROW)
+def _load_row(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    place = _place(context, builder, arguments[1], signature.args[1], WORDS)
+    kind = signature.args[0]
+    found = builder.load(_address(context, builder, kind, arguments[0], place, _VECTOR))
+    found.align = 8  # rows need not start at a multiple of their size
+    return found
 
 
-@intrinsic
-def _store(_typing: Any, rows: Any, number: Any, row: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        place = _place(context, builder, arguments[1], signature.args[1], WORDS)
-        kind = signature.args[0]
-        address = _address(context, builder, kind, arguments[0], place, _VECTOR)
-        builder.store(arguments[2], address).align = 8
-        return context.get_dummy_value()
-
-    return types.void(rows, number, row), generate
+@instructions_of(store_row, types.void)
+def _store_row(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    place = _place(context, builder, arguments[1], signature.args[1], WORDS)
+    address = _address(context, builder, signature.args[0], arguments[0], place, _VECTOR)
+    builder.store(arguments[2], address).align = 8
+    return context.get_dummy_value()
 
 
-@intrinsic
-def _empty_row(_typing: Any) -> Any:
-    def generate(_context: Any, _builder: Any, _signature: Any, _arguments: Any) -> Any:
-        return ir.Constant(_VECTOR, [0] * WORDS)
-
-    return ROW(), generate
+@instructions_of(empty_row, ROW)
+def _empty_row(_context: Any, _builder: Any, _signature: Any, _arguments: Any) -> Any:
+    return ir.Constant(_VECTOR, [0] * WORDS)
 
 
-def _operation(name: str) -> Any:
-    @intrinsic
-    def call(_typing: Any, one: Any, other: Any) -> Any:
-        def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-            return getattr(builder, name)(*arguments)
-
-        return ROW(one, other), generate
-
-    return call
+@instructions_of(and_rows, ROW)
+def _and_rows(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+    return builder.and_(*arguments)
 
 
-_and_rows, _or_rows, _xor_rows = _operation("and_"), _operation("or_"), _operation("xor")
+@instructions_of(or_rows, ROW)
+def _or_rows(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+    return builder.or_(*arguments)
 
 
-@intrinsic
-def _any_bit(_typing: Any, row: Any) -> Any:
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        words = builder.icmp_unsigned("!=", arguments[0], ir.Constant(_VECTOR, [0] * WORDS))
-        byte = builder.bitcast(words, ir.IntType(8))
-        return builder.icmp_unsigned("!=", byte, ir.Constant(ir.IntType(8), 0))
-
-    return types.boolean(row), generate
+@instructions_of(xor_rows, ROW)
+def _xor_rows(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+    return builder.xor(*arguments)
 
 
-@intrinsic
-def _within_interval(_typing: Any, numbers: Any, start: Any, low: Any, span: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kinds = signature.args
-        place = _place(context, builder, arguments[1], kinds[1], 1)
-        found = builder.load(_address(context, builder, kinds[0], arguments[0], place, _NUMBERS))
-        found.align = 4
-        low, span = (
-            _spread(builder, context.cast(builder, arguments[k], kinds[k], types.uint32), _NUMBERS)
-            for k in (2, 3)
-        )
-        inside = builder.icmp_unsigned("<", builder.sub(found, low), span)
-        return builder.bitcast(inside, _WORD)
-
-    return types.uint64(numbers, start, low, span), generate
+@instructions_of(any_bit, types.boolean)
+def _any_bit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+    words = builder.icmp_unsigned("!=", arguments[0], ir.Constant(_VECTOR, [0] * WORDS))
+    byte = builder.bitcast(words, ir.IntType(8))
+    return builder.icmp_unsigned("!=", byte, ir.Constant(ir.IntType(8), 0))
 
 
-@intrinsic
-def _write_bit_places(
-    _typing: Any, numbers: Any, start: Any, byte: Any, digits: Any, base: Any
-) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kinds = signature.args
-        row = _place(context, builder, arguments[2], kinds[2], 8)
-        bits = builder.load(_address(context, builder, kinds[3], arguments[3], row, _PLACES))
-        bits.align = 1
-        first = _spread(builder, context.cast(builder, arguments[4], kinds[4], types.int32), _EIGHT)
-        found = builder.add(builder.zext(bits, _EIGHT), first)
-        place = _place(context, builder, arguments[1], kinds[1], 1)
-        address = _address(context, builder, kinds[0], arguments[0], place, _EIGHT)
-        builder.store(found, address).align = 4
-        return context.get_dummy_value()
+@instructions_of(within_interval, types.uint64)
+def _within_interval(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    kinds = signature.args
+    place = _place(context, builder, arguments[1], kinds[1], 1)
+    found = builder.load(_address(context, builder, kinds[0], arguments[0], place, _NUMBERS))
+    found.align = 4
+    low, span = (
+        _spread(builder, context.cast(builder, arguments[k], kinds[k], types.uint32), _NUMBERS)
+        for k in (2, 3)
+    )
+    inside = builder.icmp_unsigned("<", builder.sub(found, low), span)
+    return builder.bitcast(inside, _WORD)
 
-    return types.void(numbers, start, byte, digits, base), generate
+
+@instructions_of(write_bit_places, types.void)
+def _write_bit_places(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    kinds = signature.args
+    row = _place(context, builder, arguments[2], kinds[2], 8)
+    bits = builder.load(_address(context, builder, kinds[3], arguments[3], row, _PLACES))
+    bits.align = 1
+    first = _spread(builder, context.cast(builder, arguments[4], kinds[4], types.int32), _EIGHT)
+    found = builder.add(builder.zext(bits, _EIGHT), first)
+    place = _place(context, builder, arguments[1], kinds[1], 1)
+    address = _address(context, builder, kinds[0], arguments[0], place, _EIGHT)
+    builder.store(found, address).align = 4
+    return context.get_dummy_value()
 
 
 def _spread(builder: Any, number: Any, kind: Any) -> Any:
@@ -214,53 +195,3 @@ def _spread(builder: Any, number: Any, kind: Any) -> Any:
     single = builder.insert_element(nothing_yet, number, ir.Constant(ir.IntType(32), 0))
     everywhere = ir.Constant(ir.VectorType(ir.IntType(32), kind.count), [0] * kind.count)
     return builder.shuffle_vector(single, nothing_yet, everywhere)
-
-
-# numba adds the first parameter of an intrinsic itself; hence the ignored types.
-
-
-@overload(load_row, strict=False)
-def _compiled_load_row(rows: Any, number: Any) -> Any:  # noqa: ARG001 - numba looks at the types
-    return lambda rows, number: _load(rows, number)  # type: ignore[call-arg]
-
-
-@overload(store_row, strict=False)
-def _compiled_store_row(rows: Any, number: Any, row: Any) -> Any:  # noqa: ARG001 - as above
-    return lambda rows, number, row: _store(rows, number, row)  # type: ignore[call-arg]
-
-
-@overload(empty_row, strict=False)
-def _compiled_empty_row() -> Any:
-    return lambda: _empty_row()  # type: ignore[call-arg]
-
-
-@overload(and_rows, strict=False)
-def _compiled_and_rows(one: Any, other: Any) -> Any:  # noqa: ARG001 - as above
-    return lambda one, other: _and_rows(one, other)
-
-
-@overload(or_rows, strict=False)
-def _compiled_or_rows(one: Any, other: Any) -> Any:  # noqa: ARG001 - as above
-    return lambda one, other: _or_rows(one, other)
-
-
-@overload(xor_rows, strict=False)
-def _compiled_xor_rows(one: Any, other: Any) -> Any:  # noqa: ARG001 - as above
-    return lambda one, other: _xor_rows(one, other)
-
-
-@overload(any_bit, strict=False)
-def _compiled_any_bit(row: Any) -> Any:  # noqa: ARG001 - as above
-    return lambda row: _any_bit(row)  # type: ignore[call-arg]
-
-
-@overload(within_interval, strict=False)
-def _compiled_within_interval(numbers: Any, start: Any, low: Any, span: Any) -> Any:  # noqa: ARG001 - as above
-    return lambda numbers, start, low, span: _within_interval(numbers, start, low, span)  # type: ignore[call-arg]
-
-
-@overload(write_bit_places, strict=False)
-def _compiled_write_bit_places(numbers: Any, start: Any, byte: Any, digits: Any, base: Any) -> Any:  # noqa: ARG001 - as above
-    return lambda numbers, start, byte, digits, base: _write_bit_places(
-        numbers, start, byte, digits, base
-    )  # type: ignore[call-arg]

@@ -27,7 +27,7 @@ import numpy as np
 
 from tamis.kernels import growing_tree as t
 from tamis.kernels.growing_tree import NONE, Tree
-from tamis.kernels.jit import jit
+from tamis.kernels.jit import inner, jit
 from tamis.kernels.tree_conjunctions import Groups
 from tamis.kernels.tree_factoring import I_ATTRIBUTE, I_STRIDE, L_GROUP, L_NEXT
 from tamis.kernels.tree_match import FOUND, VISITED, EventArrays, report_group
@@ -52,7 +52,7 @@ FEW = 8  # children up to which they are searched one after another
 MANY = 64  # children beyond which refining does not compare sets of labels
 
 
-@jit
+@inner
 def find_child(nodes: Array, v: int, label: int, skipped: int) -> int:
     """The child of a node along the edge of a value, or NONE; the first ones are skipped."""
     low = nodes[v, BLOCK] + skipped
@@ -76,7 +76,7 @@ def find_child(nodes: Array, v: int, label: int, skipped: int) -> int:
 # --- from a growing tree
 
 
-@jit
+@inner
 def _children(growing: Array, used: int) -> tuple[Array, Array]:
     """start[n + 1] and keys[*]: the children of v by values are keys[start[v]:start[v + 1]].
 
@@ -100,7 +100,7 @@ def _children(growing: Array, used: int) -> tuple[Array, Array]:
     return start, keys
 
 
-@jit
+@inner
 def _write(nodes: Array, v: int, label: int, entry: int) -> None:
     """Begin a node; the caller fills in the rest."""
     nodes[v, LABEL] = label
@@ -110,7 +110,7 @@ def _write(nodes: Array, v: int, label: int, entry: int) -> None:
     nodes[v, SUCCESSORS] = nodes[v, END] = 0
 
 
-@jit
+@inner
 def _write_leaf(links: Array, first: int, nodes: Array, v: int, held: Array, used: int) -> int:
     """Write the groups of a leaf; returns how much of `held` is used now."""
     nodes[v, BLOCK] = used
@@ -245,7 +245,7 @@ def annotate_successors(
     return used
 
 
-@jit
+@inner
 def _push(nodes: Array, pool: Array, v: int, stack: Array, top: int) -> int:
     """Put the successors of a node on the stack; returns the new top, or -1 if they do not fit."""
     start, end = nodes[v, SUCCESSORS], nodes[v, END]
@@ -257,7 +257,7 @@ def _push(nodes: Array, pool: Array, v: int, stack: Array, top: int) -> int:
     return top
 
 
-@jit
+@inner
 def _within(nodes: Array, m: int, v: int) -> bool:
     """Whether v has a child for every value for which m has one."""
     if nodes[m, COUNT] > MANY or nodes[v, COUNT] > MANY:
@@ -320,7 +320,7 @@ def set_gates(nodes: Array) -> None:
 # --- matching
 
 
-@jit
+@inner
 def _subtree(static: Static, codes: Array) -> int:
     """The root of the subtree for an event's values of the index attributes."""
     _, _, roots, _, index, classes, _ = static

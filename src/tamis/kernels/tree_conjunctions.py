@@ -31,7 +31,7 @@ from tamis.kernels.growing_tree import (
     element_order,
     mix,
 )
-from tamis.kernels.jit import jit
+from tamis.kernels.jit import inner, jit
 
 Array = np.ndarray[Any, Any]
 Groups = tuple[Array, Array, Array, Array, Array, Array]
@@ -62,7 +62,7 @@ UNKNOWN, IMPOSSIBLE, COMPOSED = -1, -2, -3
 # --- from predicates to sequences
 
 
-@jit
+@inner
 def _arrange(sequence: Array, size: int, rows: Array) -> None:
     """Sort elements into the fixed order."""
     for i in range(1, size):
@@ -110,7 +110,7 @@ def only_equalities(sequence: Array, rows: Array) -> bool:
 # --- groups
 
 
-@jit
+@inner
 def _hash(sequence: Array) -> int:
     h = sequence.size
     for k in range(sequence.size):
@@ -162,7 +162,7 @@ def add_group(groups: Groups, elements: Elements, sequence: Array, home: int) ->
     return int(g)
 
 
-@jit
+@inner
 def _enter(table: Array, h: int, g: int) -> None:
     mask = table.size - 1
     i = h & mask

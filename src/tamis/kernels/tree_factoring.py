@@ -21,7 +21,7 @@ from tamis.kernels.growing_tree import (
     process_sub,
     process_sub_levels,
 )
-from tamis.kernels.jit import jit
+from tamis.kernels.jit import inner, jit
 from tamis.kernels.tree_conjunctions import G_USED, HOME, LENGTH, OLD, START, YOUNG, Groups
 
 Array = np.ndarray[Any, Any]
@@ -49,7 +49,7 @@ def empty_groups(groups: Groups) -> Array:
     return _equality_groups(groups, OLD, False)
 
 
-@jit
+@inner
 def _equality_groups(groups: Groups, least_home: int, has_slots: bool) -> Array:
     """The groups with a home from `least_home` on that have slots, or have none."""
     rows, _, _, _, state, first = groups
@@ -166,7 +166,7 @@ def place_in_subtrees(
     return members.size
 
 
-@jit
+@inner
 def _class_of(rows: Array, sequence: Array, classes: Array, attribute: int) -> int:
     """The class of the value for which a sequence tests an attribute, 0 if it does not."""
     for k in range(sequence.size):
@@ -175,7 +175,7 @@ def _class_of(rows: Array, sequence: Array, classes: Array, attribute: int) -> i
     return 0
 
 
-@jit
+@inner
 def _is_index(index: Array, attribute: int) -> bool:
     found = False
     for k in range(index.shape[0]):

@@ -42,7 +42,7 @@ from tamis.kernels.growing_tree import (
     Tree,
     child_of,
 )
-from tamis.kernels.jit import jit
+from tamis.kernels.jit import inner, jit
 from tamis.kernels.tree_conjunctions import FOLLOWING, NEXT, Groups
 
 Array = np.ndarray[Any, Any]
@@ -90,7 +90,7 @@ def mark_values(satisfied: Array, of_predicate: Array, rows: Array, event: Event
                 event[0][rows[e, ATTRIBUTE]] = e
 
 
-@jit
+@inner
 def _holds(rows: Array, e: int, event: EventArrays, by_value: bool) -> bool:
     """Perform the test of an element, by the event's value where numbers can express it."""
     ordinals, missing, truth = event[1], event[2], event[3]
@@ -119,7 +119,7 @@ def decide_elements(rows: Array, size: int, event: EventArrays, by_value: bool) 
 # --- match
 
 
-@jit
+@inner
 def report_group(groups: Groups, event: EventArrays, g: int) -> None:
     """Add the slots of a group to the slots found."""
     slots, first = groups[3], groups[5]

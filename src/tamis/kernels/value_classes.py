@@ -23,7 +23,7 @@ from tamis.kernels.comparisons import (
     UNEQUAL,
     first_at_least,
 )
-from tamis.kernels.jit import jit
+from tamis.kernels.jit import inner, jit
 
 Array = np.ndarray[Any, Any]
 
@@ -46,7 +46,7 @@ def key_classes(keys: Array, present: Array, cuts: Array, first: int, classes: A
             classes[e] = MISSING
 
 
-@jit
+@inner
 def string_class(text: Array, offsets: Array, data: Array, first: int) -> int:
     """The class of a string in UTF-8; cut first + k is data[offsets[k]:offsets[k + 1]]."""
     low, high = 0, offsets.size - 1
@@ -70,7 +70,7 @@ def string_classes(
         classes[k] = string_class(text, offsets, data, first)
 
 
-@jit
+@inner
 def _compare(one: Array, other: Array) -> int:
     """Negative, 0 or positive, as the first comes before, equals or comes after the second."""
     for k in range(min(one.size, other.size)):
@@ -79,7 +79,7 @@ def _compare(one: Array, other: Array) -> int:
     return one.size - other.size
 
 
-@jit
+@inner
 def holds_class(kind: int, value: int, cut: int) -> bool:
     """Whether a value of a class satisfies the predicate of a kind and a cut, not a set or test."""
     if value == MISSING:

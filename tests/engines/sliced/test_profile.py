@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 
 from cases import each
+from kernel_calls import from_python
 from stocks import SMALL, stock_filters
 from tamis import Matcher, OptionError, Profile
 from tamis.engines import make_engine
@@ -17,6 +18,8 @@ from tamis.kernels.value_classes import REF_KINDS, holds_class
 from tamis.language.expression import parse
 from tamis.predicates.keys import Keys
 from tamis.semantics import Semantics
+
+holds_class = from_python(holds_class)
 
 KINDS_OF_EVENTS = {"kind": "string", "level": "int", "x": "double"}
 SQL = Semantics("sql", Matcher(KINDS_OF_EVENTS).schema)
