@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import kernel_locks
+from tamis.engines import auto
 
 # The suite is the same every time: a run that fails can be run again. `make quick` tries fewer
 # cases, `make fuzz` many more and other ones.
@@ -72,6 +73,8 @@ def spark() -> Iterator[object]:
 
 
 def pytest_configure() -> None:
+    # Which engine `auto` uses must not depend on whether an earlier run has compiled the kernels.
+    auto.PATIENCE = 1
     if "PYTEST_XDIST_WORKER" in os.environ and os.environ.get("NUMBA_DISABLE_JIT", "0") == "0":
         kernel_locks.install()
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from tamis import __version__
-from tamis.cli import compact, demo, explain, match, profile, simulate, stream
+from tamis.cli import compact, demo, explain, match, profile, simulate, stream, warm
 from tamis.errors import TamisError
 
 _EPILOG = """\
@@ -53,6 +53,6 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"tamis {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for module in (demo, match, stream, profile, compact, simulate, explain):
+    for module in (demo, match, stream, profile, compact, simulate, explain, warm):
         module.add_parser(commands)
     return parser

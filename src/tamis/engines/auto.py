@@ -1,8 +1,9 @@
 """The engine that chooses between evaluating filters one by one and compiling them.
 
 Compiled programs are fast, but loading the compiler and compiling take a second or more. So a few
-filters are simply evaluated one by one, until that has cost as much. From then on filters are
-compiled by `sliced`, and only the newest ones, at most a few dozen, are evaluated one by one: a new
+filters are simply evaluated one by one, until that has cost as much. Where the kernels have to be
+compiled first, which takes seconds, this goes on meanwhile. From then on filters are compiled by
+`sliced`, and only the newest ones, at most a few dozen, are evaluated one by one: a new
 subscription costs the next event microseconds, not a compilation.
 """
 
@@ -33,6 +34,7 @@ Condition = Callable[[Row], bool]
 
 MOST_UNCOMPILED = 1000  # filters
 MOST_EVALUATIONS = 1_000_000  # of a filter for an event, before all filters are compiled
+PATIENCE = 5  # times as much of both, while the kernels themselves are not compiled
 MOST_LIVE = 64  # newest filters that are not compiled
 MOST_LIVE_EVALUATIONS = 20_000  # of these for one batch
 PIECE = 512  # events
@@ -91,7 +93,7 @@ class AutoEngine:
             if prepared.leaves is not None:
                 self._leaves[handle] = prepared.leaves
             self._conditions = None
-            if self.compiled is None and len(self._live) > MOST_UNCOMPILED:
+            if self.compiled is None and self.are_many(len(self._live)):
                 self._promote()
 
     def remove(self, handle: int) -> None:
@@ -104,7 +106,7 @@ class AutoEngine:
                 self.compiled.remove(handle)
 
     def bulk(self, size: int) -> Bulk:
-        if size > MOST_UNCOMPILED:
+        if self.are_many(size):
             self.compile()  # now, so that filters are prepared for the right engine
         return AutoBulk(self)
 
@@ -133,7 +135,7 @@ class AutoEngine:
             work = len(self._live) * events
             if self.compiled is None:
                 self._evaluations += work
-                if self._evaluations > MOST_EVALUATIONS:
+                if self.are_many(len(self._live), self._evaluations):
                     self._promote()
             elif work > MOST_LIVE_EVALUATIONS:
                 self._promote()
@@ -181,6 +183,24 @@ class AutoEngine:
         with self.lock:
             return self._promote()
 
+    def are_many(self, filters: int, evaluations: int = 0) -> bool:
+        """Whether to compile so many filters, or after so many evaluations of them.
+
+        Where the kernels are not compiled yet, evaluating filters one by one is the sooner answer
+        for some time. Matches let them be compiled in the background meanwhile.
+        """
+
+        def beyond(times: int) -> bool:
+            return filters > times * MOST_UNCOMPILED or evaluations > times * MOST_EVALUATIONS
+
+        if not beyond(1) or beyond(PATIENCE) or self.compiled is not None:
+            return beyond(1)
+        from tamis.engines.preparation import preparation
+
+        if evaluations:
+            preparation.start()
+        return preparation.is_done()
+
     def _promote(self) -> "SlicedEngine":
         """Hand the live filters over to the sliced engine."""
         if self.compiled is None:
@@ -224,7 +244,7 @@ class AutoBulk:
     def put(self, handle: int, prepared: Prepared) -> None:
         if self._few is not None:
             self._few[handle] = prepared
-            if len(self._few) <= MOST_UNCOMPILED:
+            if not self._engine.are_many(len(self._few)):
                 return
             few, self._few = self._few, None
             compiled = self._engine.compile()

@@ -1,0 +1,92 @@
+"""Rehearsals: small examples that call every kernel of the engines, so that all are compiled.
+
+What is compiled depends only on the types of arrays, and these are the same for two events as for
+two million.
+"""
+
+from collections.abc import Iterable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.engines import make_engine
+from tamis.kernels.match_bits import write_numbers
+from tamis.language.expression import parse
+from tamis.predicates.event_batches import Batch, batch_of_table
+from tamis.schema import Schema
+from tamis.semantics import Semantics
+
+SCHEMA = Schema({"s": "string", "x": "double", "n": "int", "hour": "int(0, 23)"})
+ROW = ("b", 1.5, 3, 7)
+EVENTS = 600  # more than one block
+FILTERS = (
+    "x > 1", "n < 5", "n = 3", "n <> 3", "s = 'b'", "s >= 'b'", "hour = 7", "hour >= 3",
+    "s IS NULL", "n IN (1, 3, 5)", "n NOT IN (1, 3, 5)", "s LIKE '%b%'", "x > n", "TRUE",
+    "s = 'b' AND n = 3", "(n < 9 OR s = 'a') AND (hour > 2 OR x < 7) OR n = 3",
+    "n = 3 AND x > 1 AND s LIKE 'b%'",
+)  # fmt: skip
+SELECTIVE = 2200  # filters with so many constants that `sliced` does not give each a row
+
+
+def events() -> pa.Table:
+    """Some events, a few of them without a string."""
+    return pa.table({
+        "s": [None if k % 7 == 0 else "abc"[k % 3] for k in range(EVENTS)],
+        "x": [k / 8 for k in range(EVENTS)], "n": range(EVENTS),
+        "hour": [k % 24 for k in range(EVENTS)],
+    })  # fmt: skip
+
+
+def rehearse_matching() -> None:
+    """Call the kernels of the engines auto and sliced, first those of the first answers."""
+    meaning = Semantics("sql", SCHEMA)
+    batch = batch_of_table(events(), meaning, refuse_unknown=False)
+    selective = [f"n = {k} AND x < {k}.5" for k in reversed(range(SELECTIVE))]
+    for texts in ([*selective, *FILTERS], FILTERS):
+        engine = _sliced(meaning, texts)
+        _ask(engine, batch)
+        engine.remove(0)
+        _ask(engine, batch)
+    numbers = np.arange(3)
+    write_numbers(numbers, numbers, np.empty(3, np.int64))  # where a table of pairs is large
+
+
+def _sliced(meaning: Semantics, texts: Iterable[str]) -> Any:
+    engine: Any = make_engine("sliced", meaning)
+    bulk = engine.bulk(0)
+    for handle, text in enumerate(texts):
+        bulk.put(handle, engine.prepare(parse(text, meaning.schema)))
+    bulk.commit([])
+    return engine
+
+
+def _ask(engine: Any, batch: Batch) -> None:
+    """Match several times: what an engine learns from one answer decides how it finds the next."""
+    for _, ask in product(range(2), (engine.match_batch, engine.count_batch)):
+        list(ask(batch))
+        engine.match(ROW)
+
+
+def rehearse_papers() -> None:
+    """Call the kernels of the papers' engines."""
+    meaning = Semantics("sql", SCHEMA)
+    settings: list[tuple[str, dict[str, Any]]] = [
+        *((f"counting-{kind}", {}) for kind in ("list", "bits", "bytes")),
+        ("tree", {"index_attributes": 1, "young": 0}),
+        ("tree", {"equality_tree": False}),
+        ("tree", {"successors": "plain", "young": 0}),
+        *(("bdd", {"restriction": how}) for how in ("query", "iterative", "none")),
+        ("mbd", {}),
+    ]
+    texts = [text.replace("3", str(turn)) for turn in range(4) for text in FILTERS]
+    for name, options in settings:
+        engine = make_engine(name, meaning, options)
+        for handle, text in enumerate(texts):
+            engine.add(handle, engine.prepare(parse(text, SCHEMA)))
+        engine.match(ROW)
+        list(engine.match_many([ROW, (None, 0.5, 2, 8)]))
+        for handle in range(0, len(texts), 2):
+            engine.remove(handle)
+        engine.match(ROW)

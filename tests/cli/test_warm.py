@@ -1,0 +1,57 @@
+"""``tamis warm`` compiles everything, and says where it is."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tamis.cli import main
+from tamis.kernels import kernel_cache, match_bits, one_event, predicate_rows, programs
+from tamis.kernels.kernel_cache import KernelCache
+
+
+def warm(*arguments):
+    """The output of the command in a process of its own, where nothing is compiled yet."""
+    answer = subprocess.run(
+        [sys.executable, "-m", "tamis", "warm", "--only", "matching", *map(str, arguments)],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert answer.stderr == ""
+    return answer.stdout
+
+
+@pytest.mark.long
+def test_all_kernels_of_matching(tmp_path):
+    """Every kernel that Python calls is there, for the types that matching has."""
+    report = json.loads(warm("--to", tmp_path, "--json"))
+    folder = Path(report["folder"])
+    assert folder == tmp_path / "tamis" / kernel_cache.content_key()
+    names = {path.name.partition("-")[0] for path in folder.glob(f"*{kernel_cache.SUFFIX}")}
+    for module in (predicate_rows, programs, match_bits, one_event):
+        for name, kernel in vars(module).items():
+            is_called = isinstance(getattr(kernel, "_cache", None), KernelCache)
+            if is_called and kernel.py_func.__module__ == module.__name__:
+                assert f"{module.__name__.rpartition('.')[2]}.{name}" in names
+    assert report["kernels"] == len(list(folder.glob(f"*{kernel_cache.SUFFIX}")))
+    assert report["bytes"] > 100_000
+    assert report["seconds"] >= 0
+    again = warm("--to", tmp_path)
+    assert again == (
+        f"{report['kernels']} kernels, {report['bytes'] / 1e6:.1f} MB, in {folder}\n"
+        "0 kernels compiled in 0.0 s, the others were there\n"
+    )
+
+
+def test_a_folder_that_cannot_be_written(capsys, tmp_path):
+    (tmp_path / "file").write_text("")
+    assert main(["warm", "--to", str(tmp_path / "file")]) == 1
+    assert "files cannot be written there" in capsys.readouterr().err
+
+
+def test_nowhere_to_keep_it(capsys, monkeypatch):
+    monkeypatch.setattr(kernel_cache, "can_be_written", lambda _: False)
+    monkeypatch.setattr(kernel_cache, "usual_folder", lambda: None)
+    assert main(["warm"]) == 1
+    assert "--to FOLDER" in capsys.readouterr().err
