@@ -21,6 +21,7 @@ from tamis.spark.batch.match_counts import (
 )
 from tamis.spark.batch.worker import MatchTask
 from tamis.spark.compile.job import CompiledRules, compile_subscriptions
+from tamis.spark.compile.published_code import start_compiling
 from tamis.spark.compile.published_rules import PublishedRules, folder_for_files, publish
 from tamis.spark.dead_letters.job import bad_events, bad_filters
 from tamis.spark.files.atomic_folders import MATCHES
@@ -116,6 +117,7 @@ class MatchJob:
     def compiled(self) -> CompiledRules | ShardedRules:
         """The compiled subscriptions: in one file, or in shards."""
         found: CompiledRules | ShardedRules
+        start_compiling()
         if self._reason[0]:
             found = ShardedRules.compiled(
                 self._subscriptions, self._settings, self._duplicates, self._sharding

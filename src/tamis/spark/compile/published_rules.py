@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tamis.matcher import Matcher
+from tamis.spark.compile.published_code import publish_code, take_code
 from tamis.spark.compile.worker import ONE_THREAD
 
 if TYPE_CHECKING:
@@ -32,7 +33,11 @@ OPENED = 4  # files that a worker keeps open
 
 
 def publish(spark: "SparkSession", path: Path) -> str:
-    """Bring a file to all executors; returns the name under which workers find it."""
+    """Bring a file to all executors, and the kernels that match with it.
+
+    Returns the name under which workers find it.
+    """
+    publish_code(spark, path.parent)
     spark.addArtifacts(str(path), file=True)
     return path.name
 
@@ -68,6 +73,7 @@ class PublishedRules:
         """The matcher of the rules; the one of an earlier task, if this worker has it."""
         from pyspark import SparkFiles
 
+        take_code()
         opened = _opened.pop(self.name, None)
         # A micro-batch that is repeated may be of an older version: then the file is opened again.
         if opened is None or not opened.made.keys() <= self.changes.keys():

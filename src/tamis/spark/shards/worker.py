@@ -17,6 +17,7 @@ from tamis.matcher import Matcher
 from tamis.matcher_settings import MatcherSettings
 from tamis.semantics import Semantics
 from tamis.spark.compile.last_rows import FilterStore, read_last_rows
+from tamis.spark.compile.published_code import take_code
 from tamis.spark.compile.task_reports import file_rows, report_row
 from tamis.spark.compile.worker import ONE_THREAD
 from tamis.spark.shards.copies import ShardCopies
@@ -197,6 +198,7 @@ class MatchShardsTask:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         path, there = None, -1
+        take_code()
         with tempfile.TemporaryDirectory(prefix="tamis-") as folder:
             for (copy, kind), some in groupby(runs(batches, 2), key=lambda run: run[0]):
                 found = (batch for _, batch in some)

@@ -1,0 +1,72 @@
+"""Compiled kernels on their way from the driver to the workers.
+
+The driver compiles what matching needs while the executors compile subscriptions, and publishes it
+as one archive. Its name has the content key of the driver's kernels, so that a worker with the same
+processor and the same versions finds it, and any other compiles for itself.
+"""
+
+import logging
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import WeakSet
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+logger = logging.getLogger("tamis")
+
+
+# --- on the driver
+
+_archive: Path | None = None  # written once: Spark refuses another file of the same name
+_published: "WeakSet[SparkSession]" = WeakSet()
+
+
+def start_compiling() -> None:
+    """Compile what matching needs in the background, unless it is there."""
+    threading.Thread(target=_prepare, name="tamis-preparing", daemon=True).start()
+
+
+def _prepare() -> None:
+    from tamis.engines.preparation import preparation  # loads the compiler, which takes a second
+
+    preparation.start()
+
+
+def publish_code(spark: "SparkSession", folder: Path) -> None:
+    """Bring the compiled kernels to all executors, once per session; `folder` takes the archive."""
+    global _archive  # noqa: PLW0603 - one for the whole process, as the kernels are
+    from tamis.engines.preparation import preparation
+    from tamis.kernels.kernel_cache import write_archive
+
+    if spark in _published:
+        return
+    preparation.wait()
+    if _archive is None:
+        _archive = folder / archive_name()
+        write_archive(_archive)
+    try:
+        spark.addArtifacts(str(_archive), file=True)
+    except Exception as error:  # noqa: BLE001 - Spark and Spark Connect have many
+        logger.warning("compiled kernels cannot be sent, so workers compile them: %s", error)
+    _published.add(spark)
+
+
+def archive_name() -> str:
+    """The name of the archive for this processor and these versions."""
+    from tamis.kernels.kernel_cache import content_key
+
+    return f"tamis-kernels-{content_key()}.zip"
+
+
+# --- in the workers
+
+
+def take_code() -> None:
+    """Use the driver's kernels, if they are for this processor."""
+    from pyspark import SparkFiles
+
+    from tamis.kernels.kernel_cache import take_archive
+
+    take_archive(Path(SparkFiles.get(archive_name())))

@@ -1,0 +1,76 @@
+"""Workers take compiled kernels from the driver, if these are for them."""
+
+from functools import partial
+from itertools import count
+
+import pyarrow as pa
+import pytest
+
+from tamis.kernels import kernel_cache
+from tamis.spark.compile import published_code
+from tamis.spark.compile.published_code import archive_name, publish_code
+
+NUMBERS = count()  # a name per test: files and workers outlive it
+
+
+def look(batches, names):
+    """What workers read under the name of a kernel, after they have looked for an archive."""
+    from tamis.kernels import kernel_cache
+    from tamis.spark.compile import published_code
+
+    kernel, archive = names
+    rows = sum(batch.num_rows for batch in batches)
+    usual, published_code.archive_name = published_code.archive_name, lambda: archive
+    published_code.take_code()
+    published_code.archive_name = usual  # the worker has other tasks
+    found = kernel_cache.read(kernel) or b"nothing"
+    yield pa.RecordBatch.from_pydict({"rows": [rows], "found": [found.decode()]})
+
+
+def seen(spark, names):
+    frame = spark.range(4).repartition(2)
+    answers = frame.mapInArrow(partial(look, names=names), "rows long, found string")
+    return {row.found for row in answers.collect()}
+
+
+@pytest.fixture
+def names(monkeypatch, tmp_path):
+    """The names of a kernel that the driver has, and of the archive."""
+    number = next(NUMBERS)
+    kernel, archive = f"sent{number}{kernel_cache.SUFFIX}", f"test-{number}.zip"
+    monkeypatch.setattr(kernel_cache, "_PLACES", (lambda: tmp_path,))
+    monkeypatch.setattr("tamis.engines.preparation.preparation.wait", lambda: None)
+    monkeypatch.setattr(published_code, "_archive", None)
+    monkeypatch.setattr(published_code, "_published", set())
+    monkeypatch.setattr(published_code, "archive_name", lambda: archive)
+    kernel_cache.write(kernel, b"code", tmp_path / kernel_cache.content_key())
+    return kernel, archive
+
+
+def test_workers_take_the_kernels_of_the_driver(spark, names, tmp_path):
+    assert seen(spark, names) == {"nothing"}
+    publish_code(spark, tmp_path)
+    publish_code(spark, tmp_path)
+    assert seen(spark, names) == {"code"}
+
+
+def test_workers_with_another_processor_do_not(spark, names, monkeypatch, tmp_path):
+    with monkeypatch.context() as another:
+        another.setattr(kernel_cache, "content_key", lambda: "of another processor")
+        publish_code(spark, tmp_path)
+    assert seen(spark, names) == {"nothing"}
+
+
+def test_the_name_says_whom_an_archive_is_for():
+    assert kernel_cache.content_key() in archive_name()
+
+
+@pytest.mark.usefixtures("names")
+def test_what_spark_refuses_stops_nothing(tmp_path, caplog):
+    class Session:
+        def addArtifacts(self, *_paths, file):  # noqa: N802 - Spark's name
+            assert file
+            raise RuntimeError("duplicated artifact")
+
+    publish_code(Session(), tmp_path)
+    assert "duplicated artifact" in caplog.text
