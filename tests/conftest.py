@@ -74,7 +74,7 @@ def spark() -> Iterator[object]:
 
 def pytest_configure() -> None:
     # Which engine `auto` uses must not depend on whether an earlier run has compiled the kernels.
-    auto.PATIENCE = 1
+    auto.MOST_WAITING = auto.MOST_WAITING_EVALUATIONS = 0
     if "PYTEST_XDIST_WORKER" in os.environ and os.environ.get("NUMBA_DISABLE_JIT", "0") == "0":
         kernel_locks.install()
 

@@ -147,7 +147,8 @@ class Kernels:
 
 @pytest.fixture
 def kernels(monkeypatch):
-    limit(monkeypatch, MOST_UNCOMPILED=4, MOST_EVALUATIONS=1000, PATIENCE=3)
+    limit(monkeypatch, MOST_UNCOMPILED=4, MOST_EVALUATIONS=1000)
+    limit(monkeypatch, MOST_WAITING=12, MOST_WAITING_EVALUATIONS=3000)
     made = Kernels()
     monkeypatch.setattr("tamis.engines.preparation.preparation", made)
     return made

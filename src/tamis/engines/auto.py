@@ -34,7 +34,8 @@ Condition = Callable[[Row], bool]
 
 MOST_UNCOMPILED = 1000  # filters
 MOST_EVALUATIONS = 1_000_000  # of a filter for an event, before all filters are compiled
-PATIENCE = 5  # times as much of both, while the kernels themselves are not compiled
+# The same while the kernels themselves are not compiled, which would take longer.
+MOST_WAITING, MOST_WAITING_EVALUATIONS = 5000, 2_000_000
 MOST_LIVE = 64  # newest filters that are not compiled
 MOST_LIVE_EVALUATIONS = 20_000  # of these for one batch
 PIECE = 512  # events
@@ -189,12 +190,10 @@ class AutoEngine:
         Where the kernels are not compiled yet, evaluating filters one by one is the sooner answer
         for some time. Matches let them be compiled in the background meanwhile.
         """
-
-        def beyond(times: int) -> bool:
-            return filters > times * MOST_UNCOMPILED or evaluations > times * MOST_EVALUATIONS
-
-        if not beyond(1) or beyond(PATIENCE) or self.compiled is not None:
-            return beyond(1)
+        many = filters > MOST_UNCOMPILED or evaluations > MOST_EVALUATIONS
+        most = filters > MOST_WAITING or evaluations > MOST_WAITING_EVALUATIONS
+        if not many or most or self.compiled is not None:
+            return many
         from tamis.engines.preparation import preparation
 
         if evaluations:

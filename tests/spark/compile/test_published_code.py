@@ -47,17 +47,17 @@ def names(monkeypatch, tmp_path):
     return kernel, archive
 
 
-def test_workers_take_the_kernels_of_the_driver(spark, names, tmp_path):
+def test_workers_take_the_kernels_of_the_driver(spark, names):
     assert seen(spark, names) == {"nothing"}
-    publish_code(spark, tmp_path)
-    publish_code(spark, tmp_path)
+    publish_code(spark)
+    publish_code(spark)
     assert seen(spark, names) == {"code"}
 
 
-def test_workers_with_another_processor_do_not(spark, names, monkeypatch, tmp_path):
+def test_workers_with_another_processor_do_not(spark, names, monkeypatch):
     with monkeypatch.context() as another:
         another.setattr(kernel_cache, "content_key", lambda: "of another processor")
-        publish_code(spark, tmp_path)
+        publish_code(spark)
     assert seen(spark, names) == {"nothing"}
 
 
@@ -66,11 +66,11 @@ def test_the_name_says_whom_an_archive_is_for():
 
 
 @pytest.mark.usefixtures("names")
-def test_what_spark_refuses_stops_nothing(tmp_path, caplog):
+def test_what_spark_refuses_stops_nothing(caplog):
     class Session:
         def addArtifacts(self, *_paths, file):  # noqa: N802 - Spark's name
             assert file
             raise RuntimeError("duplicated artifact")
 
-    publish_code(Session(), tmp_path)
+    publish_code(Session())
     assert "duplicated artifact" in caplog.text

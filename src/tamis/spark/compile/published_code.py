@@ -5,7 +5,10 @@ as one archive. Its name has the content key of the driver's kernels, so that a 
 processor and the same versions finds it, and any other compiles for itself.
 """
 
+import atexit
 import logging
+import shutil
+import tempfile
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,8 +37,8 @@ def _prepare() -> None:
     preparation.start()
 
 
-def publish_code(spark: "SparkSession", folder: Path) -> None:
-    """Bring the compiled kernels to all executors, once per session; `folder` takes the archive."""
+def publish_code(spark: "SparkSession") -> None:
+    """Bring the compiled kernels to all executors, once per session."""
     global _archive  # noqa: PLW0603 - one for the whole process, as the kernels are
     from tamis.engines.preparation import preparation
     from tamis.kernels.kernel_cache import write_archive
@@ -44,6 +47,8 @@ def publish_code(spark: "SparkSession", folder: Path) -> None:
         return
     preparation.wait()
     if _archive is None:
+        folder = Path(tempfile.mkdtemp(prefix="tamis-kernels-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)  # an executor may start late
         _archive = folder / archive_name()
         write_archive(_archive)
     try:

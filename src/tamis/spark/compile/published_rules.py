@@ -37,7 +37,7 @@ def publish(spark: "SparkSession", path: Path) -> str:
 
     Returns the name under which workers find it.
     """
-    publish_code(spark, path.parent)
+    publish_code(spark)
     spark.addArtifacts(str(path), file=True)
     return path.name
 

@@ -12,7 +12,7 @@ from tamis.errors import EventError, OptionError, TamisError, counted
 from tamis.matcher_settings import MatcherSettings
 from tamis.semantics import Semantics
 from tamis.spark.compile.published_code import publish_code
-from tamis.spark.compile.published_rules import Changes, folder_for_files
+from tamis.spark.compile.published_rules import Changes
 from tamis.spark.compile.task_reports import (
     RowCounts,
     RulesReport,
@@ -176,7 +176,7 @@ class ShardedRules:
         # Kept columns have numbers for names meanwhile: one of them may be called "number".
         kept = [(f"k{n}", of) for n, (_, of) in enumerate(events.kept_fields())]
         schema = spark_schema(events, output, id_type, kept).add("number", LongType())
-        publish_code(self._spark, folder_for_files())
+        publish_code(events.frame.sparkSession)
         changes = None
         if self._changes.ids:
             changes = ShardChanges(self._settings, self._changes, copies.starts)
