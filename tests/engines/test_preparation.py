@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from tamis.engines import rehearsal
-from tamis.engines.preparation import DONE, Preparation
+from tamis.engines.preparation import Preparation
 from tamis.kernels import kernel_cache
 from tamis.kernels.compilations import compilations
 
@@ -39,7 +39,7 @@ def test_it_is_done_once(monkeypatch, folder):
         go.wait()
 
     monkeypatch.setattr(rehearsal, "rehearse_matching", rehearse)
-    preparation = Preparation()
+    preparation = Preparation("matching")
     assert not preparation.is_done()
     assert calls == []
     preparation.start()
@@ -48,8 +48,8 @@ def test_it_is_done_once(monkeypatch, folder):
     go.set()
     preparation.wait()
     assert preparation.is_done()
-    assert (folder / DONE).exists()
-    assert Preparation().is_done()  # as in another process
+    assert (folder / "matching.done").exists()
+    assert Preparation("matching").is_done()  # as in another process
     assert len(calls) == 1
 
 
@@ -63,7 +63,7 @@ def test_it_can_be_stopped_and_started_again(monkeypatch):
             running.set()
 
     monkeypatch.setattr(rehearsal, "rehearse_matching", rehearse)
-    preparation = Preparation()
+    preparation = Preparation("matching")
     preparation.stop()
     preparation.start()
     assert not preparation.is_done()
@@ -81,7 +81,7 @@ def test_what_fails_is_said_and_not_tried_again(monkeypatch, caplog):
         raise RuntimeError("no compiler")
 
     monkeypatch.setattr(rehearsal, "rehearse_matching", rehearse)
-    preparation = Preparation()
+    preparation = Preparation("matching")
     preparation.wait()
     assert preparation.is_done()
     assert "no compiler" in caplog.text

@@ -14,15 +14,15 @@ from functools import cached_property
 from tamis.kernels import kernel_cache
 from tamis.kernels.compilations import CompilationStopped, compilations
 
-DONE = kernel_cache.done("matching")
-
 logger = logging.getLogger("tamis")
 
 
 class Preparation:
-    """The kernels of matching, compiled or being compiled."""
+    """The kernels that a rehearsal calls, compiled or being compiled."""
 
-    def __init__(self) -> None:
+    def __init__(self, rehearsal: str) -> None:
+        self._rehearsal = rehearsal
+        self._mark = kernel_cache.done(rehearsal)
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._is_done = False
@@ -30,7 +30,10 @@ class Preparation:
     @cached_property
     def _were_kept(self) -> bool:
         """Whether this process found them compiled."""
-        return bool(kernel_cache.config.DISABLE_JIT) or kernel_cache.read(DONE) is not None
+        marks = {self._mark, kernel_cache.done("matching")}  # which is all of them
+        return bool(kernel_cache.config.DISABLE_JIT) or any(
+            kernel_cache.read(mark) is not None for mark in marks
+        )
 
     def is_done(self) -> bool:
         """Whether all is compiled."""
@@ -63,13 +66,13 @@ class Preparation:
                 self._thread = None
 
     def _compile(self) -> None:
-        from tamis.engines.rehearsal import rehearse_matching
+        from tamis.engines import rehearsal
 
         try:
-            rehearse_matching()
+            getattr(rehearsal, f"rehearse_{self._rehearsal}")()
             folder = kernel_cache.written_folder()
             if folder is not None:
-                kernel_cache.write(DONE, b"", folder)
+                kernel_cache.write(self._mark, b"", folder)
         except CompilationStopped:
             return
         except Exception:
@@ -78,7 +81,9 @@ class Preparation:
         self._is_done = True
 
 
-preparation = Preparation()
-atexit.register(preparation.stop)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=preparation.stop)
+preparation = Preparation("matching")
+batch_preparation = Preparation("batches")  # for those who never match a single event
+for _one in (preparation, batch_preparation):
+    atexit.register(_one.stop)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=_one.stop)

@@ -4,8 +4,7 @@ What is compiled depends only on the types of arrays, and these are the same for
 two million.
 """
 
-from collections.abc import Iterable
-from itertools import product
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -39,34 +38,36 @@ def events() -> pa.Table:
     })  # fmt: skip
 
 
-def rehearse_matching() -> None:
-    """Call the kernels of the engines auto and sliced, first those of the first answers."""
-    meaning = Semantics("sql", SCHEMA)
-    batch = batch_of_table(events(), meaning, refuse_unknown=False)
-    selective = [f"n = {k} AND x < {k}.5" for k in reversed(range(SELECTIVE))]
-    for texts in ([*selective, *FILTERS], FILTERS):
-        engine = _sliced(meaning, texts)
-        _ask(engine, batch)
-        engine.remove(0)
-        _ask(engine, batch)
+def rehearse_batches() -> None:
+    """Call the kernels with which the engines auto and sliced match many events at once."""
+    for engine, batch in _engines():
+        for _ in range(2):  # what an engine learns from one answer decides how it finds the next
+            list(engine.match_batch(batch))
+            engine.count_batch(batch)
     numbers = np.arange(3)
     write_numbers(numbers, numbers, np.empty(3, np.int64))  # where a table of pairs is large
 
 
-def _sliced(meaning: Semantics, texts: Iterable[str]) -> Any:
-    engine: Any = make_engine("sliced", meaning)
-    bulk = engine.bulk(0)
-    for handle, text in enumerate(texts):
-        bulk.put(handle, engine.prepare(parse(text, meaning.schema)))
-    bulk.commit([])
-    return engine
+def rehearse_matching() -> None:
+    """Call all kernels of the engines auto and sliced."""
+    rehearse_batches()
+    for engine, _ in _engines():
+        for _ in range(2):
+            engine.match(ROW)
 
 
-def _ask(engine: Any, batch: Batch) -> None:
-    """Match several times: what an engine learns from one answer decides how it finds the next."""
-    for _, ask in product(range(2), (engine.match_batch, engine.count_batch)):
-        list(ask(batch))
-        engine.match(ROW)
+def _engines() -> Iterator[tuple[Any, Batch]]:
+    """Engines with many selective and with a few other filters, and events for them."""
+    meaning = Semantics("sql", SCHEMA)
+    batch = batch_of_table(events(), meaning, refuse_unknown=False)
+    selective = [f"n = {k} AND x < {k}.5" for k in reversed(range(SELECTIVE))]
+    for texts in ([*selective, *FILTERS], FILTERS):
+        engine: Any = make_engine("sliced", meaning)
+        bulk = engine.bulk(0)
+        for handle, text in enumerate(texts):
+            bulk.put(handle, engine.prepare(parse(text, SCHEMA)))
+        bulk.commit([])
+        yield engine, batch
 
 
 def rehearse_papers() -> None:

@@ -2,6 +2,7 @@
 
 from functools import partial
 from itertools import count
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -39,10 +40,11 @@ def names(monkeypatch, tmp_path):
     number = next(NUMBERS)
     kernel, archive = f"sent{number}{kernel_cache.SUFFIX}", f"test-{number}.zip"
     monkeypatch.setattr(kernel_cache, "_PLACES", (lambda: tmp_path,))
-    monkeypatch.setattr("tamis.engines.preparation.preparation.wait", lambda: None)
+    monkeypatch.setattr("tamis.engines.preparation.batch_preparation.wait", lambda: None)
     monkeypatch.setattr(published_code, "_archive", None)
     monkeypatch.setattr(published_code, "_published", set())
     monkeypatch.setattr(published_code, "archive_name", lambda: archive)
+    monkeypatch.setattr(published_code, "_shares_files", lambda _: False)
     kernel_cache.write(kernel, b"code", tmp_path / kernel_cache.content_key())
     return kernel, archive
 
@@ -59,6 +61,18 @@ def test_workers_with_another_processor_do_not(spark, names, monkeypatch):
         another.setattr(kernel_cache, "content_key", lambda: "of another processor")
         publish_code(spark)
     assert seen(spark, names) == {"nothing"}
+
+
+MASTERS = {
+    "local[2]": True, "local": True, "local-cluster[2,1,1024]": False, "yarn": False,
+    "spark://host:7077": False,
+}  # fmt: skip
+
+
+def test_workers_on_the_same_machine_need_no_archive():
+    for master, here in MASTERS.items():
+        session = SimpleNamespace(conf={"spark.master": master})
+        assert published_code._shares_files(session) is here
 
 
 def test_the_name_says_whom_an_archive_is_for():

@@ -117,7 +117,7 @@ class MatchJob:
     def compiled(self) -> CompiledRules | ShardedRules:
         """The compiled subscriptions: in one file, or in shards."""
         found: CompiledRules | ShardedRules
-        start_compiling()
+        start_compiling(self._events.frame.sparkSession)
         if self._reason[0]:
             found = ShardedRules.compiled(
                 self._subscriptions, self._settings, self._duplicates, self._sharding

@@ -1,8 +1,8 @@
 """Compiled kernels on their way from the driver to the workers.
 
-The driver compiles what matching needs while the executors compile subscriptions, and publishes it
-as one archive. Its name has the content key of the driver's kernels, so that a worker with the same
-processor and the same versions finds it, and any other compiles for itself.
+The driver of a cluster compiles what matching needs while the executors compile subscriptions, and
+publishes it as one archive. Its name has the content key of the driver's kernels, so that a worker
+with the same processor and the same versions finds it, and any other compiles for itself.
 """
 
 import atexit
@@ -26,26 +26,29 @@ _archive: Path | None = None  # written once: Spark refuses another file of the 
 _published: "WeakSet[SparkSession]" = WeakSet()
 
 
-def start_compiling() -> None:
+def start_compiling(spark: "SparkSession") -> None:
     """Compile what matching needs in the background, unless it is there."""
+    if _shares_files(spark):
+        return
     threading.Thread(target=_prepare, name="tamis-preparing", daemon=True).start()
 
 
 def _prepare() -> None:
-    from tamis.engines.preparation import preparation  # loads the compiler, which takes a second
+    # In a thread of its own: this loads the compiler, which takes a second.
+    from tamis.engines.preparation import batch_preparation
 
-    preparation.start()
+    batch_preparation.start()
 
 
 def publish_code(spark: "SparkSession") -> None:
     """Bring the compiled kernels to all executors, once per session."""
     global _archive  # noqa: PLW0603 - one for the whole process, as the kernels are
-    from tamis.engines.preparation import preparation
+    if spark in _published or _shares_files(spark):
+        return
+    from tamis.engines.preparation import batch_preparation
     from tamis.kernels.kernel_cache import write_archive
 
-    if spark in _published:
-        return
-    preparation.wait()
+    batch_preparation.wait()
     if _archive is None:
         folder = Path(tempfile.mkdtemp(prefix="tamis-kernels-"))
         atexit.register(shutil.rmtree, folder, ignore_errors=True)  # an executor may start late
@@ -56,6 +59,12 @@ def publish_code(spark: "SparkSession") -> None:
     except Exception as error:  # noqa: BLE001 - Spark and Spark Connect have many
         logger.warning("compiled kernels cannot be sent, so workers compile them: %s", error)
     _published.add(spark)
+
+
+def _shares_files(spark: "SparkSession") -> bool:
+    """Whether workers run here, and so find what others have compiled in the same files."""
+    master = spark.conf.get("spark.master", "")
+    return master is not None and master.startswith("local") and "cluster" not in master
 
 
 def archive_name() -> str:
