@@ -7,7 +7,7 @@ from stocks import SMALL
 from strategies import SCHEMA, delicate_rows
 from tamis import ExpressionError, parse
 from tamis.engines import make_engine
-from tamis.events.columns import plain_type
+from tamis.events.column_values import plain_type
 from tamis.predicates.event_batches import batch_of_rows, batch_of_table
 from tamis.semantics import Semantics
 

@@ -276,7 +276,7 @@ def test_many_matches_come_in_small_pieces(monkeypatch, engine, output):
     matcher = Matcher(SMALL, "sliced" if engine == "sliced" else "auto", options={"threads": 1})
     matcher.subscribe_many({n: f"i > {n - 1000}" for n in range(20)})
     if engine != "sliced":
-        matcher._engine.compile()
+        matcher._held.engine.compile()
     if engine == "a live part":
         matcher.subscribe(50, "i >= 10")
     table = pa.table({"i": range(1500)})

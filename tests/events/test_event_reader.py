@@ -152,6 +152,9 @@ def test_json_as_text_or_bytes(text):
         ('{"level": 1.0}', "attribute level expects"),
         ('{"level": NaN}', "attribute level expects"),
         ('{"price": "5"}', "attribute price expects double"),
+        ('{"price": 1e999}', "the number 1e999 is too large for a double"),
+        ('{"zzz": [-1e400]}', "the number -1e400 is too large for a double"),
+        ('{"price": 1' + "0" * 400 + ".5}", r"the number 10+\.\.\. is too large"),
     ],
 )
 def test_json_that_cannot_be_read(text, message):
@@ -159,7 +162,7 @@ def test_json_that_cannot_be_read(text, message):
         READER.row(text)
 
 
-@each(("text", "price"), [("Infinity", math.inf), ("-Infinity", -math.inf), ("1e999", math.inf)])
+@each(("text", "price"), [("Infinity", math.inf), ("-Infinity", -math.inf), ("1e-999", 0.0)])
 def test_infinities_in_json_are_kept(text, price):
     assert READER.row(f'{{"price": {text}}}') == row(price=price)
 
@@ -274,6 +277,10 @@ def test_an_empty_element_is_an_empty_string_or_missing():
         ("<company>a</company><company>b</company>", "the event names 'company' twice"),
         ("<e><price>1</price><price>1</price></e>", "the event names 'price' twice"),
         ("<price>cheap</price>", "attribute price expects int, got 'cheap'"),
+        ("<price>5</price>junk", "the text 'junk' is in no element"),
+        ("<!-- --> junk <price>5</price>", "the text 'junk' is in no element"),
+        ("<e>junk<price>5</price></e>", "the text 'junk' is in no element"),
+        ("<a><b>5</b>x</a><price>5</price>", "the text 'x' is in no element"),
         ("<price>5.0</price>", "attribute price expects int, got '5.0'"),
         ("<company>a</company><price><net>5</net></price>", "attribute price expects int"),
     ],
@@ -320,6 +327,23 @@ def test_unknown_elements_are_refused_on_demand():
 def test_texts_are_converted_and_only_strings_can_be_empty():
     record = {"company": "", "price": "5", "level": "", "ok": "true", "at": "1970-01-01"}
     assert READER.row_of_texts(record) == row(company="", price=5.0, ok=True, at=0)
+
+
+@each(
+    "event",
+    [{"address.city": "Paris", "address": {"city": "Rome"}},
+     '{"address": {"city": "Rome"}, "address.city": "Rome"}'],
+)  # fmt: skip
+def test_a_path_and_its_flat_name_exclude_each_other(event):
+    with pytest.raises(EventError, match=r"has address\.city twice: in the record address and"):
+        READER.row(event)
+
+
+@each("nothing", [{}, {"city": None}, None])
+def test_a_path_without_a_value_leaves_the_flat_name(nothing):
+    found = READER.row({"address.city": "Paris", "address": nothing})
+    assert found == READER.row({"address.city": "Paris"}) == row(city="Paris")
+    assert READER.row({"address.city": None, "address": {"city": "Paris"}}) == found
 
 
 def test_a_path_may_be_a_flat_name():

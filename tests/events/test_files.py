@@ -161,6 +161,13 @@ def test_an_empty_field_of_csv_is_missing(write):
             "<a><e><company>IBM</company><price>5</price></e><e><x>1</x><x>2</x></e></a>",
             "names 'x' twice",
         ),
+        (
+            "e.xml",
+            "<a><e><company>IBM</company><price>5</price></e><e><x>1</x>junk</e></a>",
+            "the text 'junk' is in no element",
+        ),
+        ("e.jsonl", '{"company": "IBM", "price": 5}\n{"price": 1e999}', "too large for a double"),
+        ("e.csv", "company,price\nIBM,5\nDell,1e999\n", "it is too large for a double"),
     ],
 )
 def test_a_bad_record_does_not_hide_the_good_ones(write, name, content, problem):
@@ -189,6 +196,8 @@ def test_a_bad_record_does_not_hide_the_good_ones(write, name, content, problem)
         ("e.xml", "<a><b></a>", r"e\.xml: the event is not valid XML"),
         ("e.xml", "<!DOCTYPE a [<!ENTITY x 'y'>]><a><b>&x;</b></a>", r"e\.xml: "),
         ("e.xml", b"<a>\xff</a>", r"e\.xml is not valid UTF-8"),
+        ("e.xml", "<a><b><i>1</i></b> junk</a>", r"e\.xml: the text 'junk' is in no element"),
+        ("e.json", '[{"price": 1e999}]', r"e\.json: the number 1e999 is too large"),
         ("e.parquet", b"", r"e\.parquet is not a readable Parquet file"),
         ("e.parquet", b"PAR1 nothing of use PAR1", r"e\.parquet is not a readable Parquet file"),
         ("e.parquet", "company,price\n", r"e\.parquet is not a readable Parquet file"),

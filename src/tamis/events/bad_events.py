@@ -1,47 +1,36 @@
 """Which rows of a table are not valid events, and why: for callers that go on without them."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tamis.errors import EventError
-from tamis.events.columns import checked_columns, find_column, outside_domain
-from tamis.events.values import check_domain
+from tamis.events.column_values import values_of
+from tamis.events.columns import check_names, find_column
 from tamis.semantics import Semantics
 
 
 def faults_of(table: pa.Table, semantics: Semantics) -> dict[int, str]:
     """The rows that matching would refuse, with the reasons, in ascending order.
 
-    Values outside their domains and attributes that must not be missing are found in all rows at
-    once; every other fault of a column is found by checking its halves, and the halves of those.
+    A column of a type that does not fit is the fault of every row.
     """
+    attributes = semantics.schema.attributes
+    try:
+        check_names(table, semantics.schema, refuse_unknown=False)
+        columns = [find_column(table, attribute) for attribute in attributes]
+    except EventError as error:
+        return dict.fromkeys(range(table.num_rows), error.problem)
     found: dict[int, str] = {}
-    columns = {}
-    for attribute in semantics.schema.attributes:
-        try:
-            columns[attribute] = find_column(table, attribute)
-        except EventError:
-            return dict(sorted(_halves(table, 0, semantics)))
-    for attribute, column in columns.items():
-        outside = None if column is None else outside_domain(column, attribute)
-        if column is not None and outside is not None:
-            for row in np.flatnonzero(np.asarray(pc.fill_null(outside, False))).tolist():
-                try:
-                    check_domain(attribute, column[row].as_py())
-                except UnicodeDecodeError:
-                    continue  # not text at all, which is found below
-                except EventError as error:
-                    found.setdefault(row, error.problem)
+    for attribute, column in zip(attributes, columns, strict=True):
+        if column is not None:
+            read = values_of(column, attribute)
+            for row in read.bad.tolist():
+                if row not in found:
+                    found[row] = read.reason(row)
     if semantics.name == "total" and table.num_rows:
-        _find_missing(list(columns.values()), table.num_rows, semantics, found)
-    rows = np.setdiff1d(np.arange(table.num_rows), np.array(list(found), np.int64))
-    left = table if not found else table.take(pa.array(rows))
-    for row, reason in _halves(left, 0, semantics):
-        found[int(rows[row])] = reason
+        _find_missing(columns, table.num_rows, semantics, found)
     return dict(sorted(found.items()))
 
 
@@ -57,25 +46,6 @@ def _find_missing(
             semantics.prepare(tuple(True if mask[row] else None for mask in present))
         except EventError as error:
             found.setdefault(row, error.problem)
-
-
-def _halves(table: pa.Table, first: int, semantics: Semantics) -> Iterator[tuple[int, str]]:
-    """The bad rows of a table whose first row has the number `first`."""
-    if not table.num_rows:
-        return
-    try:
-        columns = checked_columns(table, semantics.schema, refuse_unknown=False)
-        if semantics.name == "total":
-            missing: dict[int, str] = {}
-            _find_missing(columns, table.num_rows, semantics, missing)
-            yield from ((first + row, reason) for row, reason in missing.items())
-    except EventError as error:
-        if table.num_rows == 1:
-            yield first, error.problem
-            return
-        middle = table.num_rows // 2
-        yield from _halves(table.slice(0, middle), first, semantics)
-        yield from _halves(table.slice(middle), first + middle, semantics)
 
 
 def python_value(value: pa.Scalar) -> Any:

@@ -20,7 +20,8 @@ def event_chunks(events: Any) -> Iterator[Any]:
     if not isinstance(events, Iterator):
         table = as_table(events)
         if table is not None:
-            for start in range(0, table.num_rows, ROWS):
+            # One without rows is a chunk, too: it may have columns of the wrong type.
+            for start in range(0, max(1, table.num_rows), ROWS):
                 yield table.slice(start, ROWS)
             return
     if isinstance(events, Mapping | str | bytes) or not isinstance(events, Iterable):

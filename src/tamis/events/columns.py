@@ -1,8 +1,7 @@
 """Events in columns: Arrow tables, and what converts to them, as rows in the order of a schema.
 
-Columns belong to attributes by name, struct fields by path. Numbers of any width, decimals,
-dates, timestamps of any unit and zone, and dictionary-encoded strings are converted; a column of a
-type that does not fit its attribute is an error, and so is a value that does not fit its domain.
+Columns belong to attributes by name, struct fields by path. A column of a type that does not fit
+its attribute is an error, and so is a value that does not fit (`column_values`).
 """
 
 from collections.abc import Iterator
@@ -11,20 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.column_types import attribute_type
-from tamis.errors import EventError, unknown_attribute
-from tamis.events.values import check_domain
+from tamis.errors import EventError, OptionError, unknown_attribute
+from tamis.events.column_values import check_type, values_of
 from tamis.names import Path, path_text
-from tamis.schema import Attribute, Enumeration, IntRange, Schema
-from tamis.types import DOUBLE, INT, STRING, TIMESTAMP, Kind, Type
-
-_ARROW = {
-    Kind.INT: pa.int64(),
-    Kind.DOUBLE: pa.float64(),
-    Kind.STRING: pa.large_string(),
-    Kind.BOOL: pa.bool_(),
-    Kind.TIMESTAMP: pa.timestamp("us", "UTC"),
-}
+from tamis.schema import Attribute, Schema
 
 
 def as_table(events: Any) -> pa.Table | None:
@@ -33,6 +22,7 @@ def as_table(events: Any) -> pa.Table | None:
         return events
     if isinstance(events, pa.RecordBatch):
         return pa.Table.from_batches([events])
+    _refuse_unread(events)
     is_frame = hasattr(events, "columns")
     if not is_frame and not hasattr(events, "__arrow_c_stream__"):
         return None
@@ -43,8 +33,24 @@ def as_table(events: Any) -> pa.Table | None:
     except (pa.ArrowException, TypeError, ValueError) as error:
         reason = " ".join(str(part) for part in error.args)
         raise EventError(
-            f"the {type(events).__name__} cannot be read as a table of events: {reason}"
+            f"the {type(events).__name__} cannot be read as a table: {reason}"
         ) from None
+
+
+def _refuse_unread(events: Any) -> None:
+    """Say how to get the rows of what has columns, but no rows in this process yet."""
+    module, name = type(events).__module__.split(".")[0], type(events).__name__
+    if (module, name) == ("polars", "LazyFrame"):
+        raise OptionError("a LazyFrame has no rows yet; call collect() on it first")
+    if module == "pyspark":
+        raise OptionError(
+            f"a {name} of Spark is matched by tamis.spark.match; its toArrow() makes a table"
+        )
+    if module == "pyarrow" and hasattr(events, "scanner"):
+        raise OptionError(
+            f"a {name} has no rows yet; to_table() reads all of them, and match_batches takes "
+            "to_batches(), which reads some at a time"
+        )
 
 
 def table_rows(table: pa.Table, schema: Schema, *, refuse_unknown: bool) -> list[tuple[Any, ...]]:
@@ -58,44 +64,27 @@ def checked_columns(
     table: pa.Table, schema: Schema, *, refuse_unknown: bool
 ) -> list[pa.ChunkedArray | None]:
     """The checked and converted column of each attribute, None if the table has none."""
+    check_names(table, schema, refuse_unknown=refuse_unknown)
+    return [_checked(find_column(table, attribute), attribute) for attribute in schema.attributes]
+
+
+def check_names(table: pa.Table, schema: Schema, *, refuse_unknown: bool) -> None:
+    """Refuse a table with two columns of one name or, if asked to, with unknown attributes."""
     if len(set(table.column_names)) < len(table.column_names):
         twice = next(n for n in table.column_names if table.column_names.count(n) > 1)
         raise EventError(f"the events have two columns named {twice!r}")
     if refuse_unknown:
         _refuse_unknown(table, schema)
-    return [_checked(table, attribute) for attribute in schema.attributes]
 
 
-def _checked(table: pa.Table, attribute: Attribute) -> pa.ChunkedArray | None:
-    column = find_column(table, attribute)
+def _checked(column: pa.ChunkedArray | None, attribute: Attribute) -> pa.ChunkedArray | None:
     if column is None:
         return None
-    if attribute.type.kind is Kind.TIMESTAMP:
-        column = column.cast(pa.int64())
-    if attribute.type.kind is Kind.STRING:
-        _check_text(column, attribute)
-    if attribute.domain is not None:
-        _check_domain(column, attribute)
-    return column
-
-
-def _check_text(column: pa.ChunkedArray, attribute: Attribute) -> None:
-    try:
-        column.validate(full=True)
-    except pa.ArrowInvalid:
-        try:
-            column.to_pylist()
-        except UnicodeDecodeError as error:
-            raise EventError(
-                f"column {attribute.name} holds invalid UTF-8: {error.reason}"
-            ) from None
-        raise
-
-
-def plain_type(attribute: Attribute) -> pa.DataType:
-    """The Arrow type of a checked column: a timestamp is a number of microseconds."""
-    kind = attribute.type.kind
-    return pa.int64() if kind is Kind.TIMESTAMP else _ARROW[kind]
+    found = values_of(column, attribute)
+    if len(found.bad):
+        row = int(found.bad[0])
+        raise EventError(found.reason(row), row)
+    return found.values
 
 
 def column_values(column: pa.ChunkedArray | None, size: int) -> list[Any]:
@@ -107,17 +96,32 @@ def column_values(column: pa.ChunkedArray | None, size: int) -> list[Any]:
 
 
 def find_column(table: pa.Table, attribute: Attribute) -> pa.ChunkedArray | None:
-    """The column of an attribute, converted to its Arrow type; None if the table has none."""
-    first, *rest = attribute.path
-    index = table.schema.get_field_index(first)
-    if index < 0:  # a table without records may have a column address.city
+    """The column of an attribute, of a type that can be read; None if the table has none."""
+    column, flat = _column_at(table, attribute.path), None
+    if len(attribute.path) > 1:  # a table without records may have a column address.city
         index = table.schema.get_field_index(".".join(attribute.path))
-        return _converted(table.column(index), attribute) if index >= 0 else None
+        flat = table.column(index) if index >= 0 else None
+    if column is not None and flat is not None:
+        raise EventError(
+            f"the events have {attribute.name} twice: in the record {path_text(attribute.path[:1])}"
+            f" and as a column named {'.'.join(attribute.path)!r}"
+        )
+    column = flat if column is None else column
+    if column is not None:
+        check_type(column, attribute)
+    return column
+
+
+def _column_at(table: pa.Table, path: Path) -> pa.ChunkedArray | None:
+    """The column at a path of records."""
+    index = table.schema.get_field_index(path[0])
+    if index < 0:
+        return None
     column = table.column(index)
-    for depth, part in enumerate(rest, start=1):
+    for depth, part in enumerate(path[1:], start=1):
         if pa.types.is_null(column.type):
             return None
-        name = path_text(attribute.path[:depth])
+        name = path_text(path[:depth])
         if not pa.types.is_struct(column.type):
             raise EventError(
                 f"column {name} has the type {column.type}, expected a record with {part!r}"
@@ -128,77 +132,7 @@ def find_column(table: pa.Table, attribute: Attribute) -> pa.ChunkedArray | None
         if part not in fields:
             return None
         column = pc.struct_field(column, part)
-    return _converted(column, attribute)
-
-
-def _converted(column: pa.ChunkedArray, attribute: Attribute) -> pa.ChunkedArray:
-    wanted = _ARROW[attribute.type.kind]
-    if pa.types.is_dictionary(column.type):
-        column = _decoded(column)
-    if column.type == wanted or pa.types.is_null(column.type):
-        return column.cast(wanted)
-    found = attribute_type(column.type)
-    if found != attribute.type and not (found == INT and attribute.type == DOUBLE):
-        raise EventError(
-            f"column {attribute.name} has the type {column.type}, expected {attribute}"
-            + _advice(found, attribute.type)
-        )
-    try:
-        if attribute.type == TIMESTAMP:
-            return _as_timestamps(column).cast(wanted)
-        # Numbers may be rounded when converted to a double, as a single value would be.
-        return column.cast(wanted, safe=attribute.type != DOUBLE)
-    except pa.ArrowInvalid as error:
-        raise EventError(f"column {attribute.name}: {error}") from None
-
-
-def _advice(found: Type | None, wanted: Type) -> str:
-    if (found, wanted) == (DOUBLE, INT):
-        return "; pandas makes floats of integers with missing values, unless their type is Int64"
-    if (found, wanted) == (STRING, TIMESTAMP):
-        return "; convert the column to timestamps first"
-    return ""
-
-
-def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A dictionary-encoded column as a plain one; Arrow alone cannot decode all string types."""
-    kind = column.type.value_type
-    plain = pa.large_string() if attribute_type(kind) == STRING or pa.types.is_null(kind) else kind
-    chunks = [
-        pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(plain)).cast(plain)
-        for chunk in column.chunks
-    ]
-    return pa.chunked_array(chunks, plain)
-
-
-def _as_timestamps(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Dates and timestamps in a unit that a safe cast can convert to microseconds."""
-    if pa.types.is_date(column.type):
-        return column.cast(pa.timestamp("s"))
-    if column.type.unit == "ns":
-        return pc.floor_temporal(column, unit="microsecond")
     return column
-
-
-def outside_domain(column: pa.ChunkedArray, attribute: Attribute) -> pa.ChunkedArray | None:
-    """Whether each value is outside the domain, null where missing; None if there is no domain."""
-    match attribute.domain:
-        case IntRange(low, high):
-            return pc.or_(pc.less(column, low), pc.greater(column, high))
-        case Enumeration(values):
-            known = pc.is_in(column, value_set=pa.array(values, column.type))
-            return pc.and_(pc.invert(known), pc.is_valid(column))
-    return None
-
-
-def _check_domain(column: pa.ChunkedArray, attribute: Attribute) -> None:
-    outside = outside_domain(column, attribute)
-    row = -1 if outside is None else pc.index(outside, value=True).as_py()
-    if row >= 0:
-        try:
-            check_domain(attribute, column[row].as_py())
-        except EventError as error:
-            raise error.at(row) from None
 
 
 def _refuse_unknown(table: pa.Table, schema: Schema) -> None:

@@ -6,15 +6,17 @@ more than filters test; ``unknown="refuse"`` refuses such events, which finds mi
 """
 
 import json
+import logging
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
+from math import isinf
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError
 from xml.parsers.expat import ErrorString
 
 from tamis.errors import EventError, choose, unknown_attribute
 from tamis.events.values import Reader, text_reader, value_reader
-from tamis.names import path_text
+from tamis.names import Path, path_text
 from tamis.schema import Schema
 
 Row = tuple[Any, ...]
@@ -22,6 +24,9 @@ Row = tuple[Any, ...]
 MAX_EVENT_TEXT = 16_000_000  # characters of one JSON or XML event
 MAX_EVENT_DEPTH = 100  # nested records of one event
 UNKNOWN_CHOICES = ("ignore", "refuse")
+MOST_NOTICED = 100  # sets of names; events that all have other names are not looked at
+
+logger = logging.getLogger("tamis")
 
 _XML_HEAD = re.compile(r"\s*(?:<\?xml[^>]*\?>\s*)?")
 
@@ -42,11 +47,27 @@ class EventReader:
             for position, attribute in enumerate(schema.attributes)
             if len(attribute.path) > 1
         }
+        self._noticed: set[frozenset[Any]] = set()
 
     def row(self, event: Any) -> Row:
         """The row of an event: a mapping, or a JSON object or XML document as text."""
         if isinstance(event, Mapping):
             return self._row(event, self._values)
+        return self._row(*self.record(event))
+
+    def read(self, event: Any, beside: Container[str]) -> tuple[Mapping[str, Any], Row]:
+        """An event as a mapping, and its row; names `beside` the attributes are not unknown."""
+        record, readers = self.record(event)
+        inside = record
+        if self.refuse_unknown:
+            known = {*readers, *self._flat_names}
+            inside = {k: v for k, v in record.items() if k in known or k not in beside}
+        return record, self._row(inside, readers)
+
+    def record(self, event: Any) -> "tuple[Mapping[str, Any], _ReaderTree]":
+        """An event as a mapping, and how its values are read."""
+        if isinstance(event, Mapping):
+            return event, self._values
         if isinstance(event, bytes):
             try:
                 event = event.decode()
@@ -56,23 +77,32 @@ class EventReader:
                 ) from None
         if isinstance(event, str):
             if event.lstrip("\ufeff \t\r\n").startswith("<"):
-                return self.row_of_xml(event)
-            return self._row(parse_json_event(event), self._values)
+                return parse_xml_event(event, set(self._texts)), self._texts
+            return parse_json_event(event), self._values
         raise EventError(
             f"an event is a mapping, or JSON or XML as text, not {type(event).__name__}"
         )
 
+    def notice_names(self, names: Iterable[Any]) -> None:
+        """Warn, once, of names that differ from those of missing attributes only in case."""
+        given = frozenset(names)
+        if given in self._noticed or len(self._noticed) >= MOST_NOTICED:
+            return
+        self._noticed.add(given)
+        known = {*self._values, *self._flat_names}
+        folded = {one.casefold(): one for one in given - known if isinstance(one, str)}
+        for name in sorted(known - given):
+            other = folded.get(name.casefold())
+            if other is not None:
+                logger.warning(
+                    "the events have %r, and the schema has %r: names are case-sensitive, so the "
+                    "attribute is missing",
+                    other, name,
+                )  # fmt: skip
+
     def row_of_texts(self, event: Mapping[str, Any]) -> Row:
         """The row of an event whose values are text, as in CSV and XML."""
         return self._row(event, self._texts)
-
-    def row_of_xml(self, text: str) -> Row:
-        """The row of an XML document: one element per attribute, as in the BDD paper.
-
-        The elements may be on their own or inside one element of any other name. White space
-        around a value is removed.
-        """
-        return self._row(parse_xml_event(text, set(self._texts)), self._texts)
 
     def _row(self, event: Mapping[str, Any], readers: "_ReaderTree") -> Row:
         row: list[Any] = [None] * len(self.schema)
@@ -102,12 +132,34 @@ class EventReader:
                 self._fill(row, value, target, (*path, key))
             else:
                 position, read = target
+                if path and row[position] is not None:
+                    flat = ".".join((*path, key))
+                    raise EventError(
+                        f"the event has {path_text((*path, key))} twice: in the record "
+                        f"{path_text(path)} and under the name {flat!r}"
+                    )
                 row[position] = read(value)
         if self.refuse_unknown:
             for key in record:
                 if key not in readers and (path or key not in self._flat_names):
                     name = path_text((*path, str(key)))
                     raise EventError(unknown_attribute(name, self.schema))
+
+
+def other_case(record: Mapping[str, Any], path: Path) -> str | None:
+    """How an event spells the path of an attribute, if that differs only in case; else None."""
+    found: list[str] = []
+    inside: Any = record
+    for part in path:
+        if not isinstance(inside, Mapping):
+            return None
+        folded = {k.casefold(): k for k in inside if isinstance(k, str)}
+        key = part if part in inside else folded.get(part.casefold())
+        if key is None:
+            return None
+        found.append(key)
+        inside = inside[key]
+    return None if tuple(found) == path else ".".join(found)
 
 
 def _reader_at(readers: "_ReaderTree", path: tuple[str, ...]) -> Reader:
@@ -135,7 +187,7 @@ def parse_json_event(text: str) -> Mapping[str, Any]:
     """The object of a JSON text."""
     _check_size(text)
     try:
-        event = json.loads(text.removeprefix("\ufeff"), object_pairs_hook=unique_keys)
+        event = parse_json(text.removeprefix("\ufeff"))
     except json.JSONDecodeError as error:
         raise EventError(
             f"the event is not valid JSON: {error.msg} (line {error.lineno}, column {error.colno})"
@@ -149,7 +201,23 @@ def parse_json_event(text: str) -> Mapping[str, Any]:
     return event
 
 
-def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def parse_json(text: str) -> Any:
+    """The value of a JSON text; raises an `EventError` for what `json` alone would accept.
+
+    That is a name that comes twice in an object, and a number that would become infinity.
+    """
+    return _JSON.decode(text)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if isinf(number):
+        shown = text if len(text) <= 40 else text[:37] + "..."
+        raise EventError(f"the number {shown} is too large for a double")
+    return number
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The dict of a JSON object; raises an error if a name occurs twice."""
     record = dict(pairs)
     if len(record) < len(pairs):
@@ -161,11 +229,19 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
+# Made once: `json.loads` with settings would make one for each text.
+_JSON = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_float=_finite)
+
+
 def parse_xml_event(text: str, names: Container[str]) -> Mapping[str, Any]:
-    """The texts of an XML document; one element that is not in `names` may be around them."""
+    """The texts of an XML document: one element per attribute, as in the BDD paper.
+
+    The elements may be on their own or inside one element that is not in `names`. White space
+    around a value is removed.
+    """
     elements = xml_elements(text)
     if len(elements) == 1 and elements[0].tag not in names and len(elements[0]):
-        elements = list(elements[0])
+        elements = inner_elements(elements[0])
     return xml_texts(elements)
 
 
@@ -192,7 +268,20 @@ def xml_elements(text: str, most: int = MAX_EVENT_TEXT) -> list[Element]:
         raise EventError("the event declares XML entities, which are not allowed") from None
     except UnicodeEncodeError:
         raise EventError("the event is not valid Unicode text") from None
-    return list(root)
+    return inner_elements(root)
+
+
+def inner_elements(element: Element) -> list[Element]:
+    """The elements inside an element that has no text beside them."""
+    inner = list(element)
+    for text in (element.text, *(one.tail for one in inner)):
+        if text is not None and text.strip():
+            found = text.strip()
+            shown = found if len(found) <= 40 else found[:37] + "..."
+            raise EventError(
+                f"the text {shown!r} is in no element; each value is in an element of its own"
+            )
+    return inner
 
 
 def xml_texts(elements: list[Element], depth: int = MAX_EVENT_DEPTH) -> dict[str, Any]:
@@ -203,8 +292,10 @@ def xml_texts(elements: list[Element], depth: int = MAX_EVENT_DEPTH) -> dict[str
     for element in elements:
         if element.tag in record:
             raise EventError(f"the event names {element.tag!r} twice")
-        inner = list(element)
-        record[element.tag] = xml_texts(inner, depth - 1) if inner else (element.text or "").strip()
+        if len(element):
+            record[element.tag] = xml_texts(inner_elements(element), depth - 1)
+        else:
+            record[element.tag] = (element.text or "").strip()
     return record
 
 

@@ -16,8 +16,9 @@ from tamis.events.event_reader import (
     MAX_EVENT_TEXT,
     EventReader,
     Row,
+    inner_elements,
+    parse_json,
     parse_json_event,
-    unique_keys,
     xml_elements,
     xml_texts,
 )
@@ -97,7 +98,7 @@ def _read_json_lines(path: Path) -> Iterator[Record]:
 def _read_json(path: Path) -> Iterator[Record]:
     try:
         text = path.read_text(encoding="utf-8-sig")
-        content = json.loads(text, object_pairs_hook=unique_keys)
+        content = parse_json(text)
     except json.JSONDecodeError as error:
         raise FileError(
             f"{path} is not valid JSON: {error}; a file with one object per line ends in .jsonl"
@@ -152,10 +153,10 @@ def _read_xml(path: Path) -> Iterator[Record]:
     try:
         elements = xml_elements(path.read_text(encoding="utf-8-sig"), MAX_XML_FILE)
         if len(elements) == 1 and elements[0].tag != "event" and len(elements[0]):
-            elements = list(elements[0])
+            elements = inner_elements(elements[0])
         if _are_events(elements):
             for element in elements:
-                yield _xml_record(list(element))
+                yield _xml_record(element)
         elif elements:
             yield Record(xml_texts(elements), is_text=True)
     except EventError as error:
@@ -171,9 +172,9 @@ def _are_events(elements: list[Element]) -> bool:
     )
 
 
-def _xml_record(elements: list[Element]) -> Record:
+def _xml_record(element: Element) -> Record:
     try:
-        return Record(xml_texts(elements), is_text=True)
+        return Record(xml_texts(inner_elements(element)), is_text=True)
     except EventError as error:
         return Record(error)
 

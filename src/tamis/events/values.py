@@ -9,6 +9,7 @@ import numbers
 import re
 from collections.abc import Callable
 from datetime import date, datetime
+from math import isinf
 from typing import Any
 
 from tamis.errors import EventError, did_you_mean
@@ -138,11 +139,14 @@ def _int_of_text(text: str) -> int:
 
 def _double_of_text(text: str) -> float:
     try:
-        if "_" not in text:  # which float() would accept
-            return float(text)
+        number = float(text)
     except ValueError:
-        pass
-    raise ValueError
+        raise ValueError from None
+    if "_" in text:  # which float() accepts
+        raise ValueError
+    if isinf(number) and any(map(str.isdigit, text)):
+        raise ValueError("it is too large for a double")
+    return number
 
 
 def _bool_of_text(text: str) -> bool:

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.errors import EventError
-from tamis.events.columns import checked_columns, plain_type
+from tamis.events.column_values import plain_type
+from tamis.events.columns import checked_columns
 from tamis.events.event_reader import Row
 from tamis.predicates.keys import double_keys, key_values
 from tamis.schema import Attribute, Enumeration, Schema
