@@ -13,6 +13,8 @@ from typing import TypeVar, dataclass_transform
 from tamis.names import Path
 from tamis.types import BOOL, Type
 
+SHALLOW = 12  # levels of a tree that is not deep
+
 C = TypeVar("C", bound="Base")
 
 # An int may also be a timestamp: microseconds since 1970 in UTC.
@@ -284,6 +286,16 @@ def walk(node: Node) -> Iterator[Node]:
         node = stack.pop()
         yield node
         stack.extend(reversed(children(node)))
+
+
+def is_deep(node: Node) -> bool:
+    """Whether going through a tree takes more nested calls than almost any caller has left."""
+    level = [node]
+    for _ in range(SHALLOW):
+        level = [part for one in level for part in children(one)]
+        if not level:
+            return False
+    return True
 
 
 def attributes(node: Node) -> frozenset[Path]:

@@ -14,6 +14,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any
 
+from tamis.deep_stack import with_deep_stack
 from tamis.language import ast
 from tamis.language.arithmetic import operation, order_key, wrap
 from tamis.language.ast import Node
@@ -35,7 +36,8 @@ class Logic(Enum):
 
 def compile_tree(node: Node, schema: Schema, logic: Logic = Logic.KLEENE) -> Evaluator:
     """A function from a row to True, False or (in Kleene's logic only) None."""
-    return _Compiler(schema, logic).condition(node)
+    evaluate = with_deep_stack(_Compiler(schema, logic).condition)(node)
+    return with_deep_stack(evaluate) if ast.is_deep(node) else evaluate
 
 
 def compile_value(node: Node, schema: Schema, logic: Logic = Logic.KLEENE) -> Evaluator:

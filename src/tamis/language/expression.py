@@ -4,6 +4,7 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
+from tamis.deep_stack import with_deep_stack
 from tamis.errors import LimitError
 from tamis.language import ast
 from tamis.language.parser import parse_tree
@@ -38,19 +39,22 @@ class Expression:
     @functools.cached_property
     def attributes(self) -> frozenset[Path]:
         """The attributes that occur in the text."""
-        return ast.attributes(self.tree)
+        return with_deep_stack(ast.attributes)(self.tree)
 
+    @with_deep_stack
     def __str__(self) -> str:
         return print_tree(self.tree)
 
     def __repr__(self) -> str:
         return f"Expression({str(self)!r})"
 
+    @with_deep_stack
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Expression):
             return NotImplemented
         return self.tree == other.tree and self.schema == other.schema
 
+    @with_deep_stack
     def __hash__(self) -> int:
         return hash(self.tree)
 
@@ -70,9 +74,9 @@ def parse(text: str, schema: Schema | Mapping[str, str] | Any) -> Expression:
 def parse_with(text: str, schema: Schema) -> Expression:
     """`parse`, for a schema that is already a `Schema`."""
     try:
-        return Expression(parse_tree(text, schema), schema)
+        return Expression(with_deep_stack(parse_tree)(text, schema), schema)
     except RecursionError:
         raise LimitError(
-            "the filter is nested too deeply for the rest of Python's stack", text, 0, 0,
-            "call tamis from fewer nested calls, or raise sys.setrecursionlimit",
+            "the filter is nested too deeply for Python's stack", text, 0, 0,
+            "raise sys.setrecursionlimit",
         ) from None  # fmt: skip

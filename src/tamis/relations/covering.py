@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any
 
+from tamis.deep_stack import with_deep_stack
 from tamis.errors import OptionError
 from tamis.events.event_reader import Row
 from tamis.language import ast
@@ -46,6 +47,7 @@ def covers(
     return decide(a, b, semantics=semantics, defaults=defaults) is Answer.YES
 
 
+@with_deep_stack
 def decide(
     a: Expression, b: Expression, *, semantics: str = "sql", defaults: Defaults = None
 ) -> Answer:
@@ -54,6 +56,7 @@ def decide(
     return entails(form_of(b, meaning), form_of(a, meaning), EventSpace.of(meaning))
 
 
+@with_deep_stack
 def relation(
     a: Expression, b: Expression, *, semantics: str = "sql", defaults: Defaults = None
 ) -> Relation:
@@ -65,6 +68,7 @@ def relation(
     return Relation(Relation.COVERS * covering + Relation.COVERED_BY * covered)
 
 
+@with_deep_stack
 def intersects(
     a: Expression, b: Expression, *, semantics: str = "sql", defaults: Defaults = None
 ) -> bool:
@@ -74,12 +78,14 @@ def intersects(
     return satisfiable(both, EventSpace.of(meaning)) is not Answer.NO
 
 
+@with_deep_stack
 def can_match(a: Expression, *, semantics: str = "sql", defaults: Defaults = None) -> bool:
     """Whether some event matches; False only if certainly none does."""
     meaning = _meaning((a,), semantics, defaults)
     return satisfiable(form_of(a, meaning), EventSpace.of(meaning)) is not Answer.NO
 
 
+@with_deep_stack
 def counterexample(
     a: Expression, b: Expression, *, semantics: str = "sql", defaults: Defaults = None
 ) -> dict[str, Any] | None:

@@ -9,6 +9,7 @@ imperfect merger matches more.
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from tamis.deep_stack import with_deep_stack
 from tamis.errors import OptionError
 from tamis.language import ast
 from tamis.language.ast import Node
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from tamis.profiles import Profile
 
 
+@with_deep_stack
 def merge(
     expressions: Iterable[Expression], *, semantics: str = "sql",
     defaults: Mapping[str, Any] | None = None, imperfect: float | None = None,
