@@ -4,6 +4,7 @@ import json
 from typing import Any, NamedTuple
 
 from tamis.errors import ExpressionError, TamisError, counted
+from tamis.visible_text import visible, visible_lines
 
 SHOWN = 5  # letters in a message
 VALUE = 1000  # characters of a row that a letter keeps
@@ -23,8 +24,8 @@ class DeadLetter(NamedTuple):
     value: str | None = None  # the filter, or the event
 
     def __str__(self) -> str:
-        which = f"row {self.row}" if self.id is None else f"id {self.id}"
-        reason = self.reason.replace("\n", "\n    ")
+        which = f"row {self.row}" if self.id is None else f"id {visible(self.id)}"
+        reason = visible_lines(self.reason).replace("\n", "\n    ")
         return f"{self.source}, {which}: {reason}"
 
 

@@ -1,11 +1,12 @@
 """Explanations of why an event matches a filter or not: the truth of each part, with values."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from tamis.events.event_reader import Row
+from tamis.deep_stack import with_deep_stack
+from tamis.events.event_reader import Row, other_case
 from tamis.language import ast
 from tamis.language.evaluation import compile_tree
 from tamis.language.expression import Expression
@@ -14,6 +15,7 @@ from tamis.names import Path, path_text
 from tamis.semantics import Semantics
 from tamis.timestamps import timestamp_text
 from tamis.types import TIMESTAMP
+from tamis.visible_text import visible
 
 _LONGEST_TEXT = 60  # characters of an atom that is shown on one line
 
@@ -27,6 +29,7 @@ class Step:
     values: dict[str, Any]
     parts: tuple["Step", ...] = ()
 
+    @with_deep_stack
     def to_dict(self) -> dict[str, Any]:
         """The step as plain data, for JSON."""
         plain: dict[str, Any] = {"text": self.text, "truth": self.truth}
@@ -52,6 +55,7 @@ class Explanation:
     notes: tuple[str, ...]
     root: Step
 
+    @with_deep_stack
     def __str__(self) -> str:
         verb = "matches" if self.matched else "does not match"
         lines = [f"{self.subscription!r} {verb}: {_shortened(self.filter)}"]
@@ -61,7 +65,7 @@ class Explanation:
         for text, truth, values in rows:
             word = {True: "true", False: "false", None: "null"}[truth]
             lines.append(f"  {word:<6} {text:<{width}}   {values}".rstrip())
-        return "\n".join(lines)
+        return "\n".join(map(visible, lines))
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation as plain data, for JSON."""
@@ -75,26 +79,39 @@ class Explanation:
         }
 
 
+@with_deep_stack
 def explain(
-    subscription: str | int, expression: Expression, semantics: Semantics, event: Row
-) -> Explanation:
-    """The explanation of why a row, as read from an event, matches an expression or not."""
+    subscription: str | int, expression: Expression, semantics: Semantics, event: Row,
+    given: Mapping[str, Any] | None = None,
+) -> Explanation:  # fmt: skip
+    """The explanation of why a row, as read from an event, matches an expression or not.
+
+    `given` is the event itself, which may spell an attribute in another way.
+    """
     row = semantics.prepare(event)
     return Explanation(
         subscription,
         semantics.condition(expression)(row),
         str(expression),
         semantics.name,
-        tuple(_notes(expression, semantics, event)),
+        tuple(_notes(expression, semantics, event, given or {})),
         _step(expression.tree, semantics, row),
     )
 
 
-def _notes(expression: Expression, semantics: Semantics, event: Row) -> Iterator[str]:
+def _notes(
+    expression: Expression, semantics: Semantics, event: Row, given: Mapping[str, Any]
+) -> Iterator[str]:
     for attribute in semantics.schema.attributes:
         position = semantics.schema.positions[attribute.path]
         if attribute.path not in expression.attributes or event[position] is not None:
             continue
+        spelt = other_case(given, attribute.path)
+        if spelt is not None:
+            yield (
+                f"the event has {spelt!r}, and names are case-sensitive: did you mean "
+                f"{attribute.name}?"
+            )
         if semantics.name == "strict":
             yield f"{attribute.name} is missing: no match, whatever the rest says (strict)"
         elif semantics.name == "default":

@@ -68,6 +68,7 @@ def test_other_files_are_refused(tmp_path, path):
     ("name", "content"),
     [
         ("0.counts", np.zeros(3, np.int64)),
+        ("1.counts", np.full(40, 2**62)),
         ("0.values", b"\xff" * 1000),
         ("0.minima", np.zeros(2000, np.uint64)),
         ("1.values", np.zeros(1, np.int32)),
@@ -90,7 +91,8 @@ def test_parts_that_contradict_each_other_are_refused(path, name, content):
     "change",
     [
         {"events": None}, {"attributes": []}, {"attributes": [{}] * 3}, {"limits": [0, 1, 1]},
-        {"limits": [1]}, {"schema": {"a": "what"}},
+        {"limits": [1]}, {"schema": {"a": "what"}}, {"events": 0}, {"events": -1}, {"events": 600},
+        {"refused": -1},
     ],
 )  # fmt: skip
 def test_headers_that_make_no_sense_are_refused(path, change):

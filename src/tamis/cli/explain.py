@@ -1,7 +1,6 @@
 """``tamis explain``: shows how a filter is understood, and why an event matches it or not."""
 
 import argparse
-import json
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from tamis.language.printer import print_tree
 from tamis.matcher import Matcher
 from tamis.schema import Attribute
 from tamis.semantics import Semantics
+from tamis.visible_text import visible, visible_json
 
 STANDARD_OUTPUT = "-"
 
@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         print(_json(options, expression, form, why, nodes))
     else:
-        print("\n".join(_lines(options, expression, form, why, nodes)))
+        print("\n".join(map(visible, _lines(options, expression, form, why, nodes))))
 
 
 def _json(
@@ -108,7 +108,7 @@ def _json(
         answer["why"] = why.to_dict()
     if options.graph is not None:
         answer["graph"] = {"file": options.graph, "nodes": nodes}
-    return json.dumps(answer, ensure_ascii=False, default=str)
+    return visible_json(answer)
 
 
 def _lines(
@@ -133,7 +133,7 @@ def _lines(
         yield f"graph        {options.graph}   ({counted(nodes, 'node')})"
     if why is not None:
         yield ""
-        yield str(why)
+        yield from str(why).split("\n")
 
 
 def _used_attributes(expression: Expression) -> list[Attribute]:

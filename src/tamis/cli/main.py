@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from tamis import __version__
 from tamis.cli import compact, demo, explain, match, profile, simulate, stream, warm
 from tamis.errors import TamisError
+from tamis.visible_text import visible_lines
 
 _EPILOG = """\
 a schema is NAME:TYPE,NAME:TYPE,... with the types int, double, string, bool, timestamp,
@@ -31,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.run(options)
         sys.stdout.flush()
     except TamisError as error:
-        print(f"tamis {options.command}: {error}", file=sys.stderr)
+        print(f"tamis {options.command}: {visible_lines(str(error))}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

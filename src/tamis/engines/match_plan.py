@@ -13,6 +13,7 @@ from tamis.errors import counted
 from tamis.kernels.programs import MIXED
 from tamis.kernels.simd_rows import LANES
 from tamis.schema import Schema
+from tamis.visible_text import visible
 
 
 class PlanGroup(NamedTuple):
@@ -74,7 +75,7 @@ class MatchPlan(NamedTuple):
                     f"    {group.subscriptions:,} {group.how}{clusters}{largest}: "
                     f"{group.evaluation}"
                 )
-        return "\n".join(lines)
+        return "\n".join(map(visible, lines))
 
 
 # The model behind `estimated`, in seconds: to combine a row of 512 events; to compare one

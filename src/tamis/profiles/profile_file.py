@@ -127,7 +127,10 @@ def _drawn_sections(name: str, column: pa.ChunkedArray) -> dict[str, Array]:
 def filled(empty: "Profile", content: Content) -> "Profile":
     """An empty profile, filled with stored content."""
     meta, get = content
+    events, refused = int(meta["events"]), int(meta["refused"])
     priorities = checked_array(get, "sample", ("u8",))
+    if refused < 0 or len(priorities) > events:
+        raise misfit("events")
     drawn = {PRIORITY: pa.array(priorities)}
     summaries = []
     if len(meta["attributes"]) != len(empty.schema) or get("pairs").shape != empty.pairs.shape:
@@ -142,15 +145,21 @@ def filled(empty: "Profile", content: Content) -> "Profile":
             for bound in ("low", "high")
         ):
             raise misfit(f"{position}")
-        counters = Counters(values, counts, int(known["error"]))
-        summaries.append(
-            Summary(int(known["present"]), counters, minima, known["low"], known["high"])
-        )
+        present, error = int(known["present"]), int(known["error"])
+        if not 0 <= present <= events or error < 0 or not _fit(counts, present):
+            raise misfit(f"{position}")
+        counters = Counters(values, counts, error)
+        summaries.append(Summary(present, counters, minima, known["low"], known["high"]))
         drawn[str(position)] = _drawn(get, f"{position}.sample", len(priorities), is_text)
     return replace(
-        empty, events=int(meta["events"]), refused=int(meta["refused"]), pairs=get("pairs"),
-        summaries=tuple(summaries), drawn=pa.table(drawn),
+        empty, events=events, refused=refused, pairs=get("pairs"), summaries=tuple(summaries),
+        drawn=pa.table(drawn),
     )  # fmt: skip
+
+
+def _fit(counts: Array, present: int) -> bool:
+    """Whether so many events can have values with these counts."""
+    return bool(((counts > 0) & (counts <= present)).all())
 
 
 def _drawn(get: Get, name: str, size: int, is_text: bool) -> pa.Array:

@@ -12,6 +12,7 @@ from tamis.profiles.sketches import MINIMA
 from tamis.schema import Attribute
 from tamis.timestamps import timestamp_text
 from tamis.types import Kind
+from tamis.visible_text import visible
 
 if TYPE_CHECKING:
     from tamis.profiles.profile import FrequentValue, Profile
@@ -124,6 +125,7 @@ def _shown(attribute: Attribute, value: Any) -> str:
 
 
 def _cut(text: str) -> str:
+    text = visible(text)
     return text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
 
 

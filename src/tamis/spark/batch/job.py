@@ -31,6 +31,7 @@ from tamis.spark.shards.job import ShardedRules
 from tamis.spark.tables.event_table import EventTable, attributes_to_read
 from tamis.spark.tables.match_schema import spark_schema, with_sorted_lists
 from tamis.spark.tables.subscription_table import DUPLICATES, SubscriptionTable
+from tamis.visible_text import visible_lines
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -237,7 +238,7 @@ class MatchJob:
         ]
         if not is_sharded:  # as the workers see it: they map the same file
             lines.append(str(Matcher.load(self._path).explain()))
-        return "\n".join(lines)
+        return "\n".join(map(visible_lines, lines))
 
 
 def _warn_of_zone(events: "DataFrame") -> None:
