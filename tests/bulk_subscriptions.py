@@ -17,9 +17,9 @@ def state(matcher):
         [(name, str(matcher.get(name))) for name in matcher],
         len(matcher),
         matcher.engine,
-        matcher._engine.statistics()["subscriptions"],
-        matcher._subscriptions.next_handle,
-        matcher._subscriptions.kind,
+        matcher._held.engine.statistics()["subscriptions"],
+        matcher._held.subscriptions.next_handle,
+        matcher._held.subscriptions.kind,
         [matcher.match(event) for event in EVENTS[:4]],
         matcher.match_batch(EVENTS, "lists").to_pydict(),
     )
@@ -45,4 +45,4 @@ def same(matcher, pairs, events=EVENTS[:5]):
     lists = expected.match_batch(events, "lists").to_pydict()
     assert matcher.match_batch(events, "lists").to_pydict() == lists
     assert [matcher.match(event) for event in events[:3]] == lists["subscriptions"][:3]
-    assert len(matcher) == len(expected) == matcher._engine.statistics()["subscriptions"]
+    assert len(matcher) == len(expected) == matcher._held.engine.statistics()["subscriptions"]

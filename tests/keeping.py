@@ -117,7 +117,7 @@ def life_of(folder, uncompiled):
             self.patch = pytest.MonkeyPatch()
             self.patch.setattr(auto, "MOST_UNCOMPILED", uncompiled)
             self.patch.setattr(auto, "MOST_LIVE", 3)
-            self.patch.setattr("tamis.matcher.FEWEST_AT_ONCE", 3)
+            self.patch.setattr("tamis.subscribed_filters.FEWEST_AT_ONCE", 3)
             self.patch.setattr("tamis.subscriptions.subscriptions.SMALL", 2)
             self.matcher, self.model = Matcher(SMALL), {}
 
@@ -139,6 +139,17 @@ def life_of(folder, uncompiled):
         def unsubscribe(self, name):
             if self.model.pop(name, None) is not None:
                 self.matcher.unsubscribe(name)
+
+        @rule(names=st.sets(st.integers(0, 9)))
+        def unsubscribe_many(self, names):
+            gone = names & set(self.model)
+            self.matcher.unsubscribe_many(gone)
+            self.model = {name: text for name, text in self.model.items() if name not in gone}
+
+        @rule()
+        def clear(self):
+            self.matcher.clear()
+            self.model.clear()
 
         @rule()
         def reload(self):

@@ -140,14 +140,18 @@ def test_importing_the_spark_package_starts_no_spark():
     assert answer.stdout.strip() == "False"
 
 
+def test_type_checkers_are_told_that_there_are_types():
+    assert (SOURCE / "py.typed").is_file()
+
+
 def test_the_public_names():
     assert sorted(tamis.__all__) == tamis.__all__
     assert set(tamis.__all__) == {
-        "BulkError", "CapacityError", "EventError", "Explanation", "Expression",
-        "ExpressionError", "FileError", "LimitError", "Matcher", "MissingDependency",
+        "BulkError", "CapacityError", "DeadLetter", "EventError", "Explanation", "Expression",
+        "ExpressionError", "FileError", "LimitError", "Matcher", "Matches", "MissingDependency",
         "OptionError", "ParseError", "Profile", "RoutingError", "Schema", "SchemaError",
-        "SubscriptionError", "TamisError", "TypeMismatch", "__version__", "covers", "merge",
-        "parse",
+        "SubscriptionError", "TamisError", "TypeMismatch", "UnknownSubscription", "__version__",
+        "covers", "merge", "parse",
     }  # fmt: skip
     assert all(hasattr(tamis, name) for name in tamis.__all__)
 

@@ -112,8 +112,8 @@ def test_nothing_is_kept_of_those_who_left():
     matcher.subscribe("a", "price > 1")
     matcher.unsubscribe("a")
     assert len(matcher) == 0
-    assert matcher._subscriptions.kind is None
-    assert not any(matcher._engine.statistics().values())
+    assert matcher._held.subscriptions.kind is None
+    assert not any(matcher._held.engine.statistics().values())
 
 
 def test_one_who_comes_back_stands_at_the_end():

@@ -224,7 +224,7 @@ def test_what_goes_while_ids_are_looked_up(engine, size):
     """The answer is that of some moment: before, after, or in between."""
     matcher = made(engine)
     matcher.subscribe_many(dict.fromkeys(range(size), "i > 0"))
-    held = matcher._subscriptions
+    held = matcher._held.subscriptions
     find, moments = held.ids_of, [list(matcher)]
 
     def change():
@@ -339,7 +339,7 @@ def merge_soon(matcher):
     """Bring about a merge, and wait for it."""
     matcher.subscribe_many({n: f"i > {n - 900}" for n in range(200, 400)})
     matcher.match(HERE)
-    engine = getattr(matcher._engine, "compiled", matcher._engine)
+    engine = getattr(matcher._held.engine, "compiled", matcher._held.engine)
     thread = engine._merger._thread
     if thread is not None:
         thread.join(PATIENCE)
@@ -368,7 +368,7 @@ def test_matching_goes_on_while_another_thread_merges(monkeypatch, engine):
     """Also where no thread of its own does it: nobody merges who holds the lock."""
     matcher = made(engine)
     matcher.subscribe_many({n: f"i > {n - 300}" for n in range(100)})
-    seen = while_merging(monkeypatch, matcher._lock._is_owned)
+    seen = while_merging(monkeypatch, matcher._held.lock._is_owned)
     merge_soon(matcher)
     assert seen == [False]
 
@@ -387,20 +387,20 @@ def test_what_is_compiled_while_segments_are_merged_is_there_once(monkeypatch):
             matcher.subscribe(n, "i > 0")
         matcher.match(HERE)
     seen = while_merging(monkeypatch, lambda: ended(more))
-    matcher._engine.compact()
+    matcher._held.engine.compact()
     assert seen == [True]
     expected = [*range(113), *range(1000, 1004)]
     assert list(matcher) == expected
     assert matcher.match(HERE) == expected
-    assert matcher._engine.statistics()["subscriptions"] == len(expected)
+    assert matcher._held.engine.statistics()["subscriptions"] == len(expected)
     for name in expected:
         matcher.unsubscribe(name)
-    assert matcher._engine.match((5, "a")).tolist() == []
+    assert matcher._held.engine.match((5, "a")).tolist() == []
 
 
 def between(matcher, change, call=2):
     """Let somebody else change something right after an id was looked up."""
-    held = matcher._subscriptions
+    held = matcher._held.subscriptions
     find, calls = held.find, []
 
     def slow(subscription):
@@ -434,7 +434,7 @@ def test_a_plan_is_of_one_moment(engine):
     """The engines of the papers are not made for threads, so the lock is held."""
     matcher = Matcher(KINDS, engine)
     matcher.subscribe("a", "i > 0")
-    plain, seen = matcher._engine.statistics, []
-    matcher._engine.statistics = lambda: seen.append(matcher._lock._is_owned()) or plain()
+    plain, seen = matcher._held.engine.statistics, []
+    matcher._held.engine.statistics = lambda: seen.append(matcher._held.lock._is_owned()) or plain()
     matcher.explain()
     assert seen == [True]

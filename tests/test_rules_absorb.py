@@ -135,7 +135,6 @@ def test_what_cannot_be_absorbed_changes_nothing(path):
         assert view(matcher, table) == before
 
     refuses(FileError, "rules.tamis")  # there is none
-    other = "another schema, semantics or defaults"
     saved(path, {"a": "i > 0"})
     refuses(SubscriptionError, "the ids of this matcher are integers, and 'a' is not")
     for options in (
@@ -143,11 +142,16 @@ def test_what_cannot_be_absorbed_changes_nothing(path):
         {"semantics": "default", "defaults": dict.fromkeys(SMALL)},
     ):
         saved(path, {5: "i > 0"}, **options)
-        refuses(OptionError, other)
-    foreign = Matcher({"i": "int"})
-    foreign.subscribe(5, "i > 0")
-    foreign.save(path)
-    refuses(OptionError, other)
+        refuses(OptionError, "saved with the semantics .*, and this matcher has sql")
+    for schema, said in (
+        ({"i": "int", "new": "int"}, "saved with the attribute new, .* with_attributes"),
+        ({"i": "double"}, "saved with i as double, and this matcher has it as int"),
+        ({"side": "enum('buy', 'sell')"}, "saved with side as .*, and this matcher has it as"),
+    ):
+        foreign = Matcher(schema)
+        foreign.subscribe(5, "TRUE")
+        foreign.save(path)
+        refuses(OptionError, said)
     saved(path, {n: f"i > {n}" for n in range(100)})
     whole = path.read_bytes()
     for place in (whole.index(b"i > 50i > 51") + 2, len(whole) // 2):

@@ -43,6 +43,7 @@ from tamis import (
 )
 from tamis.engines import ENGINES
 from tamis.semantics import NAMES
+from tamis.subscribed_filters import SubscribedFilters
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ def test_every_semantics(path, name, engine):
         matcher.subscribe(f"s{number}", text)
     loaded = kept(matcher, path, wide_events(complete=name == "total"))
     assert loaded.engine == "sliced"
-    assert type(loaded._engine) is type(matcher._engine)
+    assert type(loaded._held.engine) is type(matcher._held.engine)
     again = kept(loaded, str(path), wide_events(complete=name == "total"))
     assert len(again) == len(TEXTS)
 
@@ -275,7 +276,10 @@ def test_options_of_a_loaded_matcher(path, options):
     matcher = Matcher(SMALL, "sliced", options={"threads": 3})
     matcher.subscribe_many(dict(enumerate(stock_filters(1, 100))))
     loaded = kept(matcher, path, stock_table(10), options=options)
-    assert loaded._engine._options == Matcher(SMALL, "sliced", options=options)._engine._options
+    assert (
+        loaded._held.engine._options
+        == Matcher(SMALL, "sliced", options=options)._held.engine._options
+    )
 
 
 @pytest.mark.parametrize("options", [{"thread": 1}, {"threads": -1}, {"background": 1}])
@@ -331,8 +335,10 @@ def test_filters_are_read_when_they_are_needed(path, monkeypatch):
         {n: f"i > {n} AND s LIKE 'T{n}%'" if n == 50 else f"i > {n}" for n in range(100)}
     )
     matcher.save(path)
-    read, parse_it = [], Matcher._parse
-    monkeypatch.setattr(Matcher, "_parse", lambda m, text: read.append(text) or parse_it(m, text))
+    read, parse_it = [], SubscribedFilters.parse
+    monkeypatch.setattr(
+        SubscribedFilters, "parse", lambda held, text: read.append(text) or parse_it(held, text)
+    )
     loaded = Matcher.load(path)
     assert str(loaded.get(7)) == "i > 7"
     assert loaded.match({"i": 60, "s": "T501"}) == list(range(60))
@@ -359,13 +365,13 @@ def test_a_loaded_matcher_needs_no_new_code(path):
     for texts in (stock_filters(1, 400), ["i > -100"] * 30, [f"x = {n}" for n in range(5000)]):
         matcher = Matcher(SMALL)
         matcher.subscribe_many(dict(enumerate(texts)))
-        matcher._engine.compile()
+        matcher._held.engine.compile()
         matcher.save(path)
         use(matcher)
         before = signatures()
         matcher = Matcher.load(path)
         matcher.subscribe(3, texts[3])
-        matcher._engine.compile()
+        matcher._held.engine.compile()
         use(matcher)
         assert signatures() == before
 

@@ -27,11 +27,11 @@ def vectors(rows):
 
 def outline(matched, which):
     """path -> (test or subscriptions, successors) of one of the trees of a matcher."""
-    engine = matched._engine
+    engine = matched._held.engine
     handles = engine._slots._handles
     found = {}
     for path, view in engine.outline()[which].items():
-        held = sorted(matched._subscriptions.id_of(int(handles[slot])) for slot in view.slots)
+        held = sorted(matched._held.subscriptions.id_of(int(handles[slot])) for slot in view.slots)
         found[path] = (view.test or held, view.successors)
     return found
 
@@ -43,7 +43,7 @@ def shape(matched, which):
 
 def state(matched):
     trees = ("general", "equality", "annotated")
-    return matched._engine.statistics(), [shape(matched, which) for which in trees]
+    return matched._held.engine.statistics(), [shape(matched, which) for which in trees]
 
 
 def event(*values):
@@ -51,10 +51,10 @@ def event(*values):
 
 
 def visits(matched, *events):
-    matched._engine.reset_visited()
+    matched._held.engine.reset_visited()
     for one in events:
         matched.match(one)
-    return matched._engine.visited
+    return matched._held.engine.visited
 
 
 def workload(count, seed=1, attributes=5, values=3, care=0.6):

@@ -43,7 +43,7 @@ class Tamis:
         """Nothing to release."""
 
     def statistics(self) -> dict[str, int]:
-        return self.matcher._engine.statistics()  # noqa: SLF001 - the engine alone
+        return self.matcher._held.engine.statistics()  # noqa: SLF001 - the engine alone
 
     def rows(self, events: pa.Table) -> list[Row]:
         """Events as rows, as engines take them one at a time."""
@@ -52,7 +52,7 @@ class Tamis:
 
     def match_row(self, row: Row) -> Any:
         """One event by the engine alone: handles, not ids."""
-        return self.matcher._engine.match(row)  # noqa: SLF001 - what is to be measured
+        return self.matcher._held.engine.match(row)  # noqa: SLF001 - what is to be measured
 
 
 def tamis_with(name: str) -> type[Tamis]:

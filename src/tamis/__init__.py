@@ -22,6 +22,7 @@ from tamis.errors import (
     SubscriptionError,
     TamisError,
     TypeMismatch,
+    UnknownSubscription,
 )
 from tamis.explanation import Explanation
 from tamis.language.expression import Expression, parse
@@ -29,6 +30,8 @@ from tamis.matcher import Matcher
 from tamis.schema import Schema
 
 if TYPE_CHECKING:
+    from tamis.dead_letters import DeadLetter
+    from tamis.matches import Matches
     from tamis.profiles import Profile
     from tamis.relations.covering import covers
     from tamis.relations.merging import merge
@@ -38,6 +41,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "BulkError",
     "CapacityError",
+    "DeadLetter",
     "EventError",
     "Explanation",
     "Expression",
@@ -45,6 +49,7 @@ __all__ = [
     "FileError",
     "LimitError",
     "Matcher",
+    "Matches",
     "MissingDependency",
     "OptionError",
     "ParseError",
@@ -55,6 +60,7 @@ __all__ = [
     "SubscriptionError",
     "TamisError",
     "TypeMismatch",
+    "UnknownSubscription",
     "__version__",
     "covers",
     "merge",
@@ -64,6 +70,8 @@ __all__ = [
 
 # Imported on first use, because they import Arrow or much code, which is slow.
 _MODULES = {
+    "DeadLetter": "tamis.dead_letters",
+    "Matches": "tamis.matches",
     "Profile": "tamis.profiles",
     "covers": "tamis.relations.covering",
     "merge": "tamis.relations.merging",

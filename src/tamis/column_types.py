@@ -57,6 +57,33 @@ def attribute_type(arrow: pa.DataType) -> Type | None:
     return None
 
 
+def without_views(table: pa.Table) -> pa.Table:
+    """The table with plain strings and lists instead of views, which Arrow cannot take rows of."""
+    kinds = [_without_views(field.type) for field in table.schema]
+    if all(kind == field.type for kind, field in zip(kinds, table.schema, strict=True)):
+        return table
+    columns = [
+        column.cast(kind) if column.type != kind else column
+        for column, kind in zip(table.columns, kinds, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, names=table.column_names)
+
+
+def _without_views(kind: pa.DataType) -> pa.DataType:
+    types = pa.types
+    if types.is_string_view(kind):
+        return pa.large_string()
+    if types.is_binary_view(kind):
+        return pa.large_binary()
+    if types.is_list(kind) or types.is_list_view(kind):
+        return pa.list_(_without_views(kind.value_type))
+    if types.is_large_list(kind) or types.is_large_list_view(kind):
+        return pa.large_list(_without_views(kind.value_type))
+    if types.is_struct(kind):
+        return pa.struct([field.with_type(_without_views(field.type)) for field in kind])
+    return kind
+
+
 # By the names of Spark's types, so that PySpark need not be imported.
 _SPARK = {
     "byte": INT, "short": INT, "integer": INT, "long": INT,

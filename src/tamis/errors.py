@@ -11,6 +11,7 @@
     │   └── LimitError         it is too long, too deep or too big
     ├── EventError             an event that does not fit the schema
     ├── SubscriptionError      an id that is unknown or cannot be an id
+    │   ├── UnknownSubscription  an id that is not subscribed; also a `KeyError`
     │   └── BulkError          several rows of one `subscribe_many`
     ├── CapacityError          an engine that cannot hold any more
     ├── RoutingError           a message that a broker cannot accept, an invalid network
@@ -128,6 +129,12 @@ class EventError(TamisError):
 
 class SubscriptionError(TamisError):
     """A subscription id that is unknown, taken, or cannot be an id."""
+
+
+class UnknownSubscription(SubscriptionError, KeyError):
+    """A subscription id that is not subscribed."""
+
+    __str__ = Exception.__str__  # a KeyError would show its message in quotes
 
 
 class BulkError(SubscriptionError):

@@ -1,23 +1,15 @@
 """The library's front door: subscriptions in, events in, matches out."""
 
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from tamis.engines import make_engine
 from tamis.engines.base import BatchEngine
-from tamis.errors import (
-    EventError,
-    OptionError,
-    SubscriptionError,
-    TamisError,
-    choose,
-    did_you_mean,
-)
+from tamis.errors import TamisError, choose
 from tamis.events.event_reader import EventReader, Row
 from tamis.explanation import Explanation, explain
-from tamis.language.expression import Expression, parse_with
-from tamis.language.shape_cache import ShapeCache
+from tamis.language.expression import Expression
 from tamis.names import path_text
 from tamis.schema import Schema, as_schema
 from tamis.semantics import Semantics
@@ -27,17 +19,20 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from tamis.dead_letters import DeadLetter
     from tamis.engines.match_plan import MatchPlan
+    from tamis.given_events import GivenEvents, GivenEventsReader
+    from tamis.id_columns import IdColumn
+    from tamis.matches import Matches
     from tamis.predicates.event_batches import Batch
-    from tamis.results import Piece
-    from tamis.subscriptions.bulk import Progress, Rows
+    from tamis.results import Numbers, Piece
+    from tamis.subscriptions.bulk import Progress
 
 Id = str | int
 T = TypeVar("T")
 
 OUTPUTS = ("pairs", "lists", "counts")
 PAIR_BYTES = 12  # of a match in a table
-FEWEST_AT_ONCE = 64  # subscriptions from which a bulk is kept in columns
 
 
 class Matcher:
@@ -72,23 +67,16 @@ class Matcher:
     ) -> None:
         self.schema = as_schema(schema)
         self.meaning = Semantics(semantics, self.schema, defaults)  # `semantics` is its name
-        self._engine = make_engine(engine, self.meaning, options)
         self.reader = EventReader(self.schema, unknown)
-        self._shapes = ShapeCache(self.schema)
-        from tamis.subscriptions.subscriptions import Subscriptions
+        from tamis.subscribed_filters import SubscribedFilters
 
-        self._subscriptions = Subscriptions(self._parse)
-        # The same engine if it is one; to test for a protocol takes longer than to match an event.
-        made: Any = self._engine
-        self._batching: BatchEngine | None = made if isinstance(made, BatchEngine) else None
-        # Held while subscriptions change; by matches too, if the engine is not made for threads.
-        self._lock = threading.RLock() if self._batching is None else self._batching.lock
-        self._changing = threading.RLock()  # held by each change from its beginning to its end
+        self._made_with = engine, options
+        self._held = SubscribedFilters(make_engine(engine, self.meaning, options), self.schema)
 
     @property
     def engine(self) -> str:
         """The name of the engine at work; never ``"auto"``."""
-        return self._engine.name
+        return self._held.engine.name
 
     @property
     def semantics(self) -> str:
@@ -101,14 +89,7 @@ class Matcher:
     # `filter` is the word of the domain; the builtin is not used here.
     def subscribe(self, subscription: Id, filter: str | Expression) -> None:  # noqa: A002
         """Add a subscription, or replace the filter of one."""
-        from tamis.subscriptions.bulk import checked_id
-
-        with self._changing:
-            subscription = checked_id(subscription, self._subscriptions.kind)
-            expression = self._expression(filter)
-            prepared = self._engine.prepare(expression)
-            with self._lock:
-                self._put(subscription, expression, prepared)
+        self._held.put(subscription, filter)
 
     def subscribe_many(self, subscriptions: Any, progress: "Progress | None" = None) -> None:
         """Add or replace many subscriptions: all of them or, if one is bad, none.
@@ -118,53 +99,85 @@ class Matcher:
         with the same id the last one counts. The error names every bad row. `progress` is called
         from time to time with the number of filters read since the last call.
         """
-        from tamis.subscriptions.bulk import check_ids, collector_paused, read_all, rows_of
+        from tamis.subscriptions.bulk import collector_paused, rows_of
 
-        with collector_paused(), self._changing:
-            rows = rows_of(subscriptions)
-            check_ids(rows, self._subscriptions.kind)
-            if len(rows.ids) < FEWEST_AT_ONCE or self._batching is None:
-                ready: list[tuple[Id, Expression, Any]] = []
-
-                def read(row: int, text: Any) -> None:
-                    expression = self._expression(text)
-                    ready.append((rows.ids[row], expression, self._engine.prepare(expression)))
-
-                read_all(rows, read, progress)
-                with self._lock:
-                    self._put_all(ready)
-            else:
-                self._put_columns(self._batching, rows, progress)
+        with collector_paused():
+            self._held.put_many(rows_of(subscriptions), progress)
 
     def unsubscribe(self, subscription: Id) -> None:
         """Remove a subscription."""
-        with self._changing, self._lock:
-            if subscription not in self:
-                raise self._unknown(subscription)
-            self._engine.remove(self._subscriptions.remove(subscription))
+        self._held.remove(subscription)
+
+    def unsubscribe_many(self, subscriptions: Iterable[Id]) -> None:
+        """Remove many subscriptions: all of them or, if one is unknown, none.
+
+        `subscriptions` are ids: a list, a column of Arrow, pandas or polars, or any other iterable.
+        An id that comes twice is removed once.
+        """
+        from tamis.subscriptions.bulk import collector_paused
+
+        with collector_paused():
+            self._held.remove_many(subscriptions)
+
+    def clear(self) -> None:
+        """Remove all subscriptions. The next ones may have ids of the other type."""
+        self._held.clear()
+
+    def with_attributes(
+        self, attributes: Mapping[str, str] | Schema | Any,
+        defaults: Mapping[str, Any] | None = None,
+    ) -> "Matcher":  # fmt: skip
+        """A matcher of the same subscriptions whose schema has more attributes.
+
+        `attributes` are names and types as of a schema; one that this matcher has already must have
+        the same type. With the semantics ``"default"``, `defaults` has a value for each new one.
+        Nothing is compiled from its text again. This matcher stays as it is, and later changes of
+        one are not seen by the other.
+        """
+        schema = self.schema.with_attributes(attributes)
+        known = self.meaning.wider_defaults(schema, defaults)
+        engine, options = self._made_with
+        header = schema, engine, self.semantics, known, self._unknown
+        wider = Matcher._with_settings(*header, options)
+        self._held.copy_to(wider._held, self.schema, schema)  # noqa: SLF001 - of the same class
+        return wider
 
     def get(self, subscription: Id, default: T | None = None) -> Expression | T | None:
         """The filter of a subscription, or `default`."""
-        handle = self._subscriptions.find(subscription) if subscription in self else None
-        try:
-            return default if handle is None else self._subscriptions.expression(handle)
-        except KeyError:  # it was removed meanwhile
-            return default
+        found = self._held.get(subscription)
+        return default if found is None else found
+
+    def items(self) -> Iterator[tuple[Id, Expression]]:
+        """The ids and filters of all subscriptions, in the order of their first subscription."""
+        return self._held.items()
+
+    def __getitem__(self, subscription: Id) -> Expression:
+        """The filter of a subscription; an `UnknownSubscription` error if there is none."""
+        found = self._held.get(subscription)
+        if found is None:
+            raise self._held.unknown(subscription)
+        return found
 
     def __len__(self) -> int:
-        return len(self._subscriptions)
+        return len(self._held.subscriptions)
 
     def __iter__(self) -> Iterator[Id]:
         """The ids, in the order of their first subscription."""
-        return iter(self._subscriptions)
+        return iter(self._held.subscriptions)
 
     def __contains__(self, subscription: object) -> bool:
-        return type(subscription) in {str, int} and subscription in self._subscriptions
+        return self._held.find(subscription) is not None
 
     def __repr__(self) -> str:
         return (
             f"<Matcher of {len(self)} subscriptions, engine {self.engine!r}, "
             f"semantics {self.semantics!r}>"
+        )
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        raise TamisError(
+            "a Matcher can be neither pickled nor copied; write it to a file with save, and open "
+            "the file with Matcher.load wherever it is needed: processes share what they load"
         )
 
     # --- events
@@ -176,19 +189,35 @@ class Matcher:
         document.
         """
         row = self.meaning.prepare(self.reader.row(event))
-        if self._batching is None:
-            with self._lock:
-                return self._subscriptions.ids_of(self._engine.match(row))
-        handles = self._engine.match(row)
-        found = self._subscriptions.ids_of(handles)
+        held = self._held
+        if held.batching is None:
+            with held.lock:
+                return held.subscriptions.ids_of(held.engine.match(row))
+        handles = held.engine.match(row)
+        found = held.subscriptions.ids_of(handles)
         if len(found) == len(handles):
             return found
         # Some of them were removed meanwhile. What is left need not be the answer of any moment.
-        with self._lock:
-            snapshot = self._batching.snapshot(1)
-            return self._subscriptions.ids_of(self._batching.match_at(snapshot, row))
+        with held.lock:
+            snapshot = held.batching.snapshot(1)
+            return held.subscriptions.ids_of(held.batching.match_at(snapshot, row))
 
-    def match_batch(self, events: Any, output: str = "pairs") -> "pa.Table":
+    @overload
+    def match_batch(
+        self, events: Any, output: str = ..., *, on_bad: Literal["raise"] = ...,
+        event_id: str | None = ..., keep: Sequence[str] = ...,
+    ) -> "pa.Table": ...  # fmt: skip
+
+    @overload
+    def match_batch(
+        self, events: Any, output: str = ..., *, on_bad: Literal["skip"],
+        event_id: str | None = ..., keep: Sequence[str] = ...,
+    ) -> "Matches": ...  # fmt: skip
+
+    def match_batch(
+        self, events: Any, output: str = "pairs", *, on_bad: str = "raise",
+        event_id: str | None = None, keep: Sequence[str] = (),
+    ) -> "pa.Table | Matches":  # fmt: skip
         """The matches of many events, as an Arrow table.
 
         `events` is an Arrow table or record batch, a pandas or polars frame, anything else that
@@ -199,30 +228,60 @@ class Matcher:
         * ``"counts"``: columns ``event``, ``count``; a row for each event.
 
         Within an event, subscriptions come oldest first.
+
+        An event that does not fit the schema is an error. With ``on_bad="skip"`` it is left out;
+        the answer is then a `Matches`, a table whose `bad` has a `DeadLetter` with the reason for
+        each such event. A column of a type that does not fit is an error either way.
+
+        `event_id` names a column, or a key of dicts, that tells events apart: the matches have a
+        column ``event_id`` with its values instead of ``event``, and an event without one is a bad
+        one. `keep` names columns of the events that the matches have as well, with their names.
         """
         choose("output", output, OUTPUTS)
-        from tamis.events.columns import as_table
+        given = self._reading(on_bad, event_id, keep).read(events)
+        table = self._matches(given, output)
+        return table if on_bad == "raise" else self._with_bad(table, given.bad)
 
-        table = as_table(events)
-        if table is None or self._batching is None:
-            return self.match_rows(self._rows(events, table), output)
-        return self._match_columns(self._batching, self._batch(table), None, output, None)
+    @overload
+    def match_batches(
+        self, events: Any, output: str = ..., *, on_bad: Literal["raise"] = ...,
+        event_id: str | None = ..., keep: Sequence[str] = ...,
+    ) -> "Iterator[pa.Table]": ...  # fmt: skip
 
-    def match_batches(self, events: Any, output: str = "pairs") -> "Iterator[pa.Table]":
+    @overload
+    def match_batches(
+        self, events: Any, output: str = ..., *, on_bad: Literal["skip"],
+        event_id: str | None = ..., keep: Sequence[str] = ...,
+    ) -> "Iterator[Matches]": ...  # fmt: skip
+
+    def match_batches(
+        self, events: Any, output: str = "pairs", *, on_bad: str = "raise",
+        event_id: str | None = None, keep: Sequence[str] = (),
+    ) -> "Iterator[pa.Table] | Iterator[Matches]":  # fmt: skip
         """The matches of many events in several tables, so that memory is bounded.
 
         `events` is what `match_batch` takes, or an iterator of Arrow tables or record batches, as
         of a large file. The tables follow each other in the order of the events, which are
-        numbered from 0 through all of them.
+        numbered from 0 through all of them. The other arguments are those of `match_batch`.
         """
         choose("output", output, OUTPUTS)
         from tamis.events.chunks import event_chunks
 
-        first = 0
+        reading, first = self._reading(on_bad, event_id, keep), 0
         for chunk in event_chunks(events):
-            numbers = range(first, first + len(chunk))
-            yield from self.match_chunk(chunk, output, numbers, first)
+            given = reading.read(chunk, first)
+            bad = given.bad
+            for table in self._pieces(given, output):
+                yield table if on_bad == "raise" else self._with_bad(table, bad)
+                bad = []
             first += len(chunk)
+
+    def match_chunk(
+        self, chunk: Any, output: str, numbers: "Numbers", first: int = 0
+    ) -> "Iterator[pa.Table]":
+        """The tables of some events with their numbers; an error counts its event from `first`."""
+        given = self._reading("raise", None, ()).read(chunk, first)
+        yield from self._pieces(replace(given, numbers=numbers), output)
 
     def match_rows(
         self, rows: Sequence[Row], output: str = "pairs", numbers: Sequence[int] | None = None
@@ -232,30 +291,15 @@ class Matcher:
         `numbers` are the numbers of the events, if the caller has left some out.
         """
         choose("output", output, OUTPUTS)
-        if self._batching is not None:
-            from tamis.predicates.event_batches import batch_of_rows
+        from tamis.given_events import given_rows
 
-            batch = batch_of_rows(rows, self.schema)
-            return self._match_columns(self._batching, batch, rows, output, numbers)
-        from tamis.results import pieces_of, table_of, table_of_counts
-
-        numbers = range(len(rows)) if numbers is None else numbers
-        with self._lock:
-            found = list(self._engine.match_many(rows))
-            ids = self._subscriptions.column()
-        if output == "counts":
-            import numpy as np
-
-            return table_of_counts(np.array([len(one) for one in found], np.int64), numbers)
-        return table_of(pieces_of(found), numbers, output, ids)
+        in_columns = self._held.batching is not None
+        return self._matches(given_rows(rows, self.schema, numbers, in_columns=in_columns), output)
 
     def why(self, subscription: Id, event: Mapping[str, Any] | str | bytes) -> Explanation:
         """Why an event does or does not match a subscription, predicate by predicate."""
-        row = self.reader.row(event)
-        expression = self.get(subscription)
-        if expression is None:
-            raise self._unknown(subscription)
-        return explain(subscription, expression, self.meaning, row)
+        given, row = self.reader.read(event, beside=())
+        return explain(subscription, self[subscription], self.meaning, row, given)
 
     # --- files
 
@@ -267,9 +311,9 @@ class Matcher:
         """
         from tamis.rules_file import save
 
-        unknown = "refuse" if self.reader.refuse_unknown else "ignore"
-        with self._changing:
-            save(path, self._engine, self._subscriptions, self.meaning, unknown)
+        held = self._held
+        with held.changing:
+            save(path, held.engine, held.subscriptions, self.meaning, self._unknown)
 
     @classmethod
     def load(cls, path: "str | Path", *, options: Mapping[str, Any] | None = None) -> "Matcher":
@@ -282,215 +326,130 @@ class Matcher:
         from tamis.rules_file import RulesFile
 
         rules = RulesFile(path)
-        schema, engine, semantics, defaults, unknown = rules.header
-        named = dict.fromkeys(schema) if semantics == "default" else None
-        matcher = cls(schema, engine, semantics, defaults=named, unknown=unknown, options=options)
-        matcher.meaning.defaults = defaults
-        matcher._subscriptions = rules.fill(matcher._engine, matcher.meaning, matcher._parse)
+        matcher = cls._with_settings(*rules.header, options)
+        held = matcher._held  # noqa: SLF001 - of the same class
+        held.subscriptions = rules.fill(held.engine, matcher.meaning, held.parse)
         return matcher
 
     def absorb(self, path: "str | Path") -> None:
-        """Add all subscriptions of a file that `save` wrote, and that has the same schema.
+        """Add all subscriptions of a file that `save` wrote.
 
-        Nothing is compiled again before the next `save`. Subscriptions with an id of the file are
-        replaced, and count as new ones.
+        The file has the same semantics, and no attribute that this matcher does not have. With the
+        same schema nothing is compiled again before the next `save`; with fewer attributes no
+        filter is read again. Subscriptions with an id of the file are replaced, and count as new
+        ones.
         """
         from tamis.rules_file import RulesFile, absorb
         from tamis.subscriptions.bulk import checked_id
 
-        rules = RulesFile(path)
-        rules.check_like(self.meaning)
-        found = rules.read(self.meaning, self._parse)
-        with self._changing, self._lock:
+        rules, held = RulesFile(path), self._held
+        found = rules.read_for(self.meaning, held.engine, held.parse)
+        with held.changing, held.lock:
             for subscription in found.subscriptions:
-                checked_id(subscription, self._subscriptions.kind)
+                checked_id(subscription, held.subscriptions.kind)
                 break  # all ids of a file are of one kind
-            absorb(self._engine, self._subscriptions, found)
+            absorb(held.engine, held.subscriptions, found)
 
     def explain(self) -> "MatchPlan":
         """How events are matched: what is compiled in which way, and what it costs."""
         from tamis.engines.match_plan import plan_of
 
-        with self._lock:
-            return plan_of(self._engine, self.schema)
+        with self._held.lock:
+            return plan_of(self._held.engine, self.schema)
 
     def attributes(self) -> set[str]:
         """The names of the attributes that at least one filter tests.
 
         Engines that compile filters read the names off the compiled filters, in little time.
         """
-        with self._changing:
-            if self._batching is not None:
+        with self._held.changing:
+            if self._held.batching is not None:
                 from tamis.engines.compiled_filters import tested_attributes
 
-                return tested_attributes(self._engine, self.schema)
-            filters = (self._subscriptions.expression(h) for h in self._subscriptions.handles())
-            return {path_text(path) for one in filters for path in one.attributes}
+                return tested_attributes(self._held.engine, self.schema)
+            return {path_text(path) for _, one in self.items() for path in one.attributes}
 
     # --- inside
 
-    def _batch(self, table: "pa.Table") -> "Batch":
-        from tamis.predicates.event_batches import batch_of_table
+    @classmethod
+    def _with_settings(
+        cls, schema: Schema, engine: str, semantics: str, defaults: Row, unknown: str,
+        options: Mapping[str, Any] | None,
+    ) -> "Matcher":  # fmt: skip
+        """An empty matcher; `defaults` are by attribute, as `Semantics` keeps them."""
+        named = dict.fromkeys(schema) if semantics == "default" else None
+        matcher = cls(schema, engine, semantics, defaults=named, unknown=unknown, options=options)
+        matcher.meaning.defaults = defaults
+        return matcher
 
-        refuse = self.reader.refuse_unknown
-        return batch_of_table(table, self.meaning, refuse_unknown=refuse)
+    @property
+    def _unknown(self) -> str:
+        return "refuse" if self.reader.refuse_unknown else "ignore"
 
-    def _match_columns(
-        self, engine: BatchEngine, batch: "Batch", rows: Sequence[Row] | None, output: str,
-        numbers: Sequence[int] | None,
-    ) -> "pa.Table":  # fmt: skip
-        from tamis.results import table_of, table_of_counts
+    def _reading(
+        self, on_bad: str, event_id: str | None, keep: Sequence[str]
+    ) -> "GivenEventsReader":
+        from tamis.given_events import EventChoices, GivenEventsReader
 
-        numbers = range(batch.size) if numbers is None else numbers
+        choices = EventChoices.of(on_bad, event_id, keep)
+        in_columns = self._held.batching is not None
+        return GivenEventsReader(self.reader, self.meaning, choices, in_columns=in_columns)
+
+    def _matches(self, given: "GivenEvents", output: str) -> "pa.Table":
+        """The matches of all events in one table."""
+        from tamis.results import pieces_of, table_of, table_of_counts
+
+        held, places = self._held, given.places
+        if held.batching is not None and given.batch is not None:
+            if output == "counts":
+                counts = held.batching.count_batch(given.batch, given.rows)
+                return given.named(table_of_counts(counts, places))
+            pieces, ids = self._found(held.batching, given.batch, given.rows)
+            within = _within(pieces, held.batching.memory, PAIR_BYTES + given.row_bytes)
+            return given.named(table_of(within, places, output, ids))
+        with held.lock:
+            found = list(held.engine.match_many(given.rows or ()))
+            ids = held.subscriptions.column()
         if output == "counts":
-            return table_of_counts(engine.count_batch(batch, rows), numbers)
-        with self._lock:  # so that there is an id for each subscription that is matched
-            snapshot, ids = engine.snapshot(batch.size), self._subscriptions.column()
-        pieces = engine.match_batch(batch, rows, snapshot)
-        return table_of(_within(pieces, engine.memory), numbers, output, ids)
+            import numpy as np
 
-    def match_chunk(
-        self, chunk: Any, output: str, numbers: Sequence[int] | Any, first: int = 0
-    ) -> "Iterator[pa.Table]":
-        """The tables of some events with their numbers; an error counts its event from `first`."""
-        from tamis.events.columns import as_table
-        from tamis.predicates.event_batches import batch_of_rows
+            counts = np.array([len(one) for one in found], np.int64)
+            return given.named(table_of_counts(counts, places))
+        return given.named(table_of(pieces_of(found), places, output, ids))
+
+    def _pieces(self, given: "GivenEvents", output: str) -> "Iterator[pa.Table]":
+        """The matches of all events in one or more tables."""
         from tamis.results import table_of
 
-        table, engine, rows = as_table(chunk), self._batching, None
-        try:
-            if table is not None and engine is not None:
-                batch = self._batch(table)
-            else:
-                rows = self._rows(chunk, table)
-                batch = batch_of_rows(rows, self.schema)
-        except EventError as error:
-            raise (error if error.row is None else error.at(first + error.row)) from None
-        if engine is None or output == "counts":
-            yield (
-                self.match_rows(rows or (), output, numbers)
-                if engine is None
-                else self._match_columns(engine, batch, rows, output, numbers)
-            )
+        engine, places = self._held.batching, given.places
+        if engine is None or given.batch is None or output == "counts" or not len(places):
+            yield self._matches(given, output)
             return
-        with self._lock:
-            snapshot, ids = engine.snapshot(batch.size), self._subscriptions.column()
-        for piece in engine.match_batch(batch, rows, snapshot):
-            own, numbers = numbers[: len(piece[0])], numbers[len(piece[0]) :]
-            yield table_of([piece], own, output, ids)
+        pieces, ids = self._found(engine, given.batch, given.rows)
+        for piece in pieces:
+            own, places = places[: len(piece[0])], places[len(piece[0]) :]
+            yield given.named(table_of([piece], own, output, ids))
 
-    def _rows(self, events: Any, table: Any) -> list[Row]:
-        from tamis.events.columns import table_rows
+    def _found(
+        self, engine: BatchEngine, batch: "Batch", rows: Sequence[Row] | None
+    ) -> "tuple[Iterator[Piece], IdColumn]":
+        with self._held.lock:  # so that there is an id for each subscription that is matched
+            snapshot, ids = engine.snapshot(batch.size), self._held.subscriptions.column()
+        return engine.match_batch(batch, rows, snapshot), ids
 
-        if table is not None:
-            refuse = self.reader.refuse_unknown
-            read: Iterable[Row] = table_rows(table, self.schema, refuse_unknown=refuse)
-        elif isinstance(events, Mapping | str | bytes) or not isinstance(events, Iterable):
-            raise OptionError(
-                "match_batch takes a table or an iterable of events, not "
-                f"{type(events).__name__}; match takes a single event"
-            )
-        else:
-            read = map(self.reader.row, events)
-        rows: list[Row] = []
-        try:
-            rows.extend(map(self.meaning.prepare, read))  # keeps the rows before an error
-        except EventError as error:
-            raise error.at(len(rows)) from None
-        return rows
+    def _with_bad(self, table: "pa.Table", bad: "list[DeadLetter]") -> "Matches":
+        from tamis.matches import Matches
 
-    def _parse(self, text: str) -> Expression:
-        """Read a filter again; from any thread, so without the cache."""
-        return parse_with(text, self.schema)
-
-    def _expression(self, filter_: Any) -> Expression:
-        if isinstance(filter_, Expression):
-            if filter_.schema != self.schema:
-                raise SubscriptionError(
-                    "the expression was parsed with another schema than this matcher's"
-                )
-            return filter_
-        return self._shapes.parse(filter_)
-
-    def _put(self, subscription: Id, expression: Expression, prepared: Any) -> None:
-        held = self._subscriptions
-        handle = held.find(subscription)
-        if handle is None:
-            self._engine.add(held.next_handle, prepared)
-            held.add(subscription, expression)
-            return
-        self._engine.remove(handle)
-        try:
-            self._engine.add(handle, prepared)
-        except TamisError:  # the old filter fitted, so it fits again
-            self._engine.add(handle, self._engine.prepare(held.expression(handle)))
-            raise
-        held.replace(handle, expression)
-
-    def _put_all(self, ready: list[tuple[Id, Expression, Any]]) -> None:
-        """All or none: if the engine has no room for one of them, those before it are undone."""
-        done: list[tuple[Id, Expression | None]] = []
-        try:
-            for subscription, expression, prepared in ready:
-                before = self.get(subscription)
-                self._put(subscription, expression, prepared)
-                done.append((subscription, before))
-        except TamisError:
-            for subscription, before in reversed(done):
-                if before is None:
-                    self.unsubscribe(subscription)
-                else:
-                    self._put(subscription, before, self._engine.prepare(before))
-            raise
-
-    def _put_columns(self, engine: BatchEngine, rows: "Rows", progress: "Progress | None") -> None:
-        """Many subscriptions, compiled aside and then added all at once."""
-        import numpy as np
-        import pyarrow as pa
-
-        from tamis.subscriptions.bulk import id_column, read_all, text_column
-
-        held, bulk = self._subscriptions, engine.bulk(len(rows.ids))
-        good = [row for row in range(len(rows.ids)) if row not in rows.failures]
-        ids = id_column([rows.ids[row] for row in good] if rows.failures else rows.ids)
-        split = held.split(ids)
-        handles = np.full(len(rows.ids), -1, np.int64)
-        places = np.array(good, np.int64)
-        handles[places[split.known]] = split.handles
-        handles[places[split.new]] = held.next_handle + np.arange(len(split.new))
-        handle_of = handles.tolist()
-
-        def read(row: int, text: Any) -> None:
-            expression = self._expression(text)
-            prepared = engine.prepare(expression)
-            if handle_of[row] >= 0:
-                bulk.put(handle_of[row], prepared)
-
-        read_all(rows, read, progress)
-        bulk.finish()
-        texts = text_column(rows.filters)
-        known, new = pa.array(split.known), pa.array(split.new)
-        with self._lock:
-            bulk.commit(split.handles.tolist())
-            held.replace_page(split.handles, ids.take(known), texts.take(known))
-            held.add_page(ids.take(new), texts.take(new))
-
-    def _unknown(self, subscription: Id) -> SubscriptionError:
-        hint = None
-        if isinstance(subscription, str) and len(self) < 10_000:
-            hint = did_you_mean(subscription, (id_ for id_ in self if isinstance(id_, str)))
-        return SubscriptionError(
-            f"no subscription {subscription!r}" + (f"; {hint}" if hint else "")
-        )
+        return Matches(table, bad)
 
 
-def _within(pieces: "Iterator[Piece]", memory: int) -> "Iterator[Piece]":
+def _within(pieces: "Iterator[Piece]", memory: int, size: int) -> "Iterator[Piece]":
     """The pieces; an error as soon as a table of them would not fit into memory."""
     from tamis.engines.resources import check_memory
 
     total = 0
     for piece in pieces:
-        total += PAIR_BYTES * len(piece[1])
+        total += size * len(piece[1])
         check_memory(
             total, memory, "the table of these matches",
             "use match_batches, output='counts' or fewer events",

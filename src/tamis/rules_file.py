@@ -87,16 +87,49 @@ class RulesFile:
             compiled_filters.hold(engine, filters)
         return subscriptions
 
-    def check_like(self, meaning: Semantics) -> None:
+    def read_for(
+        self, meaning: Semantics, engine: Any, parse: Callable[[str], Expression]
+    ) -> RulesContent:
+        """What `read` gives, for an engine whose schema may have more attributes."""
+        self._check_like(meaning)
+        of = self.header
+        if of.schema == meaning.schema:
+            return self.read(meaning, parse)
+        own = Semantics(of.semantics, of.schema, dict.fromkeys(of.schema) if of.defaults else None)
+        own.defaults = of.defaults
+        subscriptions, filters = self.read(own, parse)
+        with self._reading():
+            wider = compiled_filters.in_schema(engine, filters, of.schema, meaning.schema)
+        return RulesContent(subscriptions, wider)
+
+    def _check_like(self, meaning: Semantics) -> None:
         """Refuse a file whose filters mean something else than those of a matcher."""
         of = self.header
-        # By their texts: a default may be NaN, which is not equal to itself.
-        defaults = repr(of.defaults) == repr(tuple(meaning.defaults))
-        if not defaults or (of.schema, of.semantics) != (meaning.schema, meaning.name):
+        if of.semantics != meaning.name:
             raise OptionError(
-                f"{self._path} was saved with another schema, semantics or defaults than those of "
-                "this matcher"
+                f"{self._path} was saved with the semantics {of.semantics}, and this matcher has "
+                f"{meaning.name}"
             )
+        for position, attribute in enumerate(of.schema.attributes):
+            known = meaning.schema.find(attribute.path)
+            if known is None:
+                raise OptionError(
+                    f"{self._path} was saved with the attribute {attribute.name}, which this "
+                    "matcher does not have; with_attributes adds attributes to a matcher"
+                )
+            if known != attribute:
+                raise OptionError(
+                    f"{self._path} was saved with {attribute.name} as {attribute}, and this "
+                    f"matcher has it as {known}"
+                )
+            if of.defaults:
+                # By their texts: a default may be NaN, which is not equal to itself.
+                here = meaning.defaults[meaning.schema.positions[attribute.path]]
+                if repr(of.defaults[position]) != repr(here):
+                    raise OptionError(
+                        f"{self._path} was saved with {of.defaults[position]!r} as the default of "
+                        f"{attribute.name}, and this matcher has {here!r}"
+                    )
 
     def read(self, meaning: Semantics, parse: Callable[[str], Expression]) -> RulesContent:
         """The subscriptions and filters of the file, under handles from 0 on."""
@@ -139,7 +172,7 @@ def absorb(engine: Any, subscriptions: Subscriptions, content: RulesContent) -> 
     columns = content.subscriptions.columns()
     if columns is None:
         return
-    known = subscriptions.split(columns.ids).handles.tolist()
-    compiled_filters.hold(engine, content.filters.moved(first), known)
+    known = subscriptions.split(columns.ids).handles
+    compiled_filters.hold(engine, content.filters.moved(first), known.tolist())
     subscriptions.remove_handles(known)
     subscriptions.add_page(columns.ids, columns.texts)

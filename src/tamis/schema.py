@@ -134,6 +134,23 @@ class Schema(Mapping[str, Attribute]):
 
         return cls.of_attributes(spark_attributes(schema, unsupported))
 
+    def with_attributes(self, attributes: "Mapping[str, str] | Schema | Any") -> "Schema":
+        """A schema with these attributes after its own; one that is there already stays.
+
+        `attributes` is what a schema can be made of: a dict of names and types, or a schema of
+        Arrow or Spark.
+        """
+        more = []
+        for attribute in as_schema(attributes).attributes:
+            known = self.find(attribute.path)
+            if known is None:
+                more.append(attribute)
+            elif known != attribute:
+                raise SchemaError(
+                    f"attribute {attribute.name} is {known} already, and cannot become {attribute}"
+                )
+        return Schema.of_attributes([*self.attributes, *more])
+
     def find(self, path: Path) -> Attribute | None:
         """The attribute at a path, or None."""
         position = self.positions.get(path)

@@ -46,6 +46,18 @@ class Semantics:
         elif defaults is not None:
             raise OptionError(f'defaults belong to semantics="default", not to {name!r}')
 
+    def wider_defaults(self, schema: Schema, more: Mapping[str, Any] | None) -> Row:
+        """The defaults for a schema with more attributes, `more` being those of the new ones."""
+        if self.name != "default":
+            Semantics(self.name, schema, more)  # refuses defaults
+            return ()
+        new = Schema.of_attributes(
+            a for a in schema.attributes if a.path not in self.schema.positions
+        )
+        known = dict(zip(self.schema.positions, self.defaults, strict=True))
+        known |= dict(zip(new.positions, _read_defaults(new, more or {}), strict=True))
+        return tuple(known[path] for path in schema.positions)
+
     def prepare(self, row: Row) -> Row:
         """The row that filters are evaluated on: with defaults, or checked to be complete."""
         if self.name == "default":

@@ -423,17 +423,18 @@ def test_what_cannot_be_compiled_is_refused_at_once(monkeypatch, compiled):
     matcher = Matcher(SMALL)
     matcher.subscribe_many({"a": "i > 0", "c": "i < 0"})
     if compiled:
-        matcher._engine.compile()
-    before = list(matcher), matcher.engine, matcher.match({"i": 1}), matcher._engine.statistics()
+        matcher._held.engine.compile()
+    engine = matcher._held.engine
+    before = list(matcher), matcher.engine, matcher.match({"i": 1}), engine.statistics()
     for change in (
         lambda: matcher.subscribe("a", texts[0]),
         lambda: matcher.subscribe("b", parse(texts[1], SMALL)),
-        lambda: matcher._engine.prepare(parse(texts[2], SMALL)),
+        lambda: matcher._held.engine.prepare(parse(texts[2], SMALL)),
     ):
         with pytest.raises(LimitError, match="normal form"):
             change()
         after = list(matcher), matcher.engine, matcher.match({"i": 1})
-        assert (*after, matcher._engine.statistics()) == before
+        assert (*after, matcher._held.engine.statistics()) == before
 
 
 @each(

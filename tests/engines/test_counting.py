@@ -51,7 +51,7 @@ def test_a_matrix_that_would_be_too_large_is_refused_and_nothing_changes(engine,
         m.subscribe_many((n, f"a = {n} AND b = {n}") for n in range(1000))
     assert list(m) == [0]
     assert m.match({"a": 0}) == [0]
-    assert m._engine.statistics() == {"subscriptions": 1, "conjunctions": 1, "predicates": 1}
+    assert m._held.engine.statistics() == {"subscriptions": 1, "conjunctions": 1, "predicates": 1}
 
 
 def test_a_replacement_that_does_not_fit_leaves_the_old_filter(monkeypatch):

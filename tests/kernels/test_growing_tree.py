@@ -199,4 +199,4 @@ def test_facts_about_what_went_are_forgotten(monkeypatch):
         assert m.match({"s": "aaa"}) == [0, 2]
         for n in range(start, 6):
             m.unsubscribe(n)
-    assert m._engine._elements.size < 40
+    assert m._held.engine._elements.size < 40

@@ -20,7 +20,7 @@ from tamis import (
     OptionError,
     parse,
 )
-from tamis.matcher import FEWEST_AT_ONCE
+from tamis.subscribed_filters import FEWEST_AT_ONCE
 from tamis.subscriptions import bulk
 
 SIZES = [1, FEWEST_AT_ONCE - 1, FEWEST_AT_ONCE, FEWEST_AT_ONCE + 1, 200]
@@ -168,7 +168,7 @@ def test_sizes_around_the_border(engine, size):
 @settings(max_examples=20)
 def test_any_bulks(first, second, gone, kind, few):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tamis.matcher.FEWEST_AT_ONCE", few)
+        patch.setattr("tamis.subscribed_filters.FEWEST_AT_ONCE", few)
         patch.setattr("tamis.subscriptions.subscriptions.SMALL", 2)
         patch.setattr("tamis.engines.auto.MOST_UNCOMPILED", 5)
         matcher, model = Matcher(SMALL), {}

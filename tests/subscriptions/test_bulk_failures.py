@@ -120,7 +120,7 @@ def test_what_cannot_be_compiled(monkeypatch, compiled, size):
     matcher = Matcher(SMALL)
     matcher.subscribe("a", "i > 0")
     if compiled:
-        matcher._engine.compile()
+        matcher._held.engine.compile()
     before = state(matcher)
     with pytest.raises(BulkError, match="normal form") as caught:
         matcher.subscribe_many([*named(size), ("x", text)])
@@ -191,3 +191,21 @@ def test_nulls_in_a_large_table():
     with pytest.raises(BulkError) as caught:
         Matcher(SMALL).subscribe_many(pa.table({"id": ids, "filter": filters}))
     assert [(row, name) for row, name, _ in caught.value.failures] == [(5, None), (7, "7")]
+
+
+@pytest.mark.parametrize("size", [3, 100])
+def test_what_is_not_text_in_a_table_is_named_with_its_row(size):
+    texts = [b"i > 0"] * size
+    texts[1] = b"i > \xff"
+    ids = [f"{n}".encode() for n in range(size)]
+    ids[2] = b"\x80"
+    table = pa.table({"id": pa.array(ids).view(pa.string()),
+                      "filter": pa.array(texts).view(pa.string())})  # fmt: skip
+    matcher = Matcher(SMALL)
+    with pytest.raises(BulkError) as caught:
+        matcher.subscribe_many(table)
+    assert [(row, name, str(error)) for row, name, error in caught.value.failures] == [
+        (1, "1", "the filter is not valid UTF-8: invalid start byte"),
+        (2, None, "the id is not valid UTF-8: invalid start byte"),
+    ]
+    assert len(matcher) == 0

@@ -106,6 +106,14 @@ class AutoEngine:
             else:
                 self.compiled.remove(handle)
 
+    def remove_many(self, handles: Array) -> None:
+        with self.lock:
+            live = [handle for handle in handles.tolist() if handle in self._live]
+            for handle in live:
+                self.remove(handle)
+            if self.compiled is not None:
+                self.compiled.remove_many(np.setdiff1d(handles, np.array(live, np.int64)))
+
     def bulk(self, size: int) -> Bulk:
         if self.are_many(size):
             self.compile()  # now, so that filters are prepared for the right engine
@@ -265,8 +273,7 @@ class AutoBulk:
                 engine.compile()  # the replaced filters may be among the live ones
                 self._many.commit(replaced)
                 return
-            for handle in replaced:
-                engine.remove(handle)
+            engine.remove_many(np.array(list(replaced), np.int64))
             for handle, prepared in (self._few or {}).items():
                 engine.add(handle, prepared)
 

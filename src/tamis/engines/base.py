@@ -93,6 +93,9 @@ class BatchEngine(Protocol):
     def bulk(self, size: int) -> Bulk:
         """Begin to add about `size` filters."""
 
+    def remove_many(self, handles: "Handles") -> None:
+        """Drop the filters of distinct handles that are taken, all at once."""
+
     def snapshot(self, events: int) -> Any:
         """What is held now, for a later match of about `events` events."""
 

@@ -13,6 +13,7 @@ import numpy as np
 from tamis.engines.auto import AutoEngine
 from tamis.engines.sliced import SlicedEngine, segment_sections
 from tamis.engines.sliced.segment import Segment
+from tamis.engines.sliced.wider_schema import widened
 from tamis.errors import OptionError
 from tamis.language.ast import attributes
 from tamis.language.expression import Expression
@@ -38,6 +39,15 @@ class CompiledFilters:
         segment = None if self.segment is None else self.segment.moved(by)
         return CompiledFilters(segment, {by + h: answer for h, answer in self.always.items()})
 
+    def under(self, handles: Array) -> "CompiledFilters":
+        """The same filters under their places among `handles`, which are ascending."""
+        places = {int(np.searchsorted(handles, h)): answer for h, answer in self.always.items()}
+        if self.segment is None:
+            return CompiledFilters(None, places)
+        return CompiledFilters(
+            self.segment.under(np.searchsorted(handles, self.segment.handles)), places
+        )
+
 
 def compiling(engine: Any) -> SlicedEngine:
     """The engine that holds compiled filters; an error if there is none."""
@@ -60,6 +70,22 @@ def tested_attributes(engine: Any, schema: Schema) -> set[str]:
     for test in segment.predicates.tests:
         found |= {path_text(path) for path in attributes(test)}
     return found
+
+
+def held(engine: Any) -> CompiledFilters:
+    """All filters of an engine, compiled; nothing must change meanwhile."""
+    always, segment = compiling(engine).whole()
+    return CompiledFilters(segment, always)
+
+
+def in_schema(
+    engine: Any, filters: CompiledFilters, narrow: Schema, wide: Schema
+) -> CompiledFilters:
+    """The same filters for an engine whose schema has all attributes of theirs, and more."""
+    if filters.segment is None or narrow == wide:
+        return filters
+    profile = compiling(engine).profile
+    return CompiledFilters(widened(filters.segment, narrow, wide, profile), filters.always)
 
 
 def hold(engine: Any, filters: CompiledFilters, replaced: Iterable[int] = ()) -> None:

@@ -54,6 +54,7 @@ def profile_of(options: Resources, semantics: Semantics) -> "Batch | None":
         return None
     import numpy as np
 
+    from tamis.column_types import without_views
     from tamis.events.columns import as_table
     from tamis.predicates.event_batches import batch_of_table
     from tamis.profiles import Profile
@@ -65,7 +66,7 @@ def profile_of(options: Resources, semantics: Semantics) -> "Batch | None":
             raise no_profile(profile)
         step = max(1, table.num_rows // MOST_PROFILED)
         places = np.arange(0, table.num_rows, step, dtype=np.int64)[:MOST_PROFILED]
-        some = table.take(places)
+        some = without_views(table).take(places)
         return batch_of_table(some, semantics, refuse_unknown=False)
     except EventError as error:
         raise OptionError(f"profile: {error}") from None

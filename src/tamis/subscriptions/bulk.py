@@ -63,31 +63,74 @@ def _rows_of_table(table: pa.Table) -> Rows:
                 f"the table of subscriptions needs exactly one column {name!r}; "
                 f"it has {', '.join(table.column_names)}"
             )
-    return Rows(table["id"].to_pylist(), table["filter"].to_pylist(), {})
+    ids, no_ids = _values(table["id"])
+    filters, no_filters = _values(table["filter"])
+    failures: dict[int, tuple[Any, TamisError]] = {
+        row: (ids[row], SubscriptionError(f"the filter is not valid UTF-8: {reason}"))
+        for row, reason in no_filters.items()
+    }
+    for row, reason in no_ids.items():
+        failures[row] = None, SubscriptionError(f"the id is not valid UTF-8: {reason}")
+    return Rows(ids, filters, failures)
+
+
+def _values(column: pa.ChunkedArray) -> tuple[list[Any], dict[int, str]]:
+    """The values of a column, and the rows whose bytes are not text, with the reasons."""
+    try:
+        return column.to_pylist(), {}
+    except UnicodeDecodeError:
+        values, bad = [], {}
+        for row, value in enumerate(column):
+            try:
+                values.append(value.as_py())
+            except UnicodeDecodeError as error:
+                values.append(None)
+                bad[row] = error.reason
+        return values, bad
+
+
+def ids_of(subscriptions: Any) -> list[Any]:
+    """The ids of anything that `unsubscribe_many` takes."""
+    if isinstance(subscriptions, str | bytes) or not isinstance(subscriptions, Iterable):
+        raise OptionError(
+            f"unsubscribe_many takes a list or a column of ids, not {subscriptions!r}; "
+            "unsubscribe takes one id"
+        )
+    if isinstance(subscriptions, pa.Array | pa.ChunkedArray):
+        listed: list[Any] = subscriptions.to_pylist()
+        return listed
+    return list(subscriptions)
+
+
+def plain_id(subscription: object) -> Id | None:
+    """An id in the type that tamis keeps; None for what cannot be an id."""
+    if type(subscription) is str or type(subscription) is int:
+        return subscription
+    if isinstance(subscription, str):
+        return str(subscription)
+    if type(subscription) is not bool and isinstance(subscription, Integral):
+        return int(subscription)  # of numpy, for example
+    return None
 
 
 def checked_id(subscription: Any, kind: type | None) -> Id:
     """An id as tamis keeps it; refuses other types, and a string among integers or vice versa."""
-    if type(subscription) is not bool and isinstance(subscription, Integral):
-        subscription = int(subscription)
-        if not INT64_MIN <= subscription <= INT64_MAX:
-            raise SubscriptionError("the subscription id does not fit in 64 bits")
-    elif isinstance(subscription, str):
-        subscription = str(subscription)
-        try:
-            subscription.encode()
-        except UnicodeEncodeError:
-            raise SubscriptionError("a subscription id is not valid Unicode text") from None
-    else:
+    kept = plain_id(subscription)
+    if kept is None:
         raise SubscriptionError(
             f"a subscription id is a string or an integer, not {type(subscription).__name__}"
         )
-    if kind is not None and type(subscription) is not kind:
+    if isinstance(kept, int):
+        if not INT64_MIN <= kept <= INT64_MAX:
+            raise SubscriptionError("the subscription id does not fit in 64 bits")
+    else:
+        try:
+            kept.encode()
+        except UnicodeEncodeError:
+            raise SubscriptionError("a subscription id is not valid Unicode text") from None
+    if kind is not None and type(kept) is not kind:
         words = {str: "strings", int: "integers"}
-        raise SubscriptionError(
-            f"the ids of this matcher are {words[kind]}, and {subscription!r} is not"
-        )
-    kept: Id = subscription
+        raise SubscriptionError(f"the ids of this matcher are {words[kind]}, and {kept!r} is not")
     return kept
 
 

@@ -97,11 +97,14 @@ class Subscriptions:
 
     def __iter__(self) -> Iterator[Id]:
         """The ids as they are now, in ascending order of their handles."""
+        return (subscription for _, subscription in self.items())
+
+    def items(self) -> Iterable[tuple[int, Id]]:
+        """The handles and ids as they are now, in ascending order of the handles."""
         parts: list[Iterable[tuple[int, Id]]] = [page.items() for page in self._pages]
         if self._ids:
             parts.append(self._ids.copy().items())
-        items = parts[0] if len(parts) == 1 else heapq.merge(*parts)
-        return (subscription for _, subscription in items)
+        return parts[0] if len(parts) == 1 else heapq.merge(*parts)
 
     # --- looking up
 
@@ -126,14 +129,20 @@ class Subscriptions:
 
     def expression(self, handle: int) -> Expression:
         """The filter of a handle; a KeyError if no subscription has the handle any more."""
+        found = self.filter(handle)
+        return self._parse(found) if isinstance(found, str) else found
+
+    def filter(self, handle: int) -> Expression | str:
+        """The filter of a handle as it is kept, which may be its text; else a KeyError."""
         # The dict first: a filter leaves it only after a page has got a newer one.
         found = self._filters.get(handle)
         if found is None:
             page, row = self._place(handle)
             if page is None:
                 raise KeyError(handle)
-            found = page.texts()[row].as_py()
-        return self._parse(found) if isinstance(found, str) else found
+            text: str = page.texts()[row].as_py()
+            return text
+        return found
 
     def ids_of(self, handles: Array) -> list[Id]:
         """The ids of handles, without those whose subscriptions are gone meanwhile."""
@@ -177,10 +186,11 @@ class Subscriptions:
                 return page, int(rows[0])
         return None, -1
 
-    def handles(self) -> list[int]:
+    def handles(self) -> Array:
         """All handles, in ascending order."""
         found = [page.handles(page.mask()) for page in self._pages]
-        return np.sort(np.concatenate([*found, list(self._ids)])).tolist()  # type: ignore[no-any-return]  # numpy's tolist
+        every: Array = np.concatenate([*found, np.array(list(self._ids), np.int64)])
+        return np.sort(every)
 
     # --- one by one
 
@@ -238,11 +248,11 @@ class Subscriptions:
             if len(distinct) < len(ids):
                 rows, last = last, np.zeros(len(distinct), np.int64)
                 np.maximum.at(last, encoded.indices.to_numpy(), rows)
-        handles = self._find_all(distinct)
+        handles = self.find_all(distinct)
         known = handles >= 0
         return BulkSplit(last[~known], last[known], handles[known])
 
-    def _find_all(self, ids: pa.Array) -> Array:
+    def find_all(self, ids: pa.Array) -> Array:
         """The handles of distinct ids, -1 for those that are not subscribed."""
         handles: Array = np.full(len(ids), -1, np.int64)
         for page in self._pages:
@@ -289,12 +299,27 @@ class Subscriptions:
         for handle in handles.tolist() if self._filters else ():
             self._filters.pop(handle, None)
 
-    def remove_handles(self, handles: Iterable[int]) -> None:
-        """Remove the ids and filters of some handles."""
-        for handle in handles:
-            subscription = self.id_of(handle)
-            if subscription is not None:
-                self.remove(subscription)
+    def remove_handles(self, handles: Array) -> None:
+        """Remove the ids and filters of distinct handles that are in use."""
+        if len(handles) == 0:
+            return
+        gone = set(handles.tolist())
+        left = [page.without(handles) for page in self._pages]
+        live = {h: one for h, one in self._ids.items() if h not in gone}
+        self._pages = tuple(page.rewritten() for page in left if page.size)
+        if len(live) < len(self._ids):
+            self._ids, self._handles = live, {one: h for h, one in live.items()}
+        # After the pages: otherwise the text in one would be taken for the filter.
+        for handle in gone if self._filters else ():
+            self._filters.pop(handle, None)
+        self._count -= len(gone)
+        self._version += 1
+
+    def clear(self) -> None:
+        """Remove all ids and filters; handles are not given out again."""
+        self._pages, self._ids, self._handles, self._filters = (), {}, {}, {}
+        self._count = 0
+        self._version += 1
 
     def columns(self) -> Columns | None:
         """All subscriptions, oldest first; None if there is none."""

@@ -36,20 +36,20 @@ def test_the_annotated_tree_is_built_anew_when_enough_waits_or_went():
     m = matcher(workload(100, care=0.9), young=5)
     everywhere = event(1, 1, 1, 1, 1)
     m.match(everywhere)
-    old = m._engine.equality.static
+    old = m._held.engine.equality.static
     m.subscribe_many({200 + n: f"a1 = {n} AND a5 = {100 + n}" for n in range(5)})
     m.match(everywhere)
-    assert m._engine.equality.static is old
+    assert m._held.engine.equality.static is old
     m.subscribe_many({300 + n: f"a1 = {n} AND a5 = {100 + n}" for n in range(10, 40)})
     m.match(everywhere)
-    new = m._engine.equality.static
+    new = m._held.engine.equality.static
     assert new is not old
     assert shape(m, "equality") == {}
     for number in list(m)[:90]:
         m.unsubscribe(number)
     m.match(everywhere)
-    assert m._engine.equality.static is not new
-    assert m._engine.statistics()["leaves"] < 60
+    assert m._held.engine.equality.static is not new
+    assert m._held.engine.statistics()["leaves"] < 60
 
 
 def test_an_implied_test_outlives_the_subscription_that_brought_it():
@@ -61,7 +61,7 @@ def test_an_implied_test_outlives_the_subscription_that_brought_it():
     assert m.match(event(11, 2, 7, 0)) == []
     for number in (2, 3, 4):
         m.unsubscribe(number)
-    assert not any(m._engine.statistics().values())
+    assert not any(m._held.engine.statistics().values())
 
 
 def test_conjunctions_that_mean_the_same_share_a_leaf():
@@ -72,7 +72,7 @@ def test_conjunctions_that_mean_the_same_share_a_leaf():
     m.unsubscribe(1)
     assert m.match(event(3)) == [2]
     m.unsubscribe(2)
-    assert not any(m._engine.statistics().values())
+    assert not any(m._held.engine.statistics().values())
 
 
 # --- tests other than equality
@@ -91,11 +91,11 @@ def test_bounds_of_one_attribute_are_one_test():
 def test_what_can_never_be_true_is_in_no_tree():
     m = matcher({1: "a1 = 1 AND a1 = 2", 2: "a1 < 1 AND a1 > 5", 3: "a1 = 1", 4: "a1 = 2"})
     m.subscribe(5, "a1 = 2 AND a1 = 1")  # both known now
-    assert m._engine.statistics()["leaves"] == 2
+    assert m._held.engine.statistics()["leaves"] == 2
     assert m.match(event(1)) == [3]
     for number in range(1, 6):
         m.unsubscribe(number)
-    assert not any(m._engine.statistics().values())
+    assert not any(m._held.engine.statistics().values())
 
 
 def test_weaker_tests_stand_above_stronger_ones():
@@ -139,7 +139,7 @@ def test_doubles_at_the_ends(value):
 def test_matching_by_the_satisfied_predicates_alone():
     """`complete` knows no values, and gives the same answer."""
     m = matcher({1: "a1 <= 5 AND a2 = 2", 2: "a1 = 1", 3: "a1 BETWEEN 0 AND 3", 4: "a3 IS NULL"})
-    engine = m._engine
+    engine = m._held.engine
     for one in (event(1, 2), event(4, 2, 0), event(9, 9, 9)):
         row = m.reader.row(one)
         by_predicates = engine.complete(engine.predicates.satisfied(row))
@@ -184,10 +184,10 @@ def test_too_many_subtrees_are_refused(monkeypatch):
     monkeypatch.setattr(factoring, "MOST_SUBTREES", 10)
     m = matcher({}, index_attributes=("a1", "a2"), **AT_ONCE)
     m.subscribe_many({n: f"a1 = {n} AND a2 = 1" for n in range(4)})
-    before = m._engine.statistics()
+    before = m._held.engine.statistics()
     with pytest.raises(CapacityError, match="combinations of values"):
         m.subscribe(9, "a1 = 9 AND a2 = 2")
-    assert m._engine.statistics() == before
+    assert m._held.engine.statistics() == before
     assert m.match(event(3, 1)) == [3]
 
 

@@ -156,15 +156,15 @@ def test_figure_6_each_annotation_saves_visits():
 
 def test_settling_by_hand():
     m = matcher(FIGURE_6)
-    m._engine.settle()
+    m._held.engine.settle()
     assert shape(m, "equality") == {}
     assert shape(m, "annotated")[C] == "a4"
     unannotated = matcher(FIGURE_6, successors="none")
-    unannotated._engine.settle()
+    unannotated._held.engine.settle()
     assert shape(unannotated, "annotated") == {}
     empty = matcher({})
-    empty._engine.settle()
-    assert not any(empty._engine.statistics().values())
+    empty._held.engine.settle()
+    assert not any(empty._held.engine.statistics().values())
 
 
 # --- the parts of section 5, on a random workload
@@ -184,15 +184,15 @@ def test_every_switch_keeps_the_answers_and_changes_the_visits():
         assert tree.match_batch(events) == expected
     bare, collapsed, plain, refined, factored = (visits(t, *events) for t in trees.values())
     assert bare > collapsed > plain > refined > factored
-    assert trees["plain"]._engine.statistics()["successors"] > 0
-    assert trees["factored"]._engine.statistics()["subtrees"] == 16
+    assert trees["plain"]._held.engine.statistics()["successors"] > 0
+    assert trees["factored"]._held.engine.statistics()["subtrees"] == 16
 
 
 def test_no_node_is_visited_twice():
     for options in ({}, {"collapse": False}, {"successors": "plain"}, {"index_attributes": 2}):
         m = matcher(workload(300), **options, **AT_ONCE)
         for one in all_events()[::7]:
-            (slots,) = m._engine.complete_rows([m.reader.row(one)])
+            (slots,) = m._held.engine.complete_rows([m.reader.row(one)])
             assert len(set(slots.tolist())) == len(slots)
 
 
@@ -200,7 +200,7 @@ def test_visits_stay_under_the_bound_of_the_theorem():
     for count in (1, 10, 100, 1000):
         for collapse in (True, False):
             m = matcher(workload(count), collapse=collapse, successors="none")
-            distinct = m._engine.statistics()["leaves"]
+            distinct = m._held.engine.statistics()["leaves"]
             mean = visits(m, *all_events()) / 3**5
             assert mean <= theorem_bound(distinct, attributes=5, values=3)
 
@@ -236,5 +236,5 @@ def test_a_tree_with_too_many_successors_has_none(monkeypatch):
     m = matcher(workload(200), **AT_ONCE)
     events = all_events()
     assert m.match_batch(events) == matcher(workload(200), successors="none").match_batch(events)
-    assert m._engine.statistics()["successors"] == 0
-    assert m._engine.statistics()["subtrees"] == 1
+    assert m._held.engine.statistics()["successors"] == 0
+    assert m._held.engine.statistics()["subtrees"] == 1

@@ -192,7 +192,7 @@ def test_all_settings_reach_the_tasks():
         matcher = settings.matcher(ONE_THREAD)
         matcher.subscribe_many(pairs)
         assert matcher.match({}) == expected
-        assert matcher._engine._options.threads == 1
+        assert matcher._held.engine._options.threads == 1
 
 
 def test_a_profile_is_read_by_the_driver_and_sent_to_the_workers(tmp_path):

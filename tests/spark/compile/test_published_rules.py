@@ -104,7 +104,7 @@ def test_a_worker_keeps_the_last_files_open(files):
     assert len(PublishedRules("2")()) == 1
     assert list(published_rules._opened) == ["0", "2"]
     assert PublishedRules("0")() is first
-    assert first._engine._options.threads == 1
+    assert first._held.engine._options.threads == 1
 
 
 def test_functions_are_sent_by_reference(files):

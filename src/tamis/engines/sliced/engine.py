@@ -37,6 +37,7 @@ from tamis.semantics import Semantics
 Array = np.ndarray[Any, Any]
 
 MOST_YOUNG = 1 << 17  # subscriptions that wait to be compiled
+FEW_DROPPED = 16  # handles that are dropped one by one
 MOST_AT_ONCE = 1 << 12  # subscriptions of a segment that may be merged while changes wait
 
 
@@ -95,6 +96,11 @@ class SlicedEngine:
         with self.lock:
             self._now += 1
             self._drop(handle)
+
+    def remove_many(self, handles: Array) -> None:
+        with self.lock:
+            self._now += 1
+            self._drop_all(handles)
 
     def bulk(self, size: int) -> "SlicedBulk":  # noqa: ARG002 - it is the same for any number
         return SlicedBulk(self, self._keys)
@@ -247,8 +253,7 @@ class SlicedEngine:
         part = None if made is None else self.evaluator(made)  # may fail, while nothing has changed
         with self.lock:
             self._now += 1
-            for handle in replaced:
-                self._drop(handle)
+            self._drop_all(np.array(list(replaced), np.int64))
             self._always |= always
             self._true = None
             if part is not None:
@@ -286,6 +291,23 @@ class SlicedEngine:
                 self._is_untidy |= segment.dead > len(segment)
                 return
         raise KeyError(handle)
+
+    def _drop_all(self, handles: Array) -> None:
+        """Drop the filters of distinct handles, now."""
+        if len(handles) < FEW_DROPPED:
+            for handle in handles.tolist():
+                self._drop(handle)
+            return
+        waiting = [h for h in handles.tolist() if h in self._young or h in self._always]
+        for handle in waiting:
+            self._drop(handle)
+        left = np.setdiff1d(handles, np.array(waiting, np.int64))
+        for part in self._parts:
+            left = part.segment.kill_all(left, self._now)
+            self._is_untidy |= part.segment.dead > len(part.segment)
+        if len(left):
+            raise KeyError(int(left[0]))
+        self.exchange([part.segment for part in self._parts if not len(part.segment)], None)
 
     def _always_true(self) -> Array:
         """The handles of filters that are always true; the lock is held."""

@@ -54,7 +54,10 @@ class Segment:
 
     def moved(self, by: int) -> "Segment":
         """The same segment, nothing of it removed, with `by` added to all handles."""
-        handles = self.handles.astype(np.int64) + by
+        return self.under(self.handles.astype(np.int64) + by)
+
+    def under(self, handles: Array) -> "Segment":
+        """The same segment, nothing of it removed, under other handles in the same order."""
         if len(handles) == 0 or handles[-1] < 2**31:
             handles = handles.astype(np.int32)
         return Segment(self.predicates, self.programs, handles, self.masks, self.shapes)
@@ -78,6 +81,20 @@ class Segment:
             self.died = np.full(len(self.handles), ALIVE, np.int64)
         self.died[slot] = now
         self.dead += 1
+
+    def kill_all(self, handles: Array, now: int) -> Array:
+        """Note that subscriptions were removed at a time; returns the handles that are not here."""
+        slots = np.searchsorted(self.handles, handles)
+        here = slots < len(self.handles)
+        here[here] = self.handles[slots[here]] == handles[here]
+        if self.dead:
+            here[here] = self.died[slots[here]] == ALIVE
+        if here.any():
+            if not len(self.died):
+                self.died = np.full(len(self.handles), ALIVE, np.int64)
+            self.died[slots[here]] = now
+            self.dead += int(np.count_nonzero(here))
+        return handles[~here]
 
     def filters(self, now: int = ALIVE - 1) -> InternedFilters:
         """The filters left at a time, to be compiled again; some predicates may be unused."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.column_types import spark_attributes
 from tamis.errors import OptionError, SchemaError, did_you_mean
+from tamis.given_events import kept_names
 from tamis.names import Path, path_text
 from tamis.schema import Attribute, Schema
 from tamis.spark.files.readers import CORRUPT
@@ -31,7 +32,7 @@ class EventTable:
     ) -> None:
         self.frame = frame
         self.event_id = event_id
-        self.keep = _as_names(keep)
+        self.keep = kept_names(keep)
         fields = _fields(frame)
         self._check(fields)
         self.has_corrupt = CORRUPT in fields and fields[CORRUPT].typeName() == "string"
@@ -143,15 +144,6 @@ def unusable_columns(schema: "StructType", path: Path = ()) -> dict[str, str]:
         elif not list(spark_attributes(type(schema)([field]), "skip")):
             found[path_text(inner)] = field.dataType.simpleString()
     return found
-
-
-def _as_names(keep: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(keep, str):
-        raise OptionError(f"keep is a list of columns, not {keep!r}; write [{keep!r}]")
-    names = tuple(keep)
-    if len(set(names)) < len(names):
-        raise OptionError("keep names a column twice")
-    return names
 
 
 def _fields(frame: "DataFrame") -> "dict[str, DataType]":
