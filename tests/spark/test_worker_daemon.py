@@ -18,6 +18,7 @@ def started(monkeypatch):
     seen = []
     daemon = SimpleNamespace(manager=lambda: seen.append("serves"))
     monkeypatch.setitem(sys.modules, "pyspark.daemon", daemon)
+    monkeypatch.setenv(worker_daemon.OF_FRAMES, "1")
     monkeypatch.setattr(gc, "freeze", lambda: seen.append("freezes"))
     monkeypatch.setattr(
         worker_daemon, "load", lambda: seen.append("loads") or sys.stdout.write("noise\n")
@@ -35,7 +36,10 @@ def test_a_daemon_of_workers_loads_before_it_serves(started, monkeypatch, capsys
 def test_other_daemons_load_nothing(started, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["worker_daemon", "pyspark.sql.worker.create_data_source"])
     worker_daemon.main()
-    assert started == ["serves"]
+    monkeypatch.setattr(sys, "argv", ["worker_daemon", "pyspark.worker"])
+    monkeypatch.delenv(worker_daemon.OF_FRAMES)  # workers of RDDs
+    worker_daemon.main()
+    assert started == ["serves", "serves"]
 
 
 def test_a_daemon_that_cannot_load_serves_all_the_same(started, monkeypatch, capsys):

@@ -5,15 +5,18 @@ Arrow, the compiler and tamis, and loads the compiled kernels: seconds in which 
 same. Here that is done once, and the copies share the memory. `spark_session` sets
 ``spark.python.daemon.module`` to this module for sessions on this machine.
 
-Spark runs a daemon for each kind of worker; only those that run functions get anything loaded.
+Spark runs a daemon for each kind of worker. Only those that run functions of DataFrames get
+anything loaded: not those of Python data sources, nor those that turn lists of Python into rows.
 """
 
 import gc
 import importlib
+import os
 import sys
 from contextlib import redirect_stdout
 
 WORKER = "pyspark.worker"
+OF_FRAMES = "SPARK_SIMPLIFIED_TRACEBACK"  # a variable that Spark sets for workers of DataFrames
 MODULES = (
     "pyspark.worker",
     "pyspark.sql.pandas.serializers",
@@ -45,7 +48,7 @@ def main() -> None:
     """Load, and be Spark's daemon from then on."""
     from pyspark.daemon import manager
 
-    if WORKER in sys.argv[1:]:
+    if WORKER in sys.argv[1:] and OF_FRAMES in os.environ:
         with redirect_stdout(sys.stderr):  # Spark reads the port of the daemon from the other
             try:
                 load()

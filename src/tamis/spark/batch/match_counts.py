@@ -65,10 +65,11 @@ def written_matches(
     """Let workers match, count, and write the matches to the folder `name` of a place."""
     from pyspark.sql import Observation
 
-    seen, frame = Observation(), events.frame
+    seen, observed = Observation(), events
     if event_time is not None:
-        frame = frame.observe(seen, newest_of(event_time).alias("newest"))
-    projected = events.like(frame).project(attributes)
+        times = newest_of(event_time).alias("newest")
+        observed = events.like(events.frame.observe(seen, times))
+    projected = observed.project(attributes)
     schema = spark_schema(events, task.output, id_type)
     written = write_matches(projected, task.matches, task.output, schema, place, name)
     moment = None if event_time is None else seen.get["newest"]

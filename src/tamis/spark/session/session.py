@@ -38,8 +38,9 @@ def spark_session(
     The user's settings win over tamis' own: `conf` first, then ``PYSPARK_SUBMIT_ARGS``, then
     ``spark-defaults.conf``. By default timestamps without a zone are in UTC, and a local session
     stays on the loopback address, has no web page, logs errors only, draws a progress bar on
-    terminals only, shuffles into two partitions per core, and takes a quarter of the machine's
-    memory (1 to 16 GB) for its JVM.
+    terminals only, shuffles into two partitions per core, takes a quarter of the machine's memory
+    (1 to 16 GB) for its JVM, and makes its Python workers from a daemon that has loaded tamis
+    (``spark.python.daemon.module``).
 
     A session that is already running is returned as it is, with `conf` applied to it where Spark
     allows that.
