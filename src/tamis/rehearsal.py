@@ -1,11 +1,11 @@
-"""All rehearsals by name: together they call every kernel, so that all are compiled."""
+"""All rehearsals by name: together they call the kernels, so that these are compiled."""
 
 from collections.abc import Callable
 
 from tamis.compaction import compact
 from tamis.engines.rehearsal import FILTERS, SCHEMA, events, rehearse_matching, rehearse_papers
 from tamis.language.expression import parse
-from tamis.matcher import OUTPUTS
+from tamis.matcher import OUTPUTS, Matcher
 from tamis.relations.tables.cover_tables import CoverTable
 from tamis.semantics import Semantics
 
@@ -18,8 +18,10 @@ def rehearse_relations() -> None:
             table.insert(number, parse(text, SCHEMA))
         table.remove(0)
     compacted = compact(dict(enumerate(FILTERS)), SCHEMA)
+    matcher = Matcher(SCHEMA)
+    matcher.subscribe_many(compacted.subscriptions)
     for output in OUTPUTS:
-        compacted.restore(compacted.matcher().match_batch(events()), events(), output)
+        compacted.restore(matcher.match_batch(events()), events(), output)
 
 
 REHEARSALS: dict[str, Callable[[], None]] = {

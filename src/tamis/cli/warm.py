@@ -8,10 +8,10 @@ from tamis.cli.options import add_json
 from tamis.errors import FileError, counted
 
 _DESCRIPTION = """\
-Compile everything that tamis compiles, and keep it in files. Run it when an image is built: whoever
-uses tamis there finds the compiled code, also with another account, without a home and where
-nothing can be written. It fits one kind of processor and one version of Python, numba and numpy;
-elsewhere tamis compiles anew.
+Compile what tamis compiles on first use, and keep it in files. Run it when an image is built:
+whoever uses tamis there finds the compiled code, also with another account, without a home and
+where nothing can be written. It fits one kind of processor and one version of Python, numba and
+numpy; elsewhere tamis compiles anew.
 """
 
 

@@ -1,10 +1,11 @@
-"""Rehearsals: small examples that call every kernel of the engines, so that all are compiled.
+"""Rehearsals: small examples that call the kernels of the engines, so that these are compiled.
 
 What is compiled depends only on the types of arrays, and these are the same for two events as for
 two million.
 """
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -71,8 +72,7 @@ def _engines() -> Iterator[tuple[Any, Batch]]:
 
 
 def rehearse_papers() -> None:
-    """Call the kernels of the papers' engines."""
-    meaning = Semantics("sql", SCHEMA)
+    """Call the kernels of the papers' engines, also those for many filters that come and go."""
     settings: list[tuple[str, dict[str, Any]]] = [
         *((f"counting-{kind}", {}) for kind in ("list", "bits", "bytes")),
         ("tree", {"index_attributes": 1, "young": 0}),
@@ -81,13 +81,16 @@ def rehearse_papers() -> None:
         *(("bdd", {"restriction": how}) for how in ("query", "iterative", "none")),
         ("mbd", {}),
     ]
-    texts = [text.replace("3", str(turn)) for turn in range(4) for text in FILTERS]
-    for name, options in settings:
-        engine = make_engine(name, meaning, options)
-        for handle, text in enumerate(texts):
-            engine.add(handle, engine.prepare(parse(text, SCHEMA)))
-        engine.match(ROW)
-        list(engine.match_many([ROW, (None, 0.5, 2, 8)]))
-        for handle in range(0, len(texts), 2):
-            engine.remove(handle)
-        engine.match(ROW)
+    texts = [*FILTERS, *(f"n < {k} AND x > {k}" for k in range(40))]
+    equalities = [f"n = {k} AND hour = {k % 24}" for k in range(200)]
+    for (name, options), logic in product(settings, ("sql", "strict")):
+        engine = make_engine(name, Semantics(logic, SCHEMA), options)
+        for some in (texts, equalities):
+            for handle, text in enumerate(some):
+                engine.add(handle, engine.prepare(parse(text, SCHEMA)))
+            list(engine.match_many([ROW, (None, 0.5, 2, 8), (None, None, None, None)]))
+            for handle in (*range(0, len(some), 2), *range(1, len(some), 2)):
+                engine.remove(handle)
+                if handle % 50 == 0:
+                    engine.match(ROW)
+            engine.match(ROW)
