@@ -346,6 +346,7 @@ def test_the_schema_belongs_to_the_checkpoint(place, monkeypatch, caplog):
     place.events({"id": 3, "kind": "x", "value": 2, "size": 3})
     place.run()
     assert place.version(2)["schema"] == FIRST | {"size": "int"}
+    assert "new attributes, since filters name them: size (int)" in caplog.text
     before = place.found()
 
     # The batch that is done again has the schema that it had.

@@ -31,7 +31,13 @@ from tamis.spark.stream.base_shards import (
 from tamis.spark.stream.changelogs import Changelog
 from tamis.spark.stream.changes import changes_of
 from tamis.spark.stream.new_changes import NewChanges
-from tamis.spark.stream.stream_schema import StreamSchema, as_texts, merged, settings_for
+from tamis.spark.stream.stream_schema import (
+    StreamSchema,
+    as_texts,
+    listed,
+    merged,
+    settings_for,
+)
 from tamis.spark.stream.versions import Version, Versions
 from tamis.spark.tables.event_table import attributes_to_read
 
@@ -155,9 +161,13 @@ class StreamSubscriptions:
         for problem in news.problems:
             logger.warning("changes: %s", problem)
         some = NewChanges.read(news, before.ids)
+        asked = some.names(now)
+        if asked:
+            new = listed(column for column in now.columns if column.name in asked)
+            logger.warning("new attributes, since filters name them: %s", new)
         draft = replace(
             before, number=number + 1, position=news.position, is_base=False,
-            is_sharded=False, changes={}, schema=as_texts(now.grown(some.names(now))),
+            is_sharded=False, changes={}, schema=as_texts(now.grown(asked)),
             letters=tuple(DeadLetter("subscriptions", 0, None, one) for one in news.problems),
             bad=len(news.problems),
         )  # fmt: skip
