@@ -93,6 +93,25 @@ _SPARK = {
 }  # fmt: skip
 
 
+_ARROW = {
+    "byte": pa.int8(), "short": pa.int16(), "integer": pa.int32(), "long": pa.int64(),
+    "float": pa.float32(), "double": pa.float64(), "boolean": pa.bool_(), "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"), "timestamp_ntz": pa.timestamp("us"),
+}  # fmt: skip
+
+
+def arrow_of_spark(kind: Any) -> pa.DataType:
+    """The Arrow type of a Spark type that text formats can have; other types are strings."""
+    name = kind.typeName()
+    if name == "struct":
+        return pa.struct([(field.name, arrow_of_spark(field.dataType)) for field in kind.fields])
+    if name == "array":
+        return pa.list_(arrow_of_spark(kind.elementType))
+    if name == "decimal":
+        return pa.decimal128(kind.precision, kind.scale)
+    return _ARROW.get(name, pa.string())
+
+
 def spark_attributes(schema: Any, unsupported: str, path: Path = ()) -> Iterator[Attribute]:
     """The attributes of a Spark schema."""
     choose("treatment of unsupported columns", unsupported, ("refuse", "skip"))

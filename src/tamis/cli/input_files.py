@@ -30,7 +30,7 @@ def read_typed(read: "Callable[..., DataFrame]", settings: Mapping[str, Any]) ->
     Without them Spark would infer the types: it takes 01234 for a number, and one bad value turns a
     whole column into strings. `read` takes the schema for Spark as an argument.
     """
-    from tamis.spark.files.readers import CORRUPT
+    from tamis.file_tables.input_files import CORRUPT
 
     found = read()
     schema = settings["schema"]

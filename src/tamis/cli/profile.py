@@ -68,7 +68,8 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _profile(spark: "SparkSession", path: str, settings: dict[str, Any]) -> "Profile":
-    from tamis.spark.files.readers import CORRUPT, read_events
+    from tamis.file_tables.input_files import CORRUPT
+    from tamis.spark.files.readers import read_events
     from tamis.spark.profiles import profile
 
     events = read_typed(lambda **types: read_events(spark, path, **types), settings)
@@ -82,7 +83,7 @@ def _profile_of_text(events: "DataFrame", settings: dict[str, Any]) -> "Profile"
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
 
-    from tamis.spark.files.readers import CORRUPT
+    from tamis.file_tables.input_files import CORRUPT
     from tamis.spark.profiles import profile
 
     seen = Observation()

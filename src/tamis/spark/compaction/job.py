@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tamis.compaction import MERGED, Report
 from tamis.dead_letters import DeadLetter, listing
 from tamis.errors import OptionError, SubscriptionError, choose
+from tamis.file_tables.input_files import CORRUPT
 from tamis.matcher_settings import MatcherSettings
 from tamis.schema import Schema, as_schema
 from tamis.spark.batch.job import MatchJob
@@ -35,7 +36,6 @@ from tamis.spark.compaction.worker import (
 from tamis.spark.compaction.worker import MERGED as PART
 from tamis.spark.compile.task_reports import RowCounts, read_reports
 from tamis.spark.dead_letters.job import bad_filters
-from tamis.spark.files.readers import CORRUPT
 from tamis.spark.session.cluster import partitioned_by
 from tamis.spark.tables.event_table import unusable_columns
 from tamis.spark.tables.subscription_table import DUPLICATES, MOST_TASKS, SubscriptionTable

@@ -22,6 +22,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 from tamis.errors import FileError, OptionError, TamisError, choose, did_you_mean
+from tamis.file_tables.input_files import (
+    CODECS,
+    CORRUPT,
+    FORMATS,
+    TABLE,
+    extension,
+    format_of,
+)
 from tamis.spark.files.json_documents import are_documents
 from tamis.spark.files.known_columns import with_known
 from tamis.spark.files.schema_drift import is_drift, merged_schema
@@ -31,11 +39,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-FORMATS = ("parquet", "json", "jsonl", "csv", "xml")
-TABLE = "table:"
-CORRUPT = "_corrupt_record"  # the column for the text of a row that Spark cannot read
-
-_CODECS = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
 _ID_TYPES = ("tinyint", "smallint", "int", "bigint", "string")
 _TIMESTAMPS = "yyyy-MM-dd['T'][' ']HH:mm:ss[.SSSSSSSSS][.SSSSSS][.SSS][.SS][.S][XXX]"
 
@@ -197,10 +200,10 @@ def _source(
     if format is not None:
         return _Source(name, known, format, files, {})
     if not watch:
-        return _Source(name, known, _format_of(name, files), files, {})
-    files = [file for file in files if _extension(file)[1:] in FORMATS]
-    found = _format_of(name, files)
-    endings = ",".join(f"{found}{codec}" for codec in ("", *_CODECS))
+        return _Source(name, known, format_of(name, files), files, {})
+    files = [file for file in files if extension(file)[1:] in FORMATS]
+    found = format_of(name, files)
+    endings = ",".join(f"{found}{codec}" for codec in ("", *CODECS))
     return _Source(name, known, found, files, {"pathGlobFilter": f"*.{{{endings}}}"})
 
 
@@ -223,32 +226,6 @@ def _path_for_spark(name: str) -> str:
 
 def _literally(path: str) -> str:
     return re.sub(r"([\[\]{}*?,\\])", r"\\\1", path)
-
-
-def _format_of(name: str, files: Sequence[str]) -> str:
-    found = sorted({_extension(file) for file in files}) or [_extension(name)]
-    if found == [""]:  # files without extensions, in a folder that may have one
-        found = [_extension(name)]
-    known = " ".join(f".{each}" for each in FORMATS)
-    if len(found) > 1:
-        listed = ", ".join(each or "none" for each in found)
-        raise FileError(
-            f"{name} has files with several extensions ({listed}); choose those to read by a "
-            "pattern, such as *.parquet, or give their format"
-        )
-    if found[0][1:] not in FORMATS:
-        problem = f"the extension {found[0]!r} is unknown" if found[0] else "no extension"
-        if not files:
-            problem = "it has no files"
-        raise FileError(f"{name}: {problem}; files end in {known}, or give their format")
-    return found[0][1:]
-
-
-def _extension(path: str) -> str:
-    suffixes = PurePosixPath(path.rstrip("/")).suffixes
-    if suffixes and suffixes[-1].lower() in _CODECS:
-        suffixes.pop()
-    return suffixes[-1].lower() if suffixes else ""
 
 
 def _reader_of(format: str) -> str:  # noqa: A002 - see above
@@ -278,7 +255,17 @@ def _plan(
     if found is None:
         options = _INFERENCE[source.format] | options
         found = _inferred(spark, source, options)
-    return _ReadPlan(_with_corrupt(found, options), options)
+    return _ReadPlan(_with_corrupt(found, options, _row_format(source, found, schema)), options)
+
+
+def _row_format(source: _Source, found: "StructType", given: Any) -> dict[str, Any]:
+    """What `tamis.spark.tables.event_table` needs to say what is wrong with an unreadable row."""
+    partitions = {
+        part.partition("=")[0] for file in source.files for part in PurePosixPath(file).parts[:-1]
+        if "=" in part
+    }  # fmt: skip
+    columns = [name for name in found.names if name not in partitions | {CORRUPT}]
+    return {"format": source.format, "columns": columns, "is_inferred": given is None}
 
 
 def _struct(spark: "SparkSession", schema: "StructType | str | None") -> "StructType | None":
@@ -303,7 +290,9 @@ def _inferred(spark: "SparkSession", source: _Source, options: dict[str, Any]) -
     raise FileError(f"{source.name} has no {row} to infer columns from{hint}")
 
 
-def _with_corrupt(schema: "StructType", options: dict[str, Any]) -> "StructType":
+def _with_corrupt(
+    schema: "StructType", options: dict[str, Any], row_format: dict[str, Any]
+) -> "StructType":
     """The schema, and the column for rows that cannot be read, if such rows are kept."""
     from pyspark.sql.types import StringType, StructField, StructType
 
@@ -311,7 +300,7 @@ def _with_corrupt(schema: "StructType", options: dict[str, Any]) -> "StructType"
     fields = [field for field in schema if field.name != corrupt]
     if str(options.get("mode", "PERMISSIVE")).upper() != "PERMISSIVE":
         return StructType(fields)
-    return StructType([*fields, StructField(corrupt, StringType())])
+    return StructType([*fields, StructField(corrupt, StringType(), metadata=row_format)])
 
 
 def _schema_of_parquet(
@@ -338,7 +327,18 @@ def _schema_of_parquet(
 
 def _batch(spark: "SparkSession", source: _Source, plan: _ReadPlan) -> "DataFrame":
     reader = spark.read.format(_reader_of(source.format)).options(**plan.options)
-    return reader.schema(plan.schema).load(source.path)
+    frame = reader.schema(plan.schema).load(source.path)
+    corrupt = plan.options.get("columnNameOfCorruptRecord")
+    if _reader_of(source.format) != "json" or plan.options.get("multiLine"):
+        return frame
+    if corrupt not in frame.columns:
+        return frame
+    # Spark silently leaves out a line with an empty array; it is a row that cannot be read.
+    lines = spark.read.options(**source.only).text(source.path)
+    empty = lines.where(r"length(value) < 100 AND value RLIKE '^\\s*\\[\\s*\\]\\s*$'")
+    if not empty.limit(1).count():
+        return frame
+    return frame.unionByName(empty.withColumnRenamed("value", corrupt), allowMissingColumns=True)
 
 
 def _of_subscriptions(schema: "StructType") -> "StructType":
@@ -355,7 +355,11 @@ def _of_subscriptions(schema: "StructType") -> "StructType":
 
 
 def _check_subscriptions(frame: "DataFrame", name: str) -> None:
-    types = {field.name: field.dataType.simpleString() for field in frame.schema}
+    check_subscription_types({f.name: f.dataType.simpleString() for f in frame.schema}, name)
+
+
+def check_subscription_types(types: Mapping[str, str], name: str) -> None:
+    """Refuse subscriptions without ids and filters of the right types; `name` names the files."""
     for column, expected in (("id", _ID_TYPES), ("filter", ("string",))):
         if column not in types:
             hint = did_you_mean(column, [each for each in types if each != CORRUPT])

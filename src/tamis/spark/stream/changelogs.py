@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from tamis.errors import FileError, OptionError
+from tamis.file_tables.input_files import CORRUPT, TABLE
 from tamis.spark.files.folders import Folder
-from tamis.spark.files.readers import CORRUPT, TABLE
 from tamis.spark.stream.changes import UNREADABLE
 
 if TYPE_CHECKING:

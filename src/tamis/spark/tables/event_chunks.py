@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from tamis.errors import EventError
 from tamis.events.bad_events import python_value
+from tamis.file_tables.unreadable_rows import UNKNOWN, RowFormat
 from tamis.spark.tables.arrow_batches import gathered
 
 EVENTS = 1 << 16  # per chunk
@@ -25,6 +26,7 @@ class EventLayout(NamedTuple):
     names: tuple[str, ...]  # of the top-level columns that hold attributes
     kept: tuple[str, ...]
     has_corrupt: bool
+    rows: RowFormat | None = None  # how unreadable rows should have been read, if that is known
 
 
 @dataclass(frozen=True)
@@ -81,11 +83,10 @@ def unreadable_rows(table: pa.Table, layout: EventLayout) -> dict[int, str]:
     """The rows without an id and those that Spark could not read, with the reasons."""
     found: dict[int, str] = {}
     if layout.has_corrupt and table.columns[-1].null_count < table.num_rows:
-        texts = table.columns[-1]
-        for row in np.flatnonzero(np.asarray(texts.is_valid())).tolist():
-            text = python_value(texts[row])
-            short = text if len(text) <= 200 else text[:200] + "..."
-            found[row] = f"the row cannot be read: {short}"
+        rows = np.flatnonzero(np.asarray(table.columns[-1].is_valid())).tolist()
+        texts = [python_value(table.columns[-1][row]) for row in rows]
+        reasons = (layout.rows or UNKNOWN).reasons(texts)
+        found |= dict(zip(rows, reasons, strict=True))
     if table.columns[0].null_count:
         for row in np.flatnonzero(np.asarray(table.columns[0].is_null())).tolist():
             found.setdefault(row, "the event has no id")

@@ -4,15 +4,21 @@ Workers get the columns that `event_chunks` describes. A record is cut down to t
 filters test.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tamis.column_types import spark_attributes
+import pyarrow as pa
+
+from tamis.column_types import arrow_of_spark, spark_attributes
+from tamis.dead_letters import DeadLetter
 from tamis.errors import OptionError, SchemaError, did_you_mean
+from tamis.file_tables.dirty_columns import advice, suspects
+from tamis.file_tables.input_files import CORRUPT
+from tamis.file_tables.unreadable_rows import RowFormat
 from tamis.given_events import kept_names
 from tamis.names import Path, path_text
 from tamis.schema import Attribute, Schema
-from tamis.spark.files.readers import CORRUPT
+from tamis.spark.files.dirty_texts import dirty_texts
 from tamis.spark.tables.event_chunks import EventLayout
 from tamis.types import DOUBLE, INT
 
@@ -34,7 +40,7 @@ class EventTable:
         self.event_id = event_id
         self.keep = kept_names(keep)
         fields = _fields(frame)
-        self._check(fields)
+        check_columns(fields, event_id, self.keep)
         self.has_corrupt = CORRUPT in fields and fields[CORRUPT].typeName() == "string"
         usable = frame.schema
         if self.has_corrupt:
@@ -48,20 +54,7 @@ class EventTable:
                 f"they have {', '.join(map(_shown, usable.fields)) or 'no columns at all'}"
             )
         self._columns = found
-        self._present = _present(self.schema, found, self.skipped)
-
-    def _check(self, fields: "dict[str, DataType]") -> None:
-        for what, name in (("event_id", self.event_id), *(("keep", name) for name in self.keep)):
-            if name not in fields:
-                raise OptionError(
-                    f"{what}: the events have no column {name!r}; {did_you_mean(name, fields)}"
-                )
-        for name in self.keep:
-            if name.lower() in {"event_id", "subscription", "subscriptions", "count"}:
-                raise OptionError(
-                    f"keep: the column {name!r} has the name of a column of the matches; "
-                    "rename it first"
-                )
+        self._present = present_attributes(self.schema, found, self.skipped)
 
     def like(self, frame: "DataFrame") -> "EventTable":
         """A table of the same kind, of another frame with the same columns."""
@@ -83,6 +76,14 @@ class EventTable:
         """The type of the ids of the events."""
         return self.frame.schema[self.event_id].dataType
 
+    def notes(self, letters: Iterable[DeadLetter] | None) -> list[str]:
+        """Why filters cannot use columns of texts, and what to do; `letters` are about filters."""
+        rows = self._row_format()
+        if rows is None or not rows.is_inferred:
+            return []
+        found = dirty_texts(self.frame, suspects(self.schema, letters))
+        return list(advice(self.schema, found))
+
     def kept_fields(self) -> "list[tuple[str, DataType]]":
         """Names and types of the columns to keep."""
         return [(name, self.frame.schema[name].dataType) for name in self.keep]
@@ -90,7 +91,18 @@ class EventTable:
     def layout(self, attributes: Iterable[str]) -> EventLayout:
         """Which columns workers get to read some attributes."""
         tops = dict.fromkeys(path[0] for path in self._paths(attributes))
-        return EventLayout(tuple(tops), self.keep, self.has_corrupt)
+        return EventLayout(tuple(tops), self.keep, self.has_corrupt, self._row_format())
+
+    def _row_format(self) -> RowFormat | None:
+        """What rows of text were read with; None if we did not read them."""
+        if not self.has_corrupt:
+            return None
+        known = self.frame.schema[CORRUPT].metadata
+        if "format" not in known:
+            return None
+        fields = [self.frame.schema[n] for n in known["columns"] if n in self.frame.columns]
+        schema = pa.schema([(field.name, arrow_of_spark(field.dataType)) for field in fields])
+        return RowFormat(known["format"], schema, known["is_inferred"])
 
     def project(self, attributes: Iterable[str]) -> "DataFrame":
         """The columns of `layout`."""
@@ -127,6 +139,16 @@ class EventTable:
         ]
 
 
+def check_columns(names: Collection[str], event_id: str | None, keep: Sequence[str]) -> None:
+    """Refuse columns that the events do not have."""
+    wanted = [] if event_id is None else [("event_id", event_id)]
+    for what, name in (*wanted, *(("keep", name) for name in keep)):
+        if name not in names:
+            raise OptionError(
+                f"{what}: the events have no column {name!r}; {did_you_mean(name, names)}"
+            )
+
+
 def attributes_to_read(schema: Schema, tested: Iterable[str], semantics: str) -> set[str]:
     """The attributes that filters test, and those that decide whether an event is valid at all."""
     if semantics == "total":
@@ -154,7 +176,7 @@ def _fields(frame: "DataFrame") -> "dict[str, DataType]":
     return {field.name: field.dataType for field in frame.schema.fields}
 
 
-def _present(schema: Schema, found: Schema, skipped: dict[str, str]) -> dict[Path, Path]:
+def present_attributes(schema: Schema, found: Schema, skipped: dict[str, str]) -> dict[Path, Path]:
     """The attributes that the frame has, and their columns; others are missing in all events."""
     present: dict[Path, Path] = {}
     tops = {path[0] for path in found.positions}
