@@ -11,12 +11,13 @@ from tamis import Matcher
 from tamis.dead_letters import (
     SHOWN,
     VALUE,
+    BadLimit,
     DeadLetter,
     filter_letter,
     listing,
     short_text,
 )
-from tamis.errors import BulkError, SubscriptionError
+from tamis.errors import BulkError, OptionError, SubscriptionError
 from tamis.events.bad_events import python_value
 from tamis.spark.tables.arrow_batches import texts_of
 
@@ -103,3 +104,21 @@ def test_every_value_can_be_shown():
         value = python_value(column[0])
         assert value == expected
         json.dumps(value, default=str)
+
+
+@each(
+    ("limit", "bad", "rows", "exceeded"),
+    [
+        ("1%", 1, 100, False), ("1%", 2, 100, True), ("0%", 1, 10**9, True), (0, 0, 0, False),
+        (20, 20, 30, False), ("20", 21, 30, True), ("0.5%", 1, 100, True), ("100%", 5, 5, False),
+    ],
+)  # fmt: skip
+def test_a_limit_of_bad_rows_is_a_share_or_a_number(limit, bad, rows, exceeded):
+    assert BadLimit.of(limit).is_exceeded(bad, rows) == exceeded
+
+
+def test_limits_that_are_none():
+    assert BadLimit.of(None) is None
+    for text in ("x", "-1", "1.5", "%", "1%%", True, 1.5):
+        with pytest.raises(OptionError, match="such as '1%' or 20"):
+            BadLimit.of(text)

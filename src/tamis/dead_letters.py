@@ -1,9 +1,10 @@
-"""A dead letter: a row that could not be used, with the reason and the place."""
+"""Dead letters: rows that could not be used, each with the reason and the place."""
 
 import json
+import re
 from typing import Any, NamedTuple
 
-from tamis.errors import ExpressionError, TamisError, counted
+from tamis.errors import ExpressionError, OptionError, TamisError, counted
 from tamis.visible_text import visible, visible_lines
 
 SHOWN = 5  # letters in a message
@@ -62,3 +63,39 @@ def listing(letters: list[DeadLetter], total: int) -> str:
     if total > SHOWN:
         lines.append(f"  ... and {total - min(SHOWN, len(letters)):,} more")
     return "\n".join(lines)
+
+
+class BadLimit(NamedTuple):
+    """How many rows may be bad: a share of them, or a number of them."""
+
+    share: float | None
+    number: int | None
+
+    @classmethod
+    def of(cls, value: "BadLimit | str | int | None") -> "BadLimit | None":
+        """The limit of ``"1%"``, ``"20"`` or 20; None is no limit."""
+        if value is None or isinstance(value, BadLimit):
+            return value
+        found = re.fullmatch(r"\s*([0-9]{1,12}(?:\.[0-9]{1,12})?)\s*(%?)\s*", str(value))
+        if found is None or (not found[2] and "." in found[1]) or isinstance(value, bool):
+            raise OptionError(
+                f"max_bad is a share or a number of rows, such as '1%' or 20, not {value!r}"
+            )
+        if found[2]:
+            return cls(float(found[1]) / 100, None)
+        return cls(None, int(found[1]))
+
+    def __str__(self) -> str:
+        return f"{self.number:,}" if self.share is None else f"{100 * self.share:g}%"
+
+    def is_exceeded(self, bad: int, rows: int) -> bool:
+        """Whether so many bad rows are too many."""
+        return bad > (self.share * rows if self.share is not None else self.number or 0)
+
+    def check(self, what: str, bad: int, rows: int, letters: list[DeadLetter]) -> None:
+        """Raise an error if too many rows are bad; `what` they are, and the first `letters`."""
+        if self.is_exceeded(bad, rows):
+            raise TamisError(
+                f"{what}: {bad:,} of {counted(rows, 'row')} cannot be used, and at most {self} may "
+                f"be bad (max_bad); nothing was written.\n{listing(letters, bad)}"
+            )

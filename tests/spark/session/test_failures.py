@@ -38,6 +38,11 @@ def dying():
         ),
         (raising(EventError("no number", 3)), TamisError, "^event 3: no number$"),
         (raising(KeyError("x")), TamisError, "^a Python worker failed: KeyError: 'x'$"),
+        (
+            raising(ModuleNotFoundError("No module named 'tamis'")),
+            TamisError,
+            "^the Python workers of the executors do not have tamis; install .* spark.archives=",
+        ),
         (raising(OSError(28, "No space left on device")), FileError, "^the disk is full"),
         (dying(), TamisError, "^a Python worker died"),
     ],
@@ -135,3 +140,40 @@ def test_texts_of_spark_connect_are_unwrapped(text, kind, message):
 def test_paths_of_this_machine_are_shown_as_people_write_them():
     assert shown_path("file:///a/b") == shown_path("file:/a/b") == "/a/b"
     assert shown_path("hdfs://host/a") == "hdfs://host/a"
+
+
+class OfSpark(Exception):
+    """An error like those that come from Spark."""
+
+    __module__ = "pyspark.errors"
+
+
+@each(
+    ("last", "message"),
+    [
+        (
+            (
+                "PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python in worker has different "
+                "version: 3.10 than that in driver: 3.11, PySpark cannot run with different minor "
+                "versions."
+            ),
+            "the executors and the driver have different versions of Python (3.10 and 3.11); give",
+        ),
+        (
+            "AttributeError: Can't get attribute 'MatchTask' on <module 'tamis.spark.batch.worker'",
+            "the executors have another version of tamis than the driver; install the same one",
+        ),
+        ("ModuleNotFoundError: No module named 'numba'", "do not have the package numba; install"),
+    ],
+)
+def test_workers_with_another_environment_get_the_way_out(last, message):
+    error = OfSpark(f"Traceback (most recent call last):\n  File x\n{last}\n")
+    found = str(as_tamis_error(error))
+    assert message in found
+    assert "spark.pyspark.python=env/bin/python" in found
+    assert "\n" not in found
+
+
+def test_a_python_that_executors_do_not_have_is_named():
+    error = OfSpark('java.io.IOException: Cannot run program "/opt/py/bin/python3": error=2')
+    assert "do not have the Python /opt/py/bin/python3; name one" in str(as_tamis_error(error))

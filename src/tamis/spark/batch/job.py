@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.dead_letters import listing
 from tamis.errors import OptionError, SubscriptionError, choose
+from tamis.events.columns import as_table
 from tamis.matcher import OUTPUTS, Matcher
 from tamis.matcher_settings import MatcherSettings
 from tamis.schema import Schema, as_schema
@@ -24,17 +25,22 @@ from tamis.spark.compile.job import CompiledRules, compile_subscriptions
 from tamis.spark.compile.published_code import start_compiling
 from tamis.spark.compile.published_rules import PublishedRules, folder_for_files, publish
 from tamis.spark.dead_letters.job import bad_events, bad_filters
-from tamis.spark.files.atomic_folders import MATCHES
+from tamis.spark.files.atomic_folders import MATCHES, WRITE_OPTIONS
 from tamis.spark.files.folders import workers_can_write
 from tamis.spark.shards.budget import BUDGET, Sharding
 from tamis.spark.shards.job import ShardedRules
-from tamis.spark.tables.event_table import EventTable, attributes_to_read
-from tamis.spark.tables.match_schema import spark_schema, with_sorted_lists
+from tamis.spark.tables.event_table import (
+    EventTable,
+    as_names,
+    attributes_to_read,
+    column_at,
+)
+from tamis.spark.tables.match_schema import check_match_names, spark_schema, with_sorted_lists
 from tamis.spark.tables.subscription_table import DUPLICATES, SubscriptionTable
 from tamis.visible_text import visible_lines
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 ON_BAD = ("keep", "fail")
 
@@ -78,6 +84,10 @@ class MatchJob:
     ``"2g"``). If they would be larger, they are divided into shards, and each event is sent to the
     shards that may match it. `shards` is about how many shards to make; `mode` is ``"auto"``,
     ``"whole"`` or ``"sharded"``. The matches are the same.
+
+    `keep_rules` names columns of the subscriptions that pairs have as well, and with `keep_id_name`
+    the column of the ids of events keeps its name instead of ``event_id``. `subscriptions` may also
+    be a table of pandas, polars or Arrow.
     """
 
     def __init__(  # noqa: PLR0913 - all but four by name
@@ -87,13 +97,14 @@ class MatchJob:
         defaults: Mapping[str, Any] | None = None, duplicates: str = "last",
         order: str | None = None, on_bad: str = "keep", profile: Any = None,
         budget: int | str = BUDGET, mode: str = "auto", shards: int | None = None,
+        keep_rules: Sequence[str] = (), keep_id_name: bool = False,
     ) -> None:  # fmt: skip
         choose("output", output, OUTPUTS)
         choose("treatment of bad rows", on_bad, ON_BAD)
         choose("treatment of duplicates", duplicates, DUPLICATES)
         self._sharding = Sharding.checked(mode, budget, shards)
         _check_frame("events", events)
-        _check_frame("subscriptions", subscriptions)
+        subscriptions = _as_frame(subscriptions, events.sparkSession)
         _warn_of_zone(events)
         if subscriptions.isStreaming:
             raise OptionError(
@@ -105,6 +116,10 @@ class MatchJob:
         given = None if schema is None else as_schema(schema)
         self._events = EventTable(events, event_id, given, keep)
         self._subscriptions = SubscriptionTable(subscriptions, order)
+        self.id_name = event_id if keep_id_name else "event_id"
+        self._keep_rules = as_names(keep_rules)
+        check_match_names(self.id_name, output, self._events.keep, self._keep_rules)
+        self._subscriptions.check_kept(self._keep_rules)
         self._settings = MatcherSettings(
             self._events.schema, semantics, defaults, self._events.skipped, profile
         )
@@ -151,18 +166,19 @@ class MatchJob:
         of = self._settings
         return attributes_to_read(of.schema, self.compiled.attributes, of.semantics)
 
-    @property
+    @cached_property
     def matches(self) -> "DataFrame":
-        """The matches, found when Spark computes the DataFrame."""
+        """The matches, found when Spark computes the DataFrame; always the same one."""
         return self.matches_of(self._events)
 
     def matches_of(self, events: EventTable) -> "DataFrame":
         """The matches of events with the same columns as those of this job."""
         if isinstance(self.compiled, ShardedRules):
             found = self.compiled.matches(events, self._attributes, self.output, self._on_bad)
-            return with_sorted_lists(found, self.output)
+            return self._with_names(with_sorted_lists(found, self.output))
         schema = spark_schema(events, self.output, self._subscriptions.id_type)
-        return events.project(self._attributes).mapInArrow(self._task(events), schema)
+        found = events.project(self._attributes).mapInArrow(self._task(events), schema)
+        return self._with_names(found)
 
     def _task(self, events: EventTable) -> MatchTask:
         layout = events.layout(self._attributes)
@@ -170,9 +186,11 @@ class MatchJob:
 
     def write(self, place: str, format: str) -> MatchCounts:  # noqa: A002 - Spark's name
         """Match, and write the folder of matches to a place; returns how many there are."""
-        if format != "parquet" or not workers_can_write(place):
+        is_plain = not self._keep_rules and self.id_name == "event_id"
+        if format != "parquet" or not is_plain or not workers_can_write(place):
             matched = self.counted()
-            matched.frame.write.format(format).mode("overwrite").save(f"{place}/{MATCHES}")
+            writer = matched.frame.write.format(format).options(**WRITE_OPTIONS.get(format, {}))
+            writer.mode("overwrite").save(f"{place}/{MATCHES}")
             return matched.counts()
         if isinstance(self.compiled, ShardedRules):
             return written_afterwards(
@@ -185,10 +203,40 @@ class MatchJob:
         """The matches, which count events and matches while they are written."""
         if isinstance(self.compiled, ShardedRules):
             return counted_afterwards(self.matches, self.output, self._events, self.bad_events())
-        return counted_matches(
+        found = counted_matches(
             self._events, self._attributes, self._rules, self.output, self._on_bad,
             self._subscriptions.id_type,
         )  # fmt: skip
+        return found._replace(frame=self._with_names(found.frame))
+
+    def _with_names(self, matches: "DataFrame") -> "DataFrame":
+        """Matches with the name of the id that was asked for, and the columns of rules to keep."""
+        if self._keep_rules:
+            bad = bad_filters(self._subscriptions, self._settings)
+            known = self._subscriptions.last_rows(
+                self._keep_rules, bad if self.compiled.counts.bad else None
+            )
+            columns = [*matches.columns, *self._keep_rules]
+            matches = matches.join(known, "subscription", "left").select(
+                *(column_at((name,)) for name in columns)
+            )
+        return matches.withColumnRenamed("event_id", self.id_name)
+
+    def duplicate_ids(self) -> int:
+        """How many events have an id that an event before them has: a pass over the ids."""
+        from pyspark.sql import functions as f
+
+        ids = column_at((self._events.event_id,))
+        row = self._events.frame.agg(f.count(ids), f.count_distinct(ids)).collect()[0]
+        return int(row[0] - row[1])
+
+    def notes(self) -> list[str]:
+        """What to know about the events: columns that became text because of a few values."""
+        try:
+            counts, letters = self.compiled.counts, self.compiled.letters
+        except SubscriptionError:  # no subscription can be used
+            return self._events.notes(None)
+        return self._events.notes(letters) if counts.bad else []
 
     def release(self) -> None:
         """Let the executors forget the compiled subscriptions; computed matches stay valid."""
@@ -253,6 +301,17 @@ def _warn_of_zone(events: "DataFrame") -> None:
             "UTC; set spark.sql.session.timeZone to UTC so that both mean the same",
             zone,
         )
+
+
+def _as_frame(subscriptions: Any, spark: "SparkSession") -> "DataFrame":
+    """A table of subscriptions of any library, as a DataFrame."""
+    if not hasattr(subscriptions, "mapInArrow"):
+        table = as_table(subscriptions)
+        if table is not None:
+            return spark.createDataFrame(table)
+    _check_frame("subscriptions", subscriptions)
+    found: DataFrame = subscriptions
+    return found
 
 
 def _check_frame(what: str, frame: Any) -> None:

@@ -1,12 +1,13 @@
 """The folder of a batch: matches, dead letters and a summary, all of them or nothing."""
 
 import json
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tamis.dead_letters import SHOWN, DeadLetter, listing
-from tamis.errors import FileError
+from tamis.dead_letters import SHOWN, BadLimit, DeadLetter, listing
+from tamis.errors import FileError, SubscriptionError
 from tamis.spark.files.atomic_folders import (
     DEAD_LETTERS,
     MATCHES,
@@ -18,7 +19,11 @@ from tamis.spark.files.atomic_folders import (
 from tamis.spark.files.folders import Folder
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from tamis.spark.batch.job import MatchJob
+
+logger = logging.getLogger("tamis")
 
 COMMAND = "tamis match"  # in the summary: only folders that it wrote are replaced
 _OURS = {MATCHES, DEAD_LETTERS, SUMMARY}
@@ -34,11 +39,14 @@ class MatchSummary:
     bad_subscriptions: int
     bad_events: int
     replaced: int  # subscriptions, by later rows of the same id
+    duplicate_ids: int  # events whose id an event before them has
     semantics: str
     output: str
     mode: str  # whole or sharded
+    ran_on: str  # spark or local
     out: str
     letters: tuple[DeadLetter, ...]  # the first ones
+    notes: tuple[str, ...] = ()  # what to know about the events
 
     @property
     def dead_letters(self) -> int:
@@ -93,30 +101,57 @@ def _is_fixed(folder: Path) -> bool:
 
 
 def write_job(
-    job: "MatchJob", out: str, format: str = "parquet", *, overwrite: bool = False  # noqa: A002 - Spark's name
+    job: "MatchJob", out: str, format: str = "parquet", *, overwrite: bool = False,  # noqa: A002 - Spark's name
+    max_bad: BadLimit | str | int | None = None, count_ids: bool = True,
 ) -> MatchSummary:  # fmt: skip
-    """Match, and write the folder: all of it or, on a local file system, nothing."""
+    """Match, and write the folder: all of it or, on a local file system, nothing.
+
+    With `max_bad`, such as ``"1%"`` or 20, it is an error if more of the subscriptions or more of
+    the events cannot be used. `count_ids` counts ids of events that come again, which takes a pass
+    over the ids.
+    """
+    limit = BadLimit.of(max_bad)
     check_output(out, overwrite=overwrite)
     if overwrite and not Folder(out).is_local:
         Folder(out).delete(SUMMARY)  # from now on the folder is not complete
     with whole_folder(out) as place:
-        return _write(job, place, out, format)
+        return _write(job, place, out, format, limit, count_ids=count_ids)
 
 
-def _write(job: "MatchJob", place: str, out: str, format: str) -> MatchSummary:  # noqa: A002 - Spark's name
-    counted, compiled = job.write(place, format), job.compiled.counts
+def _write(
+    job: "MatchJob", place: str, out: str, format: str, limit: BadLimit | None,  # noqa: A002 - Spark's name
+    *, count_ids: bool,
+) -> MatchSummary:  # fmt: skip
+    try:
+        compiled = job.compiled.counts
+    except SubscriptionError as error:
+        raise SubscriptionError("\n".join([str(error), *job.notes()])) from None
+    if limit is not None:
+        limit.check("subscriptions", compiled.bad, compiled.rows, job.compiled.letters)
+    logger.info("compiled %s of %s subscriptions", compiled.good, compiled.rows)
+    counted = job.write(place, format)
+    logger.info("wrote %s matches of %s events", counted.matches, counted.events)
+    if limit is not None and limit.is_exceeded(counted.bad, counted.events):
+        some = _letters(job.bad_events().limit(SHOWN))
+        limit.check("events", counted.bad, counted.events, some)
     letters: list[DeadLetter] = []
     if compiled.bad or counted.bad:
         frame = job.dead_letters
         frame.write.format("json").mode("overwrite").save(f"{place}/{DEAD_LETTERS}")
         written = frame.sparkSession.read.json(f"{place}/{DEAD_LETTERS}")
-        rows = [row.asDict() for row in written.limit(SHOWN).collect()]
-        letters = [DeadLetter(*(row.get(name) for name in DeadLetter._fields)) for row in rows]  # type: ignore[arg-type]  # as they were written
+        letters = _letters(written.limit(SHOWN))
     summary = MatchSummary(
         subscriptions=compiled.good, events=counted.events, matches=counted.matches,
         bad_subscriptions=compiled.bad, bad_events=counted.bad, replaced=compiled.replaced,
+        duplicate_ids=job.duplicate_ids() if count_ids else 0,
         semantics=job.semantics, output=job.output,
-        mode="sharded" if job.is_sharded else "whole", out=out, letters=tuple(letters),
+        mode="sharded" if job.is_sharded else "whole", ran_on="spark", out=out,
+        letters=tuple(letters), notes=tuple(job.notes()),
     )  # fmt: skip
     write_summary(place, json.dumps(summary.to_dict(), indent=2) + "\n")
     return summary
+
+
+def _letters(frame: "DataFrame") -> list[DeadLetter]:
+    rows = [row.asDict() for row in frame.collect()]
+    return [DeadLetter(*(row.get(name) for name in DeadLetter._fields)) for row in rows]  # type: ignore[arg-type]  # as they were written

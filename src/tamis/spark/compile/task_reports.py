@@ -88,18 +88,25 @@ def read_reports(found: pa.Table) -> tuple[RowCounts, list[DeadLetter]]:
     for text, number in _rows(found, "twice"):
         twice += number
         ids += json.loads(text)
+    counts, letters = read_counts(found)
+    check_rows(counts, letters, ids, twice)
+    return counts, letters
+
+
+def check_rows(
+    counts: RowCounts, letters: list[DeadLetter], repeated: list[Any], twice: int
+) -> None:
+    """An error if no row can be used, or if `twice` rows have ids that came before."""
     if twice:
         raise SubscriptionError(
             f"ids of subscriptions come again in {counted(twice, 'row')}, such as "
-            f"{', '.join(map(repr, ids[:3]))}; make ids unique, or let the last row of an id count "
-            "(duplicates='last')"
+            f"{', '.join(map(repr, repeated[:3]))}; make ids unique, or let the last row of an id "
+            "count (duplicates='last')"
         )
-    counts, letters = read_counts(found)
     if not counts.rows:
         raise SubscriptionError("the table of subscriptions has no rows")
     if not counts.good:
         raise SubscriptionError(f"no subscription can be used: {listing(letters, counts.bad)}")
-    return counts, letters
 
 
 def read_counts(found: pa.Table) -> tuple[RowCounts, list[DeadLetter]]:

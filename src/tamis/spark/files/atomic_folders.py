@@ -12,6 +12,8 @@ from tamis.spark.session.failures import spark_errors
 
 # The parts of an output folder.
 MATCHES, DEAD_LETTERS, SUMMARY = "matches", "dead_letters", "summary.json"
+# How Spark writes them: RFC 4180, as files of events are read, and with the names of the columns.
+WRITE_OPTIONS = {"csv": {"header": "true", "escape": '"'}}
 
 
 def check_place(out: str) -> None:

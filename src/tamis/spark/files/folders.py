@@ -2,11 +2,15 @@
 
 import uuid
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyarrow import fs
 
 from tamis.errors import FileError
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
 
 # Where Arrow finds the way and the credentials by itself, on executors as well. For others, such as
 # hdfs:// and s3a://, Hadoop is configured, which only Spark's JVM knows.
@@ -100,6 +104,12 @@ class Folder:
             self._system.move(aside, self._at(name))
         except OSError as error:
             raise FileError(f"{self.path}/{name} cannot be written: {error}") from None
+
+    def dataset(self, name: str, format: str) -> "ds.Dataset":  # noqa: A002 - Arrow's name
+        """A file of rows, to be read batch by batch."""
+        import pyarrow.dataset as ds
+
+        return ds.dataset(self._at(name), filesystem=self._system, format=format)
 
     def create(self, name: str) -> pa.NativeFile:
         """A new file, open to be written; its folder must be there."""

@@ -100,7 +100,39 @@ def _from_worker(_: list[_Reason], text: str) -> TamisError | None:
     last = next(line for line in reversed(trace.splitlines()) if line.strip())
     if "No space left on device" in last:
         return _disk_full()
+    unfit = _unfit_worker(trace, last)
+    if unfit is not None:
+        return unfit
     return TamisError(f"a Python worker failed: {last.strip()[:_LONGEST]}")
+
+
+def _unfit_worker(trace: str, last: str) -> TamisError | None:
+    """Workers that have another Python than the driver, or not the packages that they need."""
+    way_out = (
+        "give them the driver's environment: pack it (venv-pack), and start with "
+        "--conf spark.archives=ENV.tar.gz#env --conf spark.pyspark.python=env/bin/python"
+    )
+    versions = re.search(r"version:? \(?(\d[\d.]*)[^\d]+(\d[\d.]*)", last)
+    if "PYTHON_VERSION_MISMATCH" in trace or "different minor versions" in trace:
+        which = f" ({versions[1]} and {versions[2]})" if versions else ""
+        return TamisError(
+            f"the executors and the driver have different versions of Python{which}; {way_out}, or "
+            "name a Python of the same version that they have with spark.pyspark.python"
+        )
+    missing = re.search(r"ModuleNotFoundError: No module named '(\w+)", last)
+    if missing:
+        name = missing[1]
+        has = "tamis" if name == "tamis" else f"the package {name}"
+        return TamisError(
+            f"the Python workers of the executors do not have {has}; install tamis on every "
+            f"machine of the cluster, or {way_out}"
+        )
+    if re.search(r"Can't get attribute '\w+' on <module 'tamis|cannot import name .*tamis", last):
+        return TamisError(
+            "the executors have another version of tamis than the driver; install the same one on "
+            f"every machine of the cluster, or {way_out}"
+        )
+    return None
 
 
 def _of_the_machine(reasons: list[_Reason], text: str) -> TamisError | None:
@@ -122,6 +154,12 @@ def _of_the_machine(reasons: list[_Reason], text: str) -> TamisError | None:
         "Answer from Java side is empty" in text or "Error while sending or receiving" in text
     ):
         return TamisError("Spark's Java process has ended; start a new session")
+    absent = re.search(r'Cannot run program "([^"]*python[^"]*)"', text)
+    if absent:
+        return TamisError(
+            f"the executors do not have the Python {absent[1]}; name one with tamis that they have "
+            "(--conf spark.pyspark.python=PATH)"
+        )
     missing = re.search(r"Class ([\w.$]+) not found", text)
     if missing:
         return FileError(

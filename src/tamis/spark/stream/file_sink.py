@@ -8,7 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tamis.errors import FileError
-from tamis.spark.files.atomic_folders import DEAD_LETTERS, MATCHES, move_into_place
+from tamis.spark.files.atomic_folders import (
+    DEAD_LETTERS,
+    MATCHES,
+    WRITE_OPTIONS,
+    move_into_place,
+)
 from tamis.spark.files.folders import Folder, workers_can_write
 
 if TYPE_CHECKING:
@@ -106,7 +111,8 @@ class FileSink:
         found = self.folder(kind, batch)
         # Letters are for people, and lists cannot be written as CSV.
         chosen = "json" if kind == DEAD_LETTERS else self.format
-        frame.write.format(chosen).mode("overwrite").save(f"{found.place}/{found.name}")
+        writer = frame.write.format(chosen).options(**WRITE_OPTIONS.get(chosen, {}))
+        writer.mode("overwrite").save(f"{found.place}/{found.name}")
         return found
 
     def write_nothing(self, frame: "DataFrame", kind: str, batch: int) -> BatchFolder:

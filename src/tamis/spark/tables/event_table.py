@@ -20,6 +20,7 @@ from tamis.names import Path, path_text
 from tamis.schema import Attribute, Schema
 from tamis.spark.files.dirty_texts import dirty_texts
 from tamis.spark.tables.event_chunks import EventLayout
+from tamis.spark.tables.match_schema import refuse_names_of_matches
 from tamis.types import DOUBLE, INT
 
 if TYPE_CHECKING:
@@ -140,13 +141,14 @@ class EventTable:
 
 
 def check_columns(names: Collection[str], event_id: str | None, keep: Sequence[str]) -> None:
-    """Refuse columns that the events do not have."""
+    """Refuse columns that the events do not have, and names that only matches can have."""
     wanted = [] if event_id is None else [("event_id", event_id)]
     for what, name in (*wanted, *(("keep", name) for name in keep)):
         if name not in names:
             raise OptionError(
                 f"{what}: the events have no column {name!r}; {did_you_mean(name, names)}"
             )
+    refuse_names_of_matches("keep", keep)
 
 
 def attributes_to_read(schema: Schema, tested: Iterable[str], semantics: str) -> set[str]:

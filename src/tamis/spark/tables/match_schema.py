@@ -9,10 +9,12 @@ output        column                                rows
 ============  ====================================  ===============
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+
+from tamis.errors import OptionError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -22,6 +24,35 @@ if TYPE_CHECKING:
 
 FOUND = {"pairs": "subscription", "lists": "subscriptions", "counts": "count"}
 ID_TYPES = {"bigint": pa.int64(), "string": pa.string()}  # of subscriptions: Spark's and Arrow's
+
+
+def check_match_names(
+    id_name: str, output: str, keep: Sequence[str], keep_rules: Sequence[str]
+) -> None:
+    """Refuse columns to keep that matches have already, or that do not go with the output."""
+    if keep_rules and output != "pairs":
+        raise OptionError(
+            f"keep_rules: with output {output!r} a row has several subscriptions; use 'pairs'"
+        )
+    if id_name.lower() in FOUND.values():
+        raise OptionError(
+            f"the column {id_name!r} of the ids cannot keep its name: matches have such a column"
+        )
+    refuse_names_of_matches("keep_rules", keep_rules)
+    taken = [id_name, *keep, *keep_rules]
+    for name in taken:
+        if [other.lower() for other in taken].count(name.lower()) > 1:
+            raise OptionError(f"matches would have two columns named {name!r}; keep one of them")
+
+
+def refuse_names_of_matches(what: str, names: Iterable[str]) -> None:
+    """Refuse columns to keep that have the name of a column of the matches."""
+    for name in names:
+        if name.lower() in {"event_id", *FOUND.values()}:
+            raise OptionError(
+                f"{what}: the column {name!r} has the name of a column of the matches; "
+                "rename it first"
+            )
 
 
 def spark_schema(

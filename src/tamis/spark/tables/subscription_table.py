@@ -1,9 +1,10 @@
 """A DataFrame of subscriptions, on the driver: checked, measured, and divided among tasks."""
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from tamis.errors import OptionError
+from tamis.errors import OptionError, did_you_mean
 from tamis.spark.tables.arrow_batches import texts_of
 from tamis.spark.tables.event_table import column_at
 
@@ -75,6 +76,32 @@ class SubscriptionTable:
         ordered = ["row"] if self._order is None else ["later", "row"]
         spread: DataFrame = self.frame.select(*columns).repartition(self.size.tasks, "id")
         return spread.sortWithinPartitions(*ordered).select("id", "filter", "row")
+
+    def check_kept(self, names: Sequence[str]) -> None:
+        """Refuse columns to keep that the subscriptions do not have."""
+        for name in names:
+            if name not in self.frame.columns:
+                hint = did_you_mean(name, self.frame.columns)
+                raise OptionError(f"keep_rules: the subscriptions have no column {name!r}; {hint}")
+
+    def last_rows(self, names: Sequence[str], bad: "DataFrame | None") -> "DataFrame":
+        """(subscription, ...): columns of the row that counts for each id.
+
+        `bad` has the positions (``row``) of rows that cannot be used; None if all can.
+        """
+        from pyspark.sql import functions as f
+
+        later = [] if self._order is None else [column_at((self._order,))]
+        row = f.monotonically_increasing_id()
+        kept = f.struct(*(column_at((name,)).alias(name) for name in names))
+        columns = [f.col("id").cast(self.id_type).alias("subscription"), kept.alias("kept")]
+        rows: DataFrame = self.frame.select(*columns, row.alias("row"), *later)
+        if bad is not None:
+            rows = rows.join(bad.select("row"), "row", "left_anti")
+        order = ["row"] if self._order is None else [self._order, "row"]
+        newest = f.struct(*(column_at((name,)) for name in order))
+        last = rows.groupBy("subscription").agg(f.max_by("kept", newest).alias("kept"))
+        return last.select("subscription", "kept.*")
 
     def sample(self, most: int) -> list[str]:
         """At most this many filters, from all over the table."""
