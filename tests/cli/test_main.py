@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 
@@ -68,7 +69,25 @@ def test_the_help_tells_how_a_schema_is_written_and_the_exit_codes(capsys):
     main([])
     text = capsys.readouterr().out
     assert "int(LOW, HIGH) and enum('A', 'B')" in text
-    assert "exit codes: 0 done, 1 failed, 2 misuse" in text
+    assert "exit codes: 0 done, 1 failed, 2 misuse (nothing was done), 130 interrupted" in text
+
+
+def test_errors_are_json_as_well_if_json_was_asked_for(capsys):
+    assert main(["match", "no.csv", "no.csv", "--out", "o", "--local", "--json"]) == 1
+    output = capsys.readouterr()
+    found = json.loads(output.out)
+    assert found["command"] == "match"
+    assert found["error"]["kind"] == "FileError"
+    assert found["error"]["message"].endswith("/no.csv does not exist")
+    assert output.err == f"tamis match: {found['error']['message']}\n"
+    assert main(["explain", "price <", "--json"]) == 1
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert (error["kind"], error["line"], error["column"]) == ("ParseError", 1, 8)
+    with pytest.raises(SystemExit):
+        main(["match", "--json"])
+    output = capsys.readouterr()
+    assert json.loads(output.out)["error"]["kind"] == "Misuse"
+    assert output.err.startswith("usage: tamis match")
 
 
 def test_version(capsys):

@@ -126,9 +126,11 @@ def test_a_run_without_troubles(place):
         "bad subscriptions  0",
         "bad events         0",
         "replaced           0",
+        "duplicate ids      0",
         "semantics          sql",
         "output             pairs",
         "mode               whole",
+        "ran on             Spark",
         f"out                {place.out}",
     ]
     # An existing folder is kept, unless it is to be overwritten, whatever fails.
@@ -164,7 +166,9 @@ def test_folders_of_compressed_files_and_other_forms_of_matches(place):
     assert place.summary()["matches"] == 3
     place.run("--output", "counts", "--format", "csv", "--overwrite")
     files = (place.out / "matches").glob("*.csv")
-    assert sorted(file.read_text(encoding="utf-8") for file in files) == ["1,2\n", "2,1\n"]
+    assert sorted(file.read_text(encoding="utf-8") for file in files) == [
+        "event_id,count\n1,2\n", "event_id,count\n2,1\n",
+    ]  # fmt: skip
     assert place.summary()["matches"] == 3
 
 
@@ -203,7 +207,9 @@ def test_a_schema_decides_how_text_is_read(place):
     assert place.matches() == [(1, "a")]
     (second, third) = place.letters()
     assert second[:2] == ("events", "2")
-    assert "cannot be read: 2,01234,x,1" in second[2]
+    assert second[2] == (
+        "the row cannot be read, column price is 'x', expected double: 2,01234,x,1"
+    )
     assert third == ("events", "3", "attribute level: 9 (int) lies outside the domain int(1, 5)")
 
 
@@ -237,7 +243,7 @@ def test_bad_rows_become_dead_letters(place):
     counted = {name: count for name, count in place.summary().items() if type(count) is int}
     assert counted == {
         "subscriptions": 1, "events": 4, "matches": 1, "bad_subscriptions": 3, "bad_events": 2,
-        "replaced": 1,
+        "replaced": 1, "duplicate_ids": 0,
     }  # fmt: skip
     letters = place.letters()
     assert [letter[:2] for letter in letters] == [
@@ -250,7 +256,7 @@ def test_bad_rows_become_dead_letters(place):
     reasons = [reason.partition("\n")[0] for _, _, reason in letters]
     assert reasons == [
         "the event has no id",
-        "the row cannot be read: no JSON",
+        "the row cannot be read, it is not valid JSON (expecting value at character 1): no JSON",
         "the id is null",
         "unknown attribute 'prise'; did you mean 'price'? (line 1, column 1)",
         "the filter is null",
@@ -266,7 +272,7 @@ def test_bad_rows_fail_on_demand(place):
     fail = ["--on-bad", "fail"]
     place.events = place.write("e.jsonl", '{"id": 1, "price": 5}\nno JSON\n')
     place.subscriptions = place.write("s.csv", "id,filter\nann,price < 10\n")
-    assert "the row cannot be read: no JSON" in place.fail(*fail)
+    assert "the row cannot be read, it is not valid JSON" in place.fail(*fail)
     place.subscriptions = place.write("s.csv", BAD_SUBSCRIPTIONS)
     message = place.fail(*fail)
     assert message.startswith("subscriptions: 3 rows cannot be used:")

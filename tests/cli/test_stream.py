@@ -83,12 +83,14 @@ def place(spark, tmp_path, capsys):
 def test_a_stream_goes_on_where_it_was(place):
     place.put("events/a.jsonl", {"id": 1, "price": 5, "at": "2024-01-01T00:00:00Z"})
     place.put("events/b.jsonl", {"id": 2, "price": 50}, "no JSON\n", {"price": 5})
-    lines = place.run("--max-files", "1")
+    page = place.folder / "report.html"
+    lines = place.run("--max-files", "1", "--report", str(page))
+    assert "Throughput: events per second" in page.read_text(encoding="utf-8")
     found = [LINE.fullmatch(line).groups() for line in lines]
     assert sorted(found) == [("0", "1", "1", "1", ""), ("1", "3", "0", "1", ", 2 bad events")]
     assert place.matches() == {0: [(1, "cheap")], 1: []}
     assert [letter["reason"] for letter in place.letters(1)] == [
-        "the row cannot be read: no JSON",
+        "the row cannot be read, it is not valid JSON (expecting value at character 1): no JSON",
         "the event has no id",
     ]
     assert (place.folder / "out-checkpoint").is_dir()
@@ -217,7 +219,7 @@ def test_events_get_another_field(place, caplog):
 def test_bad_events_fail_on_demand_and_leave_no_matches(place):
     place.put("events/a.jsonl", {"id": 1, "price": 5}, "no JSON\n")
     message = place.fail("--once", "--on-bad", "fail")
-    assert "the row cannot be read: no JSON" in message
+    assert "the row cannot be read, it is not valid JSON" in message
     assert "\n" not in message
     assert place.matches() == {}
 

@@ -1,8 +1,12 @@
 """Types of command-line arguments: numbers, sizes, settings."""
 
 import argparse
+from typing import TYPE_CHECKING
 
 from tamis.errors import OptionError
+
+if TYPE_CHECKING:
+    from tamis.dead_letters import BadLimit
 
 
 def positive(text: str) -> int:
@@ -28,6 +32,18 @@ def size(text: str) -> int:
     except OptionError:
         raise argparse.ArgumentTypeError(
             f"expected a number of bytes, such as 1000000, 64m or 2g, got {text!r}"
+        ) from None
+
+
+def bad_limit(text: str) -> "BadLimit | None":
+    """How many rows may be bad."""
+    from tamis.dead_letters import BadLimit
+
+    try:
+        return BadLimit.of(text)
+    except OptionError:
+        raise argparse.ArgumentTypeError(
+            f"expected a share or a number of rows, such as 1% or 20, got {text!r}"
         ) from None
 
 

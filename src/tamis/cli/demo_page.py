@@ -1,9 +1,9 @@
 """The report of ``tamis demo``."""
 
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tamis import __version__
+from tamis.cli.stream_page import add_batches
 from tamis.report import Page, doubling
 
 if TYPE_CHECKING:
@@ -86,29 +86,5 @@ def _batch(page: Page, found: "Demonstration") -> None:
 def _stream(page: Page, found: "Demonstration") -> None:
     batches = found.stream.batches
     page.part("Stream", f"{found.changes:,} changes of subscriptions were made while it ran.")
-    marks = {
-        float(later.batch): f"version {later.version}"
-        for earlier, later in pairwise(batches)
-        if later.version != earlier.version
-    }
-    numbers = [one.batch for one in batches]
     first = "The first micro-batch compiles the subscriptions."
-    page.lines(
-        "Throughput: events per second", numbers,
-        {"events/s": [round(one.events_per_second) for one in batches]},
-        axes=("micro-batch", "events/s"), marks=marks, note=first,
-    )  # fmt: skip
-    page.lines(
-        "Throughput: matches per second", numbers,
-        {"matches/s": [round(one.matches_per_second) for one in batches]},
-        axes=("micro-batch", "matches/s"), marks=marks,
-    )  # fmt: skip
-    page.table(
-        "Micro-batches",
-        ("micro-batch", "version", "events", "matches", "seconds", "events/s"),
-        [
-            (one.batch, one.version, one.events, one.matches, one.seconds, one.events_per_second)
-            for one in batches
-        ],
-        note=_CHECKED,
-    )
+    add_batches(page, batches, first, _CHECKED)

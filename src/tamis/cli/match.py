@@ -1,14 +1,17 @@
 """``tamis match``: matches events with subscriptions and writes a folder of matches."""
 
 import argparse
+import importlib.util
 import json
 import logging
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tamis.cli.argument_types import positive, size
+from tamis.cli.argument_types import bad_limit, positive, size
 from tamis.cli.input_files import read_typed
 from tamis.cli.interruption import interruptible
 from tamis.cli.options import (
@@ -16,12 +19,15 @@ from tamis.cli.options import (
     add_format,
     add_json,
     add_on_bad,
+    add_report,
     add_schema,
     add_semantics,
+    check_report,
     read_defaults,
     read_schema,
 )
 from tamis.cli.session import add_spark, command_session
+from tamis.errors import MissingDependency, counted
 from tamis.matcher import OUTPUTS
 from tamis.schema import Schema
 
@@ -41,6 +47,8 @@ dead_letters with the rows that could not be used and the reason for each. It ap
 is complete: a command that failed or was stopped can simply be run again.
 """
 
+_RAN_ON = {"spark": "Spark", "local": "this process, without Spark"}
+
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     parser = commands.add_parser(
@@ -53,12 +61,36 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument("events", metavar="EVENTS", help="file or folder of events")
     parser.add_argument("--out", metavar="DIR", required=True, help="folder for the matches")
     parser.add_argument("--overwrite", action="store_true", help="replace the folder if it exists")
+    parser.add_argument(
+        "--local",
+        action="store_true",
+        help="run in this process, without Spark, as it does anyway if PySpark is not installed",
+    )
     add_matching(parser, "default: id; if there is none, events are numbered")
+    parser.add_argument(
+        "--keep-rules",
+        metavar="COLUMN",
+        action="append",
+        default=[],
+        help="a column of the subscriptions to copy into pairs; may be given several times",
+    )
+    parser.add_argument(
+        "--keep-id-name",
+        action="store_true",
+        help="name the ids of events in the matches as in the events, instead of event_id",
+    )
+    parser.add_argument(
+        "--max-bad",
+        type=bad_limit,
+        metavar="LIMIT",
+        help="fail if more than 1%% (or 20) of the events, or of the subscriptions, are bad",
+    )
     add_duplicates(parser)
     add_sharding(parser)
     add_schema(parser, "inferred from the events")
     add_semantics(parser)
     add_spark(parser)
+    add_report(parser, "the numbers, who matched most, and why rows were bad")
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -69,7 +101,6 @@ def add_sharding(parser: argparse.ArgumentParser) -> None:
         "--budget",
         type=size,
         metavar="SIZE",
-        default="512m",
         help="compiled subscriptions beyond this size are divided into shards (default: 512m)",
     )
     parser.add_argument(
@@ -123,16 +154,61 @@ def run(options: argparse.Namespace) -> None:
 
     # Everything that can fail without Spark is checked before it is started.
     settings = matching_settings(options) | {
-        "duplicates": options.duplicates, "order": options.order, "budget": options.budget,
-        "shards": options.shards,
+        "duplicates": options.duplicates, "order": options.order,
+        "keep_rules": options.keep_rules, "keep_id_name": options.keep_id_name,
     }  # fmt: skip
     check_output(options.out, overwrite=options.overwrite)
-    with command_session(options, "match") as spark:
-        summary = interruptible(spark, lambda: _match(spark, options, settings))
+    check_report(options.report)
+    begun = time.perf_counter()
+    if is_local(options):
+        summary = _match_here(options, settings)
+    else:
+        with command_session(options, "match") as spark:
+            summary = interruptible(spark, lambda: _match(spark, options, settings))
+    if options.report is not None:
+        from tamis.cli.match_page import report_page
+
+        seconds = time.perf_counter() - begun
+        report_page(summary, options.format, seconds).write(options.report)
     if options.json:
         print(json.dumps(summary.to_dict()))
     else:
         print("\n".join(summary_lines(summary, options.out)))
+
+
+def is_local(options: argparse.Namespace) -> bool:
+    """Whether to match in this process: on demand, or because there is no PySpark."""
+    of_spark = {
+        "--master": options.master, "--conf": options.conf, "--shards": options.shards,
+        "--budget": options.budget,
+    }  # fmt: skip
+    needed = [name for name, value in of_spark.items() if value]
+    if options.local:
+        if needed:
+            options.misused(f"{needed[0]} is for Spark, and --local is without Spark: choose one")
+        return True
+    if importlib.util.find_spec("pyspark") is not None:
+        return False
+    if needed:
+        raise MissingDependency(
+            f"{needed[0]} is for Spark, which is not installed; leave it out to match in this "
+            "process, or pip install 'tamis[spark]'"
+        )
+    return True
+
+
+def _match_here(options: argparse.Namespace, settings: dict[str, Any]) -> "MatchSummary":
+    from tqdm import tqdm
+
+    from tamis.local_job.job import LocalJob
+
+    job = LocalJob(options.events, options.subscriptions, event_id=options.event_id, **settings)
+    silent = options.json or not sys.stderr.isatty()
+    with without_warnings(), tqdm(unit="event", leave=False, disable=silent) as bar:
+        return job.write(
+            options.out, options.format, overwrite=options.overwrite, max_bad=options.max_bad,
+            progress=bar.update,
+        )  # fmt: skip
 
 
 def _match(
@@ -141,24 +217,38 @@ def _match(
     from tamis.spark.batch.job import MatchJob
     from tamis.spark.batch.output_folder import write_job
     from tamis.spark.files.readers import read_events, read_subscriptions
+    from tamis.spark.files.row_numbers import with_row_numbers
+    from tamis.spark.shards.budget import BUDGET
 
     events = read_typed(lambda **types: read_events(spark, options.events, **types), settings)
     event_id = options.event_id or "id"
-    if options.event_id is None and "id" not in events.columns:
+    is_numbered = options.event_id is None and "id" not in events.columns
+    if is_numbered:
         settings["schema"] = settings["schema"] or event_schema(events)  # without the row numbers
         events, event_id = with_row_numbers(events)
+        settings["keep_id_name"] = False  # the numbers have no name of their own
     subscriptions = read_subscriptions(spark, options.subscriptions)
-    job = MatchJob(events, subscriptions, event_id, **settings)
+    job = MatchJob(
+        events, subscriptions, event_id, budget=options.budget or BUDGET, shards=options.shards,
+        **settings,
+    )  # fmt: skip
     with without_warnings():
-        return write_job(job, options.out, options.format, overwrite=options.overwrite)
+        return write_job(
+            job, options.out, options.format, overwrite=options.overwrite, max_bad=options.max_bad,
+            count_ids=not is_numbered,
+        )  # fmt: skip
 
 
 @contextmanager
 def without_warnings() -> Iterator[None]:
-    """No warnings about bad subscriptions, because the summary reports them."""
+    """No warnings about bad subscriptions, because the summary reports them.
+
+    A level that was asked for stays.
+    """
     logger = logging.getLogger("tamis")
     level = logger.level
-    logger.setLevel(logging.ERROR)
+    if level == logging.NOTSET:
+        logger.setLevel(logging.ERROR)
     try:
         yield
     finally:
@@ -167,29 +257,26 @@ def without_warnings() -> Iterator[None]:
 
 def event_schema(events: "DataFrame") -> Schema:
     """The schema of the events: the columns that filters can test."""
-    from tamis.spark.files.readers import CORRUPT
+    from tamis.file_tables.input_files import CORRUPT
 
     return Schema.from_spark(events.drop(CORRUPT).schema, unsupported="skip")
-
-
-def with_row_numbers(events: "DataFrame") -> "tuple[DataFrame, str]":
-    """The events with a column of row numbers, and its name."""
-    from pyspark.sql import functions as f
-
-    name = "row"
-    while name in events.columns:
-        name += "_"
-    return events.select(f.monotonically_increasing_id().alias(name), "*"), name
 
 
 def summary_lines(summary: "MatchSummary", out: str) -> list[str]:
     """The summary as lines of text."""
     lines = []
     for name, value in summary.to_dict().items():
-        if name not in {"command", "letters"}:
+        if name not in {"command", "letters", "notes"}:
             title = name.replace("_", " ")
-            shown = f"{value:,}" if isinstance(value, int) else str(value)
+            shown = f"{value:,}" if isinstance(value, int) else _RAN_ON.get(value, str(value))
             lines.append(f"{title:<18} {shown}")
+    if summary.duplicate_ids:
+        lines += [
+            "",
+            f"the ids of {counted(summary.duplicate_ids, 'event')} are those of earlier events",
+        ]
+    if summary.notes:
+        lines += ["", *summary.notes]
     if summary.dead_letters:
         lines += ["", summary.listing(), f"all of them: {Path(out) / 'dead_letters'}"]
     return lines

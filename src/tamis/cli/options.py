@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tamis.errors import OptionError, SchemaError
+from tamis.errors import FileError, OptionError, SchemaError
 from tamis.schema import Schema
 from tamis.semantics import NAMES
 
@@ -61,6 +61,18 @@ def add_format(parser: argparse.ArgumentParser) -> None:
         default="parquet",
         help="format of the output (default: parquet)",
     )
+
+
+def add_report(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("--report", metavar="FILE", help=f"write {what} as a page for browsers")
+
+
+def check_report(report: str | None) -> None:
+    """Refuse a place for a report that cannot be written, before anything else is done."""
+    if report is not None and (
+        Path(report).is_dir() or not Path(report).absolute().parent.is_dir()
+    ):
+        raise FileError(f"--report {report} cannot be written: it is a folder, or in none")
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

@@ -43,6 +43,8 @@ def command_session(options: argparse.Namespace, name: str) -> "Iterator[SparkSe
     conf.setdefault(
         "spark.ui.showConsoleProgress", str(sys.stderr.isatty() and not options.json).lower()
     )
+    if options.log_level is not None:
+        conf.setdefault("spark.log.level", options.log_level.replace("warning", "warn").upper())
     before = running_session()
     spark = spark_session(f"tamis {name}", master=options.master, conf=conf)
     try:

@@ -11,7 +11,7 @@ from tamis.cli.argument_types import positive, size
 from tamis.cli.input_files import columns_of
 from tamis.cli.interruption import interruptible
 from tamis.cli.match import add_matching, add_sharding, matching_settings
-from tamis.cli.options import add_json, add_schema, add_semantics
+from tamis.cli.options import add_json, add_report, add_schema, add_semantics, check_report
 from tamis.cli.session import add_spark, command_session
 from tamis.errors import FileError
 from tamis.schema import Schema
@@ -19,6 +19,8 @@ from tamis.schema import Schema
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
+
+    from tamis.spark.stream.metrics import BatchMetrics
 
 LOOK = 1.0  # seconds between two looks for the first file of events
 
@@ -82,6 +84,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     add_schema(parser, "inferred from the events that are there")
     add_semantics(parser)
     add_spark(parser)
+    add_report(parser, "the micro-batches so far, after each of them,")
     add_json(parser)
     parser.set_defaults(run=run)
 
@@ -89,15 +92,18 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 def run(options: argparse.Namespace) -> None:
     """Match until there are no more events, or until interrupted."""
     from tamis.spark.files.atomic_folders import check_place
+    from tamis.spark.shards.budget import BUDGET
 
     # Everything that can fail without Spark is checked before it is started.
     settings = matching_settings(options) | {
         "format": options.format, "event_time": options.event_time,
-        "version": options.version_column, "budget": options.budget, "shards": options.shards,
+        "version": options.version_column, "budget": options.budget or BUDGET,
+        "shards": options.shards,
     }  # fmt: skip
     options.checkpoint = options.checkpoint or f"{options.out.rstrip('/')}-checkpoint"
     check_changes(options.changes)
     check_place(options.out)
+    check_report(options.report)
     with command_session(options, "stream") as spark:
 
         def follow() -> None:
@@ -128,15 +134,21 @@ def _follow(spark: "SparkSession", options: argparse.Namespace, settings: dict[s
     from tamis.spark.stream.query import match_stream
 
     bounds = {"max_files": options.max_files, "max_bytes": options.max_bytes}
+    seen: list[BatchMetrics] = []
     if not wait_for_events(spark, options.events, is_once=options.once):
+        write_report(seen, options)
         if not options.json:
             print("nothing new to match")
         return
     columns = columns_to_read(options.checkpoint, settings["schema"])
     events = read_event_stream(spark, options.events, known=columns, **bounds)
-    metrics = StreamMetrics(
-        options.checkpoint, lambda found: print_batch(found, is_json=options.json)
-    )
+
+    def report(found: "BatchMetrics") -> None:
+        print_batch(found, is_json=options.json)
+        seen.append(found)
+        write_report(seen, options)
+
+    metrics = StreamMetrics(options.checkpoint, report)
     spark.streams.addListener(metrics)
     try:
         query = match_stream(
@@ -148,8 +160,18 @@ def _follow(spark: "SparkSession", options: argparse.Namespace, settings: dict[s
         metrics.catch_up(query)
     finally:
         spark.streams.removeListener(metrics)
-    if not metrics.batches and not options.json:
-        print("nothing new to match")
+    if not metrics.batches:
+        write_report(seen, options)
+        if not options.json:
+            print("nothing new to match")
+
+
+def write_report(batches: "list[BatchMetrics]", options: argparse.Namespace) -> None:
+    """Write the page of ``--report``."""
+    if options.report is not None:
+        from tamis.cli.stream_page import report_page
+
+        report_page(batches, options.out).write(options.report)
 
 
 def wait_for_events(spark: "SparkSession", events: str, *, is_once: bool) -> bool:

@@ -32,6 +32,12 @@ class Job:
             raise self._error
         return MatchCounts(events=4, matches=5, bad=0)
 
+    def duplicate_ids(self):
+        return 2
+
+    def notes(self):
+        return ["price is text"]
+
 
 FULL = OSError(28, "No space left on device")
 
@@ -51,7 +57,10 @@ def matches(out):
 
 def test_the_folder_and_its_summary(out):
     summary = write_job(Job(), str(out))
-    assert summary == MatchSummary(2, 4, 5, 0, 0, 1, "sql", "pairs", "whole", str(out), ())
+    numbers = 2, 4, 5, 0, 0, 1, 2
+    assert summary == MatchSummary(
+        *numbers, "sql", "pairs", "whole", "spark", str(out), (), ("price is text",)
+    )
     assert everything(out.parent) == [
         "out", "out/matches", "out/matches/part-0", "out/summary.json",
     ]  # fmt: skip

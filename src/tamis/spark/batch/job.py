@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tamis.dead_letters import listing
 from tamis.errors import OptionError, SubscriptionError, choose
 from tamis.events.columns import as_table
+from tamis.given_events import kept_names
 from tamis.matcher import OUTPUTS, Matcher
 from tamis.matcher_settings import MatcherSettings
 from tamis.schema import Schema, as_schema
@@ -31,7 +32,6 @@ from tamis.spark.shards.budget import BUDGET, Sharding
 from tamis.spark.shards.job import ShardedRules
 from tamis.spark.tables.event_table import (
     EventTable,
-    as_names,
     attributes_to_read,
     column_at,
 )
@@ -117,7 +117,7 @@ class MatchJob:
         self._events = EventTable(events, event_id, given, keep)
         self._subscriptions = SubscriptionTable(subscriptions, order)
         self.id_name = event_id if keep_id_name else "event_id"
-        self._keep_rules = as_names(keep_rules)
+        self._keep_rules = kept_names(keep_rules)
         check_match_names(self.id_name, output, self._events.keep, self._keep_rules)
         self._subscriptions.check_kept(self._keep_rules)
         self._settings = MatcherSettings(

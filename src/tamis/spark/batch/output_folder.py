@@ -56,7 +56,9 @@ class MatchSummary:
     def to_dict(self) -> dict[str, Any]:
         """The summary as JSON can hold it."""
         letters = [letter._asdict() for letter in self.letters]
-        return {"command": COMMAND} | self.__dict__ | {"letters": letters}
+        return (
+            {"command": COMMAND} | self.__dict__ | {"letters": letters, "notes": list(self.notes)}
+        )
 
     def listing(self) -> str:
         """The first letters, for a message."""

@@ -34,7 +34,7 @@ def _joined(
                 kind = _joined(kind, other.dataType, is_text=is_text)
         elif other is not None and is_text and other.dataType.typeName() not in _NESTED:
             kind = other.dataType if kind.typeName() not in _NESTED else kind
-        fields.append(StructField(field.name, kind))
+        fields.append(StructField(field.name, kind, metadata=field.metadata))
     return StructType(fields if is_csv else [*fields, *others.values()])
 
 

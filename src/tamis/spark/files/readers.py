@@ -125,7 +125,7 @@ def has_files(spark: "SparkSession", path: str | Path) -> bool:
         return True
     with spark_errors():
         listed = spark.read.format("binaryFile").load(_path_for_spark(str(path))).inputFiles()
-    return any(_extension(unquote(file))[1:] in FORMATS for file in listed)
+    return any(extension(unquote(file))[1:] in FORMATS for file in listed)
 
 
 def read_subscriptions(

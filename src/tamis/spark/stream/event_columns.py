@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tamis.file_tables.input_files import CORRUPT
 from tamis.schema import Schema
 from tamis.spark.files.known_columns import with_known
-from tamis.spark.files.readers import CORRUPT
 from tamis.spark.stream.stream_schema import StreamSchema, differences, merged
 from tamis.spark.stream.versions import Versions, log_of
 from tamis.spark.tables.event_table import EventTable

@@ -1,0 +1,205 @@
+"""The job in this process: without Spark, in bounded memory, with the same manners."""
+
+import gzip
+import json
+import subprocess
+import sys
+import tracemalloc
+
+import pyarrow.parquet as pq
+import pytest
+
+from tamis.cli import main
+from tamis.errors import FileError, MissingDependency, OptionError, SubscriptionError
+from tamis.local_job import LocalJob
+
+SUBSCRIPTIONS = "id,filter,owner\nann,price < 10,o1\nbob,company = 'IBM',o2\n"
+EVENTS = "id,company,price\n1,IBM,5\n2,Dell,50\n3,IBM,50\n"
+PAIRS = [{"event_id": 1, "subscription": "ann"}, {"event_id": 1, "subscription": "bob"},
+         {"event_id": 3, "subscription": "bob"}]  # fmt: skip
+
+
+@pytest.fixture
+def put(tmp_path):
+    """Write a file, and give its path."""
+
+    def write(name, content):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+def rows(job):
+    return [row for batch in job.matches() for row in batch.to_pylist()]
+
+
+def test_matches_are_those_of_the_files(put):
+    job = LocalJob(put("e.csv", EVENTS), put("s.csv", SUBSCRIPTIONS))
+    assert rows(job) == PAIRS
+    assert rows(job) == PAIRS  # files are read again
+
+
+def test_a_process_without_pyspark_matches_by_itself(put, tmp_path):
+    put("e.csv", EVENTS)
+    put("s.csv", SUBSCRIPTIONS)
+    code = """
+import importlib.util, sys
+from tamis.cli import main
+
+class NoSpark:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "pyspark":
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, NoSpark())
+known = importlib.util.find_spec
+importlib.util.find_spec = lambda name: None if name == "pyspark" else known(name)
+sys.exit(main(["match", "s.csv", "e.csv", "--out", "out"]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "ran on             this process, without Spark" in done.stdout
+    assert pq.read_table(tmp_path / "out/matches").to_pylist() == PAIRS
+    summary = json.loads((tmp_path / "out/summary.json").read_text())
+    assert (summary["ran_on"], summary["matches"], summary["events"]) == ("local", 3, 3)
+
+
+def test_events_without_ids_are_numbered_in_the_order_of_the_files(put):
+    put("e/b.csv", "price\n4\n5\n")
+    put("e/a.csv.gz", gzip.compress(b"price\n1\n20\n"))
+    folder = put("e/c.csv", "price\n30\n6\n").parent
+    job = LocalJob(folder, put("s.csv", SUBSCRIPTIONS))
+    assert [row["event_id"] for row in rows(job)] == [0, 2, 3, 5]
+
+
+def test_columns_of_rules_and_the_name_of_the_id_are_kept(put):
+    subscriptions = put(
+        "s.csv", SUBSCRIPTIONS + "ann,price < 9,o3\nann,prise < 9,o4\nbob,company IS NULL,\n"
+    )
+    job = LocalJob(
+        put("e.csv", EVENTS), subscriptions, keep_rules=["owner"], keep=["price"],
+        keep_id_name=True,
+    )  # fmt: skip
+    assert rows(job) == [{"id": 1, "subscription": "ann", "price": 5, "owner": "o3"}]
+    for settings, message in (
+        ({"keep_rules": ["ower"]}, "no column 'ower'; did you mean 'owner'"),
+        ({"keep_rules": ["owner"], "output": "lists"}, "use 'pairs'"),
+        ({"keep_rules": "owner"}, r"write \['owner'\]"),
+        ({"keep": ["subscription"]}, "no column 'subscription'"),
+    ):
+        with pytest.raises(OptionError, match=message):
+            LocalJob(put("e.csv", EVENTS), subscriptions, **settings)
+
+
+def test_too_many_bad_rows_fail_and_leave_nothing(put, tmp_path):
+    events = put("e.csv", EVENTS + "4,IBM\n,IBM,5\n")
+    job = LocalJob(events, put("s.csv", SUBSCRIPTIONS))
+    out = tmp_path / "out"
+    with pytest.raises(Exception, match="events: 2 of 5 rows cannot be used, and at most 1%") as e:
+        job.write(str(out), max_bad="1%")
+    assert "it has 2 fields, and the header has 3: 4,IBM" in str(e.value)
+    assert not out.exists()
+    assert job.write(str(out), max_bad=2).bad_events == 2
+    assert job.write(str(out), overwrite=True, max_bad="40%").bad_events == 2
+
+
+def test_ids_that_come_again_are_counted(put, tmp_path, capsys):
+    paths = [str(put("s.csv", SUBSCRIPTIONS)), str(put("e.csv", EVENTS + "1,IBM,5\n1,IBM,5\n"))]
+    assert main(["match", *paths, "--out", str(tmp_path / "out"), "--local"]) == 0
+    text = capsys.readouterr().out
+    assert "duplicate ids      2" in text
+    assert "the ids of 2 events are those of earlier events" in text
+
+
+def test_a_value_that_makes_a_column_text_is_shown_with_the_way_out(put, tmp_path, capsys):
+    events = put("e.csv", EVENTS + "4,IBM,n/a\n")
+    paths = [
+        str(put("s.csv", SUBSCRIPTIONS)),
+        str(events),
+        "--out",
+        str(tmp_path / "out"),
+        "--local",
+    ]
+    assert main(["match", *paths]) == 0
+    text = capsys.readouterr().out
+    assert (
+        "column price was read as text, because 1 of 4 values cannot be read as int, such as 'n/a'"
+        in text
+    )
+    schema = text.partition('--schema "')[2].partition('"')[0]
+    assert schema == "id:int,company:string,price:int"
+    assert main(["match", *paths, "--overwrite", "--schema", schema]) == 0
+    text = capsys.readouterr().out
+    assert "matches            3" in text
+    assert "column price is 'n/a', expected bigint: 4,IBM,n/a" in text
+    only = put("one.csv", "id,filter\nann,price < 10\n")
+    with pytest.raises(
+        SubscriptionError, match=r"(?s)no subscription can be used.*\ncolumn price was"
+    ):
+        LocalJob(events, only).write(str(tmp_path / "none"))
+
+
+def test_what_only_spark_can_do_says_so(put, capsys):
+    subscriptions = put("s.csv", SUBSCRIPTIONS)
+    for path in ("table:events", "s3a://bucket/e.csv"):
+        with pytest.raises(MissingDependency, match="can only be read by Spark"):
+            LocalJob(path, subscriptions)
+    with pytest.raises(FileError, match="are read only by Spark"):
+        LocalJob(put("e.csv.lz4", "x"), subscriptions)
+    with pytest.raises(SystemExit):
+        main(["match", "s", "e", "--out", "o", "--local", "--shards", "2"])
+    assert "--shards is for Spark, and --local is without Spark" in capsys.readouterr().err
+
+
+def test_every_form_of_output(put, tmp_path):
+    job = LocalJob(put("e.csv", EVENTS), put("s.csv", SUBSCRIPTIONS), output="counts")
+    job.write(str(tmp_path / "c"), "csv")
+    assert (tmp_path / "c/matches/part-00000.csv").read_text() == "event_id,count\n1,2\n2,0\n3,1\n"
+    job = LocalJob(put("e.csv", EVENTS), put("s.csv", SUBSCRIPTIONS), output="lists")
+    job.write(str(tmp_path / "j"), "json")
+    lines = (tmp_path / "j/matches/part-00000.json").read_text().splitlines()
+    assert lines[:2] == [
+        '{"event_id":1,"subscriptions":["ann","bob"]}', '{"event_id":2,"subscriptions":[]}',
+    ]  # fmt: skip
+
+
+def test_memory_does_not_grow_with_the_file(put):
+    subscriptions = put("s.csv", SUBSCRIPTIONS)
+
+    def peak(lines):
+        path = put("e.jsonl", '{"id": 1, "company": "Dell", "price": 50}\n' * lines)
+        tracemalloc.start()
+        counted = sum(batch.num_rows for batch in LocalJob(path, subscriptions).matches())
+        size = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert counted == 0
+        return size
+
+    peak(10)
+    assert peak(200_000) < 1.5 * peak(66_000)
+
+
+def test_a_page_reports_the_job(put, tmp_path, capsys):
+    events = put("e.csv", EVENTS + "4,IBM\n")
+    paths = [
+        str(put("s.csv", SUBSCRIPTIONS)),
+        str(events),
+        "--out",
+        str(tmp_path / "out"),
+        "--local",
+    ]
+    page = tmp_path / "report.html"
+    for output in ("pairs", "lists", "counts"):
+        more = ["--overwrite", "--output", output, "--report", str(page)]
+        assert main(["match", *paths, *more]) == 0
+        text = page.read_text(encoding="utf-8")
+        assert "Matches per event" in text
+        assert ("Subscriptions with the most matches" in text) == (output != "counts")
+        assert "events: the row cannot be read, it has 2 fields, and the header has 3" in text
+    assert main(["match", *paths, "--overwrite", "--report", str(tmp_path)]) == 1
+    assert "cannot be written" in capsys.readouterr().err
