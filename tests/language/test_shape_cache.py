@@ -115,15 +115,15 @@ def test_no_tree_is_built_before_it_is_needed():
 
 
 def test_the_cache_stays_bounded(monkeypatch):
-    monkeypatch.setattr(shape_cache, "MOST_ATOMS", 10)
-    monkeypatch.setattr(shape_cache, "MOST_STRUCTURES", 3)
+    monkeypatch.setattr(shape_cache, "MOST_PIECES", 10_000)
+    monkeypatch.setattr(shape_cache, "MOST_STRUCTURES", 1_000)
     cache = ShapeCache(STOCK)
     for n in range(100):
         text = " AND ".join(f"price {op} {n}{'  ' * (n % 7)}" for op in ("<", ">") * (n % 5 + 1))
         assert_same(text, STOCK, cache)
-    assert len(cache.atoms) <= 10
-    assert len(cache.structures) <= 3
-    assert len(cache.glue) <= 3
+    assert cache.atoms.nbytes <= 10_000
+    assert cache.structures.nbytes <= 1_000
+    assert cache.glue.nbytes <= 1_000
 
 
 def test_deep_structures_are_left_to_the_parser():

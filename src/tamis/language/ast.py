@@ -5,10 +5,11 @@ conversions that Spark SQL would make (`Cast`); nothing else should build trees 
 users. Conversions are never printed: parsing the printed text makes them again.
 """
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TypeVar, dataclass_transform
+from typing import Any, TypeVar, dataclass_transform
 
 from tamis.names import Path
 from tamis.types import BOOL, Type
@@ -17,15 +18,29 @@ SHALLOW = 12  # levels of a tree that is not deep
 
 C = TypeVar("C", bound="Base")
 
+NODE_BYTES = 80  # of a node by itself
+
 # An int may also be a timestamp: microseconds since 1970 in UTC.
 Value = int | float | Decimal | str | bool | None
 
 
 class Base:
-    """What all nodes have in common: a place to keep their hash."""
+    """What all nodes have in common: a place to keep their hash and their size."""
 
-    __slots__ = ("_hash",)
+    __slots__ = ("_bytes", "_hash")
+    _bytes: int
     _hash: int
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory the node and all nodes below it take."""
+        try:
+            return self._bytes
+        except AttributeError:
+            parts: Any = walk(self)  # type: ignore[arg-type]  # every node is one of `Node`
+            found = sum(map(_own_bytes, parts))
+            object.__setattr__(self, "_bytes", found)
+            return found
 
 
 @dataclass_transform(frozen_default=True)
@@ -296,6 +311,18 @@ def is_deep(node: Node) -> bool:
         if not level:
             return False
     return True
+
+
+def _own_bytes(node: Node) -> int:
+    match node:
+        case Literal(value):
+            return NODE_BYTES + sys.getsizeof(value)
+        case Like(_, pattern) | RLike(_, pattern):
+            return NODE_BYTES + sys.getsizeof(pattern)
+        case And(items) | Or(items) | In(_, items):
+            return NODE_BYTES + sys.getsizeof(items)
+        case _:
+            return NODE_BYTES
 
 
 def attributes(node: Node) -> frozenset[Path]:

@@ -41,6 +41,11 @@ class Expression:
         """The attributes that occur in the text."""
         return with_deep_stack(ast.attributes)(self.tree)
 
+    @property
+    def nbytes(self) -> int:
+        """About how much memory the tree takes."""
+        return self.tree.nbytes
+
     @with_deep_stack
     def __str__(self) -> str:
         return print_tree(self.tree)

@@ -11,6 +11,10 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tamis.bounded_caches import BoundedCache
+
+PATTERN_BYTES = 1_000  # of a compiled pattern, besides what it has for each character
+
 Piece = tuple[str | None, ...]  # characters; None is any one character
 Finder = Callable[[str, int, int], int]  # value, start, end -> where the piece begins, or -1
 
@@ -32,27 +36,41 @@ class LikePattern:
         return tuple(_text(piece) for piece in self.pieces)
 
 
-@functools.lru_cache(maxsize=10_000)
 def compile_like(pattern: str, escape: str = "\\") -> Callable[[str], bool]:
     """A function that says whether a whole value matches the pattern."""
-    head, *others = parse_like(pattern, escape).pieces
-    if not others:
-        return lambda value: len(value) == len(head) and _is_at(head, value, 0)
-    tail = others.pop()
-    finders = [(_finder(piece), len(piece)) for piece in others if piece]
+    return _COMPILED[pattern, escape]
 
-    def matches(value: str) -> bool:
-        start, end = len(head), len(value) - len(tail)
-        if end < start or not _is_at(head, value, 0) or not _is_at(tail, value, end):
-            return False
-        for find, length in finders:
-            found = find(value, start, end)
-            if found < 0:
+
+class _CompiledPatterns(BoundedCache[tuple[str, str], Callable[[str], bool]]):
+    """Patterns that were compiled, with their escape characters."""
+
+    def make(self, key: tuple[str, str]) -> Callable[[str], bool]:
+        head, *others = parse_like(*key).pieces
+        if not others:
+            return lambda value: len(value) == len(head) and _is_at(head, value, 0)
+        tail = others.pop()
+        finders = [(_finder(piece), len(piece)) for piece in others if piece]
+
+        def matches(value: str) -> bool:
+            start, end = len(head), len(value) - len(tail)
+            if end < start or not _is_at(head, value, 0) or not _is_at(tail, value, end):
                 return False
-            start = found + length
-        return True
+            for find, length in finders:
+                found = find(value, start, end)
+                if found < 0:
+                    return False
+                start = found + length
+            return True
 
-    return matches
+        return matches
+
+    def size(self, key: tuple[str, str], _matches: Callable[[str], bool]) -> int:
+        # A piece with a _ has a number of as many bits as characters for each of its letters.
+        length = len(key[0])
+        return PATTERN_BYTES + 100 * length + length * len({*key[0]}) // 8
+
+
+_COMPILED = _CompiledPatterns(32_000_000)
 
 
 def parse_like(pattern: str, escape: str = "\\") -> LikePattern:

@@ -17,9 +17,9 @@ The normal form depends on the logic: in Kleene's, ``NOT price < 10`` is ``price
 classical logic, where a missing price is not below 10, it is ``price >= 10 OR price IS NULL``.
 """
 
-import functools
 from collections.abc import Callable
 
+from tamis.bounded_caches import remembered
 from tamis.errors import LimitError
 from tamis.language import ast
 from tamis.language.abbreviations import expand_abbreviations
@@ -43,7 +43,7 @@ def normalize(tree: Node, logic: Logic = Logic.KLEENE) -> Node:
     return _normal_part(tree, logic)
 
 
-@functools.lru_cache(maxsize=50_000)
+@remembered(32_000_000)
 def _normal_part(tree: Node, logic: Logic) -> Node:
     form = tree
     try:

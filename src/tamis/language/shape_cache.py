@@ -17,11 +17,11 @@ functions, an unknown name, an error) goes to the ordinary parser, which alone d
 correct and how error messages read.
 """
 
-import functools
 import itertools
 import re
 from collections.abc import Sequence
 
+from tamis.bounded_caches import BoundedCache, remembered
 from tamis.errors import ExpressionError
 from tamis.language import ast
 from tamis.language.ast import Node
@@ -33,9 +33,12 @@ from tamis.language.typing_rules import TypingRules
 from tamis.schema import Schema
 
 LONGEST = 20_000  # characters; longer filters go to the parser
-MOST_STRUCTURES = 100_000
-MOST_SHAPES = 20_000
-MOST_ATOMS = 200_000
+# Bytes that are remembered of each sort. A piece takes about 700 bytes, and an IN list some hundred
+# bytes for each constant.
+MOST_STRUCTURES = 16_000_000
+MOST_SHAPES = 32_000_000
+MOST_PIECES = 64_000_000
+PIECE_BYTES, CONSTANT_BYTES = 600, 120
 
 # Possessive quantifiers (*+) throughout: a word that is not an atom fails at once. Names beyond
 # ASCII would slow down all other names; the ordinary parser reads them.
@@ -99,23 +102,23 @@ class ShapedExpression(Expression):
             return self._tree
 
 
-class _PieceCache(dict[str, tuple[str, Atom]]):
+class _PieceCache(BoundedCache[str, tuple[str, Atom]]):
     """Pieces by their text: the codes (see `_CODES`) around the atom, and the atom."""
 
     def __init__(self, schema: Schema, glue: "_GlueCache") -> None:
-        super().__init__()
+        super().__init__(MOST_PIECES)
         self.schema = schema
         self.glue = glue
         self.shapes: dict[tuple[str, ...], AtomShape | None] = {}
         self.words: dict[tuple[str, ...], AtomShape] = {}  # the same by another key, see `_short`
+        self._shape_bytes = 0
 
-    def __missing__(self, text: str) -> tuple[str, Atom]:
+    def make(self, text: str) -> tuple[str, Atom]:
         atom = self._short(text) or self._of_numbers(text)
-        piece = self._piece(text) if atom is None else ("a", atom)
-        if len(self) >= MOST_ATOMS:
-            self.clear()
-        self[text] = piece
-        return piece
+        return self._piece(text) if atom is None else ("a", atom)
+
+    def size(self, text: str, piece: tuple[str, Atom]) -> int:
+        return PIECE_BYTES + 2 * len(text) + CONSTANT_BYTES * len(piece[1].constants)
 
     def _short(self, text: str) -> Atom | None:
         """The short way for ``name op constant`` and ``name BETWEEN constant AND constant``."""
@@ -164,9 +167,12 @@ class _PieceCache(dict[str, tuple[str, Atom]]):
     def _learn(self, key: tuple[str, ...], text: str) -> AtomShape | None:
         if "" in key[1::2]:
             return None
-        if len(self.shapes) >= MOST_SHAPES:
+        size = PIECE_BYTES + CONSTANT_BYTES * len(key) + sum(map(len, key))
+        if self._shape_bytes + size > MOST_SHAPES:
             self.shapes.clear()
             self.words.clear()
+            self._shape_bytes = 0
+        self._shape_bytes += size
         shape = atom_shape(parse_tree(text, self.schema), key, self.schema)
         self.shapes[key] = shape
         words = tuple("".join(key).split(" "))
@@ -175,18 +181,22 @@ class _PieceCache(dict[str, tuple[str, Atom]]):
         return shape
 
 
-class _GlueCache(dict[str, str]):
+class _GlueCache(BoundedCache[str, str]):
     """Codes of the glue between two atoms, by its text; see `_CODES`."""
 
-    def __missing__(self, text: str) -> str:
-        if len(self) >= MOST_STRUCTURES:
-            self.clear()
+    def make(self, text: str) -> str:
         try:
-            codes = "".join(_CODES[token.text] for token in tokenize(text)[:-1])
+            return "".join(_CODES[token.text] for token in tokenize(text)[:-1])
         except (KeyError, ExpressionError):
             raise _NotCached from None
-        self[text] = codes
-        return codes
+
+
+class _StructureCache(BoundedCache[str, bool]):
+    """The structures that were checked."""
+
+    def make(self, structure: str) -> bool:
+        check_structure(structure)
+        return True
 
 
 class ShapeCache:
@@ -194,8 +204,8 @@ class ShapeCache:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self.glue = _GlueCache()
-        self.structures: set[str] = set()
+        self.glue = _GlueCache(MOST_STRUCTURES)
+        self.structures = _StructureCache(MOST_STRUCTURES)
         self.atoms = _PieceCache(schema, self.glue)
 
     def parse(self, text: str) -> Expression:
@@ -223,24 +233,16 @@ class ShapeCache:
         else:
             codes, atoms = zip(*map(get, text.split(" AND ")))  # noqa: B905 - as above
             structure = "&".join(codes)
-        if structure not in self.structures:
-            self._learn(structure)
+        self.structures[structure]  # raises _NotCached for what is not one
         return ShapedExpression(structure, atoms, self.schema)
 
     def _search(self, text: str) -> Expression:
         """Read a filter by its atoms, wherever they are."""
         parts = ATOM.split(text)
         structure = "a".join(map(self.glue.__getitem__, parts[::2]))
-        if structure not in self.structures:
-            self._learn(structure)
+        self.structures[structure]  # as above
         atoms = tuple([self.atoms[atom][1] for atom in parts[1::2]])
         return ShapedExpression(structure, atoms, self.schema)
-
-    def _learn(self, structure: str) -> None:
-        check_structure(structure)
-        if len(self.structures) >= MOST_STRUCTURES:
-            self.structures.clear()
-        self.structures.add(structure)
 
 
 def check_structure(codes: str) -> None:
@@ -259,7 +261,7 @@ def check_structure(codes: str) -> None:
         raise _NotCached
 
 
-@functools.lru_cache(maxsize=1000)
+@remembered()
 def structure_tree(codes: str, schema: Schema) -> Node:
     """The tree of a formula over `Slot`, by the ordinary parser."""
     tokens: list[Token] = []

@@ -7,9 +7,9 @@ MBD paper are conditions; ``price >= 5 AND price <= 10`` is one condition, too, 
 5 OR price > 10``.
 """
 
-import functools
 from typing import Any, NamedTuple
 
+from tamis.bounded_caches import remembered
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.names import Path
@@ -66,7 +66,7 @@ class Box(NamedTuple):
 EMPTY = Box((Condition(-1, ast.FALSE, NOTHING),))
 
 
-@functools.lru_cache(maxsize=50_000)
+@remembered(32_000_000)
 def box_of(form: Node, space: EventSpace, *, computed: bool = False) -> Box | None:
     """The box of a normal form, `EMPTY` if it is never true; None for any other formula.
 
@@ -100,7 +100,7 @@ def condition_on(position: int, node: Node, space: EventSpace) -> Condition:
     return Condition(position, *_canonical(node, attribute, may_miss=space.may_miss(position)))
 
 
-@functools.lru_cache(maxsize=100_000)
+@remembered(32_000_000)
 def _canonical(node: Node, attribute: Attribute, *, may_miss: bool) -> tuple[Node, ValueSet | None]:
     order = order_of(attribute)
     values = value_set(node, order)
@@ -121,7 +121,7 @@ def single_attribute(condition: Node) -> Path | None:
     return paths.pop() if len(paths) == 1 else None
 
 
-@functools.lru_cache(maxsize=50_000)
+@remembered()
 def _only_attribute(condition: Node) -> Path | None:
     """The only attribute in a condition, computed with or not; None if there are others."""
     paths = ast.attributes(condition)

@@ -8,6 +8,7 @@ attributes that an event may lack.
 import functools
 from dataclasses import dataclass
 
+from tamis.bounded_caches import remembered
 from tamis.language.ast import Node
 from tamis.language.expression import Expression
 from tamis.language.normal_form import normalize
@@ -51,5 +52,5 @@ def form_of(expression: Expression, semantics: Semantics) -> Node:
     return _form(expression.tree, semantics.logic)
 
 
-_strict_form = functools.lru_cache(maxsize=10_000)(matching_form)
-_form = functools.lru_cache(maxsize=10_000)(normalize)
+_strict_form = remembered()(matching_form)
+_form = remembered()(normalize)

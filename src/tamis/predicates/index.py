@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from tamis.bounded_caches import BoundedCache
 from tamis.events.event_reader import Row
 from tamis.language import ast
 from tamis.language.ast import Node
@@ -38,7 +39,7 @@ from tamis.schema import Schema
 
 Array = np.ndarray[Any, Any]
 
-MOST_VALUES = 10_000  # distinct values of one attribute whose tests are remembered
+MOST_REMEMBERED = 16_000_000  # bytes of the values of one attribute, and of the tests they pass
 
 TRUE, FALSE, UNDEFINED = 1, 0, -1
 
@@ -175,7 +176,7 @@ class AttributeIndex:
         self._null: set[int] = set()
         self._present: set[int] = set()
         self._tests: dict[int, Callable[[Row], Any]] = {}
-        self._remembered: dict[Any, Ids] = {}
+        self._remembered: BoundedCache[Any, Ids] = BoundedCache(MOST_REMEMBERED)
 
     def add(self, test: Test, predicate: Node, new: int) -> None:
         match test:
@@ -241,14 +242,12 @@ class AttributeIndex:
         return _ids([*self.compared, *self._sets, *self._excluded, *self._tests])
 
     def _tested(self, value: Any) -> Ids:
-        known = self._remembered.get(value)
+        known = self._remembered.find(value)
         if known is None:
             before, after = self._position, len(self._schema) - self._position - 1
             row = (None,) * before + (value,) + (None,) * after
             known = _ids([i for i, test in self._tests.items() if test(row) is True])
-            if len(self._remembered) >= MOST_VALUES:
-                self._remembered.clear()
-            self._remembered[value] = known
+            self._remembered.keep(value, known)
         return known
 
 

@@ -14,6 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from tamis.bounded_caches import remembered
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.evaluation import compile_tree, compile_value
@@ -34,6 +35,7 @@ from tamis.types import DOUBLE, STRING
 Interval = tuple[Cut, Cut]
 
 _NO_ATTRIBUTES = Schema({})
+INTERVAL_BYTES = 150  # of an interval with its cuts; those of strings have their bytes besides
 MOST_SUBSTRINGS = 60  # characters of a text whose substrings are listed
 
 
@@ -45,6 +47,12 @@ class ValueSet(NamedTuple):
 
     def __bool__(self) -> bool:
         return bool(self.intervals) or self.missing
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory the set takes."""
+        texts = sum(len(cut) for pair in self.intervals for cut in pair if type(cut) is bytes)
+        return 100 + INTERVAL_BYTES * len(self.intervals) + texts
 
     def has(self, cut: Cut) -> bool:
         """Whether the value right after a cut belongs to the set."""
@@ -180,7 +188,7 @@ def _within(intervals: Iterable[Interval], order: ValueOrder) -> ValueSet:
     return ValueSet(tuple(found))
 
 
-@functools.lru_cache(maxsize=100_000)
+@remembered(32_000_000)
 def value_set(condition: Node, order: ValueOrder) -> ValueSet | None:
     """The values for which a condition on one attribute is true, None if it has no such set.
 
@@ -227,7 +235,7 @@ def _of_predicate(predicate: Node, order: ValueOrder) -> ValueSet | None:
             return None
 
 
-@functools.lru_cache(maxsize=10_000)
+@remembered()
 def holds_of(condition: Node) -> Callable[[Any], bool]:
     """A function that tells whether a condition on one attribute is true of a value."""
     attribute = next(part for part in ast.walk(condition) if isinstance(part, ast.Attribute))
@@ -238,7 +246,7 @@ def holds_of(condition: Node) -> Callable[[Any], bool]:
 # --- conditions of sets
 
 
-@functools.lru_cache(maxsize=100_000)
+@remembered(32_000_000)
 def condition_of(values: ValueSet, attribute: Attribute) -> Node:
     """The condition that is true of a set of values; equal sets give equal conditions.
 

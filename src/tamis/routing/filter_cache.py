@@ -4,6 +4,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tamis.bounded_caches import remembered
 from tamis.events.event_reader import Row
 from tamis.language import ast
 from tamis.language.expression import Expression, parse_with
@@ -13,7 +14,7 @@ from tamis.relations.entailment.decision import Answer, satisfiable
 from tamis.schema import Schema, as_schema
 from tamis.semantics import Semantics
 
-SIZE = 100_000  # texts, and pairs of texts, whose results are kept
+MOST_BYTES = 64_000_000  # of the results for texts, and for pairs of texts
 
 
 def shared_cache(schema: Any, semantics: str, defaults: Mapping[str, Any] | None) -> "FilterCache":
@@ -37,9 +38,9 @@ class FilterCache:
         self.defaults = defaults
         self.semantics = Semantics(semantics, self.schema, defaults)
         self._space = EventSpace.of(self.semantics)
-        self.parse = functools.lru_cache(SIZE)(self._parse)
-        self.may_intersect = functools.lru_cache(SIZE)(self._may_intersect)
-        self.condition = functools.lru_cache(SIZE)(self._condition)
+        self.parse = remembered(MOST_BYTES)(self._parse)
+        self.may_intersect = remembered(MOST_BYTES)(self._may_intersect)
+        self.condition = remembered(MOST_BYTES)(self._condition)
 
     def _parse(self, text: str) -> Expression:
         """The expression of a filter."""

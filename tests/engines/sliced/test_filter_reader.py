@@ -266,11 +266,11 @@ def test_an_atom_that_is_gone_is_not_mistaken_for_another():
 
 
 def test_memory_stays_bounded(monkeypatch):
-    monkeypatch.setattr(fragments, "MOST_FRAGMENTS", 3)
-    monkeypatch.setattr(fragments, "MOST_RULES", 3)
-    monkeypatch.setattr(filter_reader, "MOST_TEMPLATES", 3)
-    monkeypatch.setattr(shape_cache, "MOST_ATOMS", 5)
-    monkeypatch.setattr(shape_cache, "MOST_SHAPES", 5)
+    monkeypatch.setattr(fragments, "MOST_FRAGMENTS", 3_000)
+    monkeypatch.setattr(fragments, "MOST_RULES", 3_000)
+    monkeypatch.setattr(filter_reader, "MOST_TEMPLATES", 3_000)
+    monkeypatch.setattr(shape_cache, "MOST_PIECES", 5_000)
+    monkeypatch.setattr(shape_cache, "MOST_SHAPES", 5_000)
     meaning, cache = semantics_of("sql"), ShapeCache(STOCK)
     reader = FilterReader(meaning)
     for n in range(150):
@@ -279,11 +279,11 @@ def test_memory_stays_bounded(monkeypatch):
         text = f"({word.join(f'{name} {op} {n}' for op in ops)})"
         expression = cache.parse(text)
         assert_same_meaning(expression, reader, meaning, [STOCK_ROW])
-        assert len(reader._templates) <= 3
-        assert len(reader._getters) <= 3
+        assert reader._templates.nbytes <= 3_000
+        assert reader._getters.nbytes <= 3_000
         for known in (reader._plain.__self__, reader._negated.__self__):
-            assert len(known) <= 3
-            assert len(known._rules) <= 3
-        assert len(cache.atoms) <= 5
+            assert known.nbytes <= 3_000
+            assert len(known._rules) <= 5
+        assert cache.atoms.nbytes <= 5_000
         assert len(cache.atoms.shapes) <= 5
         assert len(cache.atoms.words) <= 5

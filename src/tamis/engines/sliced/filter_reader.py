@@ -19,6 +19,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from tamis.bounded_caches import BoundedCache
 from tamis.engines.sliced.formulas import (
     ALWAYS,
     NEVER,
@@ -36,7 +37,9 @@ from tamis.language.shape_cache import ShapedExpression
 from tamis.predicates.presence import positions_in
 from tamis.semantics import Semantics
 
-MOST_TEMPLATES = 100_000
+MOST_TEMPLATES = 16_000_000  # bytes
+
+GetFragment = Callable[[Atom], Fragment]
 
 _NEW = tuple.__new__  # what the constructor of a named tuple calls, without the detour
 
@@ -49,9 +52,9 @@ class FilterReader:
         self._is_strict = semantics.name == "strict"
         self._plain = Fragments(semantics, negated=False).__getitem__
         self._negated = Fragments(semantics, negated=True).__getitem__
-        self._getters: dict[str, tuple[Callable[[Atom], Fragment], ...]] = {}
-        self._templates = Templates()
-        self._presence = PresenceLeaves()
+        self._getters = FragmentGetters(self._plain, self._negated)
+        self._templates = Templates(MOST_TEMPLATES)
+        self._presence = PresenceLeaves(MOST_TEMPLATES)
 
     def leaves(self, expression: Expression) -> Leaves:
         """The leaves of a filter, with the meaning of those of `leaves_of`."""
@@ -59,7 +62,7 @@ class FilterReader:
             return leaves_of(expression, self._semantics)
         structure = expression.structure
         if "!" in structure:
-            getters = self._getters.get(structure) or self._learn(structure)
+            getters = self._getters[structure]
             found: Any = [get(atom) for get, atom in zip(getters, expression.atoms, strict=True)]
         else:
             found = map(self._plain, expression.atoms)
@@ -83,36 +86,36 @@ class FilterReader:
             leaf_codes, leaf_constants = pick(leaf_codes), pick(leaf_constants)
         return _NEW(Leaves, (shape, leaf_codes, leaf_constants))
 
-    def _learn(self, structure: str) -> tuple[Callable[[Atom], Fragment], ...]:
-        if len(self._getters) >= MOST_TEMPLATES:
-            self._getters.clear()
+
+class FragmentGetters(BoundedCache[str, tuple[GetFragment, ...]]):
+    """How the fragment of each atom of a structure is found: its own, or that of its negation."""
+
+    def __init__(self, plain: GetFragment, negated: GetFragment) -> None:
+        super().__init__(MOST_TEMPLATES)
+        self._plain, self._negated = plain, negated
+
+    def make(self, structure: str) -> tuple[GetFragment, ...]:
         _, signs = of_structure(structure)
-        getters = tuple([self._plain if positive else self._negated for positive in signs])
-        self._getters[structure] = getters
-        return getters
+        return tuple([self._plain if positive else self._negated for positive in signs])
 
 
 # --- strict semantics
 
 
-class PresenceLeaves(dict[tuple[str, tuple[AtomAttributes, ...]], tuple[int, ...]]):
+class PresenceLeaves(BoundedCache[tuple[str, tuple[AtomAttributes, ...]], tuple[int, ...]]):
     """The codes of the leaves that strict semantics adds, by structure and attributes of atoms.
 
     An attribute that occurs in the text needs a leaf, unless the filter requires it anyway.
     """
 
-    def __missing__(self, key: tuple[str, tuple[AtomAttributes, ...]]) -> tuple[int, ...]:
-        if len(self) >= MOST_TEMPLATES:
-            self.clear()
+    def make(self, key: tuple[str, tuple[AtomAttributes, ...]]) -> tuple[int, ...]:
         structure, attributes = key
         formula, _ = of_structure(structure)
         demanded = 0
         for occurring, _ in attributes:
             demanded |= occurring
         missing = demanded & ~_required(formula, attributes)
-        codes = tuple([position * LEAF_KINDS + PRESENT for position in positions_in(missing)])
-        self[key] = codes
-        return codes
+        return tuple([position * LEAF_KINDS + PRESENT for position in positions_in(missing)])
 
 
 def _required(formula: Formula, attributes: tuple[AtomAttributes, ...]) -> int:
@@ -139,14 +142,15 @@ class Template(NamedTuple):
 CONSTANT = Template("", None)  # where a fragment is always or never true
 
 
-class Templates(dict[tuple[str, tuple[str, ...], int], Template]):
+class Templates(BoundedCache[tuple[str, tuple[str, ...], int], Template]):
     """Templates by structure, shapes of the fragments, and number of presence leaves."""
 
-    def __missing__(self, key: tuple[str, tuple[str, ...], int]) -> Template:
-        if len(self) >= MOST_TEMPLATES:
-            self.clear()
-        template = self[key] = template_of(*key)
-        return template
+    def make(self, key: tuple[str, tuple[str, ...], int]) -> Template:
+        return template_of(*key)
+
+    def size(self, key: tuple[str, tuple[str, ...], int], template: Template) -> int:
+        # `pick` has the numbers of the leaves.
+        return super().size(key, template) + 50 * len(template.shape)
 
 
 def template_of(structure: str, shapes: tuple[str, ...], presence: int) -> Template:

@@ -15,6 +15,7 @@ converters that the shape carries. What holds for every atom of a shape is this:
 from collections.abc import Callable
 from typing import Any
 
+from tamis.bounded_caches import BoundedCache
 from tamis.engines.sliced.formulas import of_normal_form
 from tamis.engines.sliced.leaves import EQUAL, LEAF_KINDS, NONE_OF, ONE_OF, UNEQUAL, leaf_of
 from tamis.language import ast
@@ -23,8 +24,9 @@ from tamis.language.normal_form import normalize
 from tamis.predicates.presence import attribute_set, required_by_conjuncts
 from tamis.semantics import Semantics
 
-MOST_FRAGMENTS = 200_000
-MOST_RULES = 20_000
+MOST_FRAGMENTS = 64_000_000  # bytes
+MOST_RULES = 16_000_000  # bytes
+FRAGMENT_BYTES, CONSTANT_BYTES = 400, 120
 
 # Two sets of attributes (see `tamis.predicates.presence`): those that occur in the text of an atom,
 # and those that its fragment requires.
@@ -37,27 +39,29 @@ _SETS = {EQUAL: ONE_OF, UNEQUAL: NONE_OF, ONE_OF: ONE_OF, NONE_OF: NONE_OF}
 _SINGLES = {ONE_OF: EQUAL, NONE_OF: UNEQUAL}
 
 
-class Fragments(dict[Atom, Fragment]):
+class Fragments(BoundedCache[Atom, Fragment]):
     """The fragments of atoms, or of their negations, in one semantics."""
 
     def __init__(self, semantics: Semantics, *, negated: bool) -> None:
-        super().__init__()
+        super().__init__(MOST_FRAGMENTS)
         self._schema = semantics.schema
         self._logic = semantics.logic
         self._is_negated = negated
         self._rules: dict[AtomShape, Rule] = {}
+        self._rule_bytes = 0
 
-    def __missing__(self, atom: Atom) -> Fragment:
-        if len(self) >= MOST_FRAGMENTS:
-            self.clear()
+    def make(self, atom: Atom) -> Fragment:
         shape = atom.shape
         if shape is None:
-            fragment = self.normalized(atom)
-        else:
-            rule = self._rules.get(shape)
-            fragment = self._learn(shape, atom) if rule is None else rule(atom)
-        self[atom] = fragment
-        return fragment
+            return self.normalized(atom)
+        rule = self._rules.get(shape)
+        return self._learn(shape, atom) if rule is None else rule(atom)
+
+    def size(self, atom: Atom, fragment: Fragment) -> int:
+        shape, codes, _, _ = fragment
+        count = max(len(atom.constants), len(codes))
+        texts = sum(map(len, atom.constants)) if atom.shape is not None else atom.node.nbytes
+        return FRAGMENT_BYTES + CONSTANT_BYTES * count + len(shape) + texts
 
     def normalized(self, atom: Atom) -> Fragment:
         """The fragment of an atom by its normal form."""
@@ -76,8 +80,11 @@ class Fragments(dict[Atom, Fragment]):
     def _learn(self, shape: AtomShape, atom: Atom) -> Fragment:
         """The fragment of the first atom of a shape, which gives a rule for the others."""
         fragment = self.normalized(atom)
-        if len(self._rules) >= MOST_RULES:
+        size = FRAGMENT_BYTES + CONSTANT_BYTES * len(shape.converters)
+        if self._rule_bytes + size > MOST_RULES:
             self._rules.clear()
+            self._rule_bytes = 0
+        self._rule_bytes += size
         self._rules[shape] = rule_of(atom, shape, fragment)
         return fragment
 

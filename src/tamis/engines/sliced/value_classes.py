@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.bounded_caches import BoundedCache
 from tamis.engines.sliced.segment_predicates import SegmentPredicates, Texts, texts_of
 from tamis.events.event_reader import Row
 from tamis.kernels.event_truth import row_classes
@@ -26,7 +27,7 @@ from tamis.types import Kind
 
 Array = np.ndarray[Any, Any]
 
-MOST_REMEMBERED = 100_000  # values of an attribute whose tests are remembered
+MOST_REMEMBERED = 32_000_000  # bytes of values, and of the tests that they pass, for one segment
 FEWEST_LEARNED = 8  # new values from which Arrow searches patterns in all of them at once
 
 
@@ -125,7 +126,10 @@ class SegmentTests:
         # A row runs all of them; a batch only the others, as it compares pairs column by column.
         self._several = several
         self._others = [test for test in several if test[0] not in compared]
-        self._known: dict[int, dict[Any, Array]] = {a: {} for a in self._by_attribute}
+        most = MOST_REMEMBERED // max(len(self._by_attribute), 1)
+        self._known: dict[int, BoundedCache[Any, Array]] = {
+            a: BoundedCache(most) for a in self._by_attribute
+        }
         self._by_row: dict[int, list[tuple[int, Callable[[Row], Any]]]] = {}
         self._patterns: dict[int, list[tuple[int, Pattern]]] = {}
         for attribute, own in self._by_attribute.items():
@@ -177,17 +181,24 @@ class SegmentTests:
             keys, codes = np.unique(column.keys, return_inverse=True)
             values = key_values(self._schema.attributes[a], keys)
             codes = np.where(column.present, codes, len(values))
-        if a in self._patterns:
-            self._learn(a, [value for value in values if value not in self._known[a]])
-        return _listed(codes, [self._numbers(a, value) for value in [*values, None]])
+        return _listed(codes, [*self._answers(a, values), self._numbers(a, None)])
 
-    def _learn(self, a: int, values: list[str]) -> None:
-        """Run the tests on many new strings: pattern by pattern, all strings at once."""
-        if len(values) < FEWEST_LEARNED or len(values) > MOST_REMEMBERED:
-            return
+    def _answers(self, a: int, values: list[Any]) -> list[Array]:
+        """The tests of one attribute that each of many values passes."""
+        if a not in self._patterns:
+            return [self._numbers(a, value) for value in values]
         known = self._known[a]
-        if len(known) + len(values) > MOST_REMEMBERED:
-            known.clear()
+        found = [known.find(value) for value in values]
+        new = [place for place, numbers in enumerate(found) if numbers is None]
+        if len(new) < FEWEST_LEARNED:
+            return [self._numbers(a, value) for value in values]
+        for place, numbers in zip(new, self._learn(a, [values[n] for n in new]), strict=True):
+            found[place] = numbers
+            known.keep(values[place], numbers)
+        return [numbers for numbers in found if numbers is not None]
+
+    def _learn(self, a: int, values: list[str]) -> list[Array]:
+        """Run the tests on many new strings: pattern by pattern, all strings at once."""
         column = pa.array(values, pa.large_string())
         places, numbers = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
         for number, (search, text, negative) in self._patterns[a]:
@@ -201,21 +212,19 @@ class SegmentTests:
         where = np.concatenate(places)
         order = np.argsort(where, kind="stable")
         ends = np.searchsorted(where[order], np.arange(1, len(values)))
-        found = np.split(np.concatenate(numbers)[order], ends)
-        known.update(zip(values, found, strict=True))
+        # Copies: a part of an array would hold all of it, however little of it is remembered.
+        return [part.copy() for part in np.split(np.concatenate(numbers)[order], ends)]
 
     def _numbers(self, a: int, value: Any) -> Array:
         """The tests of one attribute that a value passes."""
         known = self._known[a]
         key = "nan" if value != value else value  # noqa: PLR0124 - NaN is not equal to itself
-        numbers = known.get(key)
+        numbers = known.find(key)
         if numbers is None:
             before, after = a, len(self._schema) - a - 1
             row = (None,) * before + (value,) + (None,) * after
             numbers = _passed(self._by_attribute[a], row)
-            if len(known) >= MOST_REMEMBERED:
-                known.clear()
-            known[key] = numbers
+            known.keep(key, numbers)
         return numbers
 
 

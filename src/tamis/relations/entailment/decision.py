@@ -11,6 +11,7 @@ import functools
 from enum import Enum
 from typing import Any
 
+from tamis.bounded_caches import remembered
 from tamis.events.event_reader import Row
 from tamis.language import ast
 from tamis.language.ast import FALSE, TRUE, Node
@@ -23,7 +24,6 @@ from tamis.relations.entailment.solver import Finding, Solver
 from tamis.relations.entailment.string_languages import TooLarge
 from tamis.schema import Enumeration
 
-REMEMBERED = 50_000  # answers
 MOST_LISTED = 100_000  # strings that a test is tried with
 
 MOST_PAIRS = 16  # of single items that are compared after a search gave up
@@ -37,7 +37,7 @@ class Answer(Enum):
     UNDECIDED = "undecided"
 
 
-@functools.lru_cache(maxsize=REMEMBERED)
+@remembered()
 def entails(b: Node, a: Node, space: EventSpace) -> Answer:
     """Whether every event of the space that makes form b true makes form a true."""
     if b == a:
@@ -69,7 +69,7 @@ def _by_single_items(b: Node, a: Node, space: EventSpace) -> bool:
     )
 
 
-@functools.lru_cache(maxsize=REMEMBERED)
+@remembered()
 def satisfiable(form: Node, space: EventSpace) -> Answer:
     """Whether some event of the space makes a form true."""
     box = box_of(form, space, computed=True)
@@ -148,7 +148,7 @@ def _box_possible(box: Box, space: EventSpace) -> Answer:
 # --- in general
 
 
-@functools.lru_cache(maxsize=REMEMBERED)
+@remembered()
 def _search_implies(b: Node, a: Node, space: EventSpace) -> Answer:
     return _IMPLIED[_search(b, a, space)[0]]
 

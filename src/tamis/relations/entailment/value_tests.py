@@ -5,9 +5,9 @@ compared with constants, two values that are compared with each other, or the tr
 test that nothing else is related to.
 """
 
-import functools
 from typing import Any, NamedTuple
 
+from tamis.bounded_caches import remembered
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.evaluation import compile_value
@@ -56,7 +56,7 @@ class ValueTest(NamedTuple):
     negated: bool = False
 
 
-@functools.lru_cache(maxsize=50_000)
+@remembered()
 def value_test(predicate: Node) -> ValueTest | bool:
     """The test that a predicate makes; a truth value if it does not depend on the event."""
     if not _varies(predicate):

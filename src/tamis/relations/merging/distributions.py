@@ -7,12 +7,12 @@ missing.
 """
 
 import bisect
-import functools
 import random
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
+from tamis.bounded_caches import remembered
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.predicates.value_orders import Cut, value_order
@@ -64,8 +64,8 @@ class WeightedValues:
         self.total = sum(self.weights)
         self.everything: int = (1 << len(self.values)) - 1
         self._sums: list[int] = []
-        self.weight = functools.lru_cache(maxsize=50_000)(self._weight)
-        self.subset = functools.lru_cache(maxsize=50_000)(self._subset)
+        self.weight = remembered()(self._weight)
+        self.subset = remembered()(self._subset)
 
     def _subset(self, node: Node) -> int:
         if isinstance(node, ast.Literal):
@@ -106,7 +106,7 @@ class UniformRange:
         self.everything = with_missing(all_values(self.order))
         self.start, self.end = self.order.around(low)[0], self.order.around(high)[1]
         self.size = Fraction(high) - Fraction(low) if self.is_dense else high + 1 - low
-        self.weight = functools.lru_cache(maxsize=50_000)(self._weight)
+        self.weight = remembered()(self._weight)
 
     def subset(self, node: Node) -> ValueSet | None:
         return value_set(node, self.order)

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
+from tamis.bounded_caches import remembered
 from tamis.errors import OptionError
 from tamis.events.event_reader import Row
 from tamis.language import ast
@@ -142,7 +143,7 @@ class ListedEvents:
         self._rows = rows
         self._schema = schema
         self._everything = (1 << len(rows)) - 1
-        self.of_form = functools.lru_cache(maxsize=100_000)(self._of_form)
+        self.of_form = remembered()(self._of_form)
 
     @functools.cached_property
     def _columns(self) -> list[dict[Any, int]]:

@@ -4,10 +4,10 @@ Most conditions are one interval of values, and whether one implies another is t
 of cuts. The others are compared by their value sets, and tests that have none by `entailment`.
 """
 
-import functools
 from typing import Any
 from weakref import WeakValueDictionary
 
+from tamis.bounded_caches import remembered
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.predicates.boxes import Box, Condition
@@ -58,8 +58,8 @@ class TermPool:
         self.space = space
         self._terms: WeakValueDictionary[tuple[int, Node], Term] = WeakValueDictionary()
         # Answers about conditions without a value set, which take long.
-        self._entails = functools.lru_cache(maxsize=100_000)(self._decide)
-        self._constant = functools.lru_cache(maxsize=100_000)(self._decide_constant)
+        self._entails = remembered()(self._decide)
+        self._constant = remembered()(self._decide_constant)
 
     def terms(self, box: Box) -> Terms | None:
         """The terms of a box, None if it is never true; those that are always true are left out."""

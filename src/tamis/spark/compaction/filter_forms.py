@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from tamis.bounded_caches import BoundedCache
 from tamis.errors import ExpressionError
 from tamis.language.ast import Node
 from tamis.language.expression import Expression
@@ -14,7 +15,7 @@ from tamis.predicates.event_space import EventSpace
 from tamis.relations.reduction import canonical, why_never
 from tamis.schema import Schema
 
-REMEMBERED = 200_000  # texts whose forms a worker remembers
+REMEMBERED = 64_000_000  # bytes of texts and forms that a worker remembers
 
 
 class FilterForm(NamedTuple):
@@ -33,15 +34,14 @@ class FilterForms:
         self._semantics = settings.meaning()
         self._space = EventSpace.of(self._semantics)
         self._position = position
-        self._known: dict[str, FilterForm] = {}
+        self._known: BoundedCache[str, FilterForm] = BoundedCache(REMEMBERED)
 
     def of(self, text: str) -> FilterForm:
         """The form of a filter."""
-        found = self._known.get(text)
+        found = self._known.find(text)
         if found is None:
-            if len(self._known) >= REMEMBERED:
-                self._known.clear()
-            found = self._known[text] = self._made(self._shapes.parse(text))
+            found = self._made(self._shapes.parse(text))
+            self._known.keep(text, found)
         return found
 
     def _made(self, expression: Expression) -> FilterForm:

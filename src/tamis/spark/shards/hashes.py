@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from tamis.bounded_caches import BoundedCache
 from tamis.predicates.event_batches import Column
 from tamis.predicates.keys import Keys
 from tamis.schema import Schema
 
 Array = np.ndarray[Any, Any]
 
-REMEMBERED = 1_000_000  # values of filters whose hashes are kept
+REMEMBERED = 128_000_000  # bytes of values of filters, and of their hashes
 _MASK = 2**64 - 1
 
 
@@ -20,19 +21,18 @@ class ValueHashes:
 
     def __init__(self, schema: Schema) -> None:
         self._keys = Keys(schema)
-        self._known: dict[tuple[int, Any], int] = {}
+        self._known: BoundedCache[tuple[int, Any], int] = BoundedCache(REMEMBERED)
 
     def value(self, attribute: int, value: Any) -> int:
         """The hash of a value that a filter requires."""
-        found = self._known.get((attribute, value))
+        found = self._known.find((attribute, value))
         if found is None:
             if self._keys.has(attribute):
                 number = self._keys.of_one(attribute)(value)
             else:
                 number = _text_number(value)
-            if len(self._known) >= REMEMBERED:
-                self._known.clear()
-            found = self._known[attribute, value] = mixed_one(number)
+            found = mixed_one(number)
+            self._known.keep((attribute, value), found)
         return found
 
     def column(self, attribute: int, column: Column) -> Array:
