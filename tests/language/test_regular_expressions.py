@@ -252,6 +252,23 @@ def test_a_pattern_that_needs_too_much_memory_is_refused():
         compile_regex("((a{100}){100}){100}")
 
 
+@each("pattern", ["[ab]{1000}" * 30, "(?:[ab]{900}c?)" * 30, "(a{1000})" * 30])
+def test_a_pattern_that_repeats_too_much_is_refused(pattern):
+    with pytest.raises(BadPattern, match="repeats too much: written out it has"):
+        compile_regex(pattern)
+
+
+@each("pattern", [r"^[\p{L} ]{1,50}$", r"^[\p{L}\u4e00-\u9fff]{1,60}$", "^(?:é|日){1,100}$"])
+def test_letters_of_unicode_may_be_repeated(pattern):
+    assert found(pattern, "éé")
+    assert not found(pattern, "")
+
+
+def test_groups_cost_nothing():
+    assert found("(a?)" * 2000, "b" * 2000)
+    assert not found("(" * 3300 + "a" + ")" * 3300, "b" * 1000)
+
+
 @each("pattern", ["^(a+)+$", "^(a|aa)+$", "^(a|a?)+$", "^(.*a){20}$"])
 def test_patterns_that_make_others_hang_do_not(pattern):
     assert not found(pattern, "a" * 5000 + "b")

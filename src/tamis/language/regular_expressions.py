@@ -5,11 +5,16 @@ rewritten here to what Java means (``.``, ``$``, ``\s``, ``\uhhhh``), or refused
 RE2 cannot express it. The differences that remain are listed in ``docs/language.md``.
 """
 
-import functools
 import re
 from collections.abc import Callable
+from contextlib import suppress
+from typing import NamedTuple
 
+from tamis.bounded_caches import BoundedCache
 from tamis.language.like_patterns import BadPattern
+from tamis.language.limits import MAX_PATTERN_STEPS
+
+PATTERN_BYTES, STEP_BYTES = 20_000, 64  # of a compiled pattern
 
 _LINE_ENDS = r"\n\r\x{85}\x{2028}\x{2029}"
 _SPACES = r"\t\n\x{0b}\f\r "
@@ -24,6 +29,7 @@ _PIECE = re.compile(
     r"|(?P<plain>.)",
     re.DOTALL,
 )
+_BEYOND = re.compile(r"\\x\{[0-9a-fA-F]{3,}\}")  # Latin-1, in a pattern for RE2
 _REFUSED_ESCAPES = {
     "0": "write \\x41 or \\u0041 for a character by its code",
     **dict.fromkeys("123456789", "RE2 has no back-references"),
@@ -39,19 +45,42 @@ _REFUSED_FLAGS = {
 }
 
 
-@functools.lru_cache(maxsize=10_000)
 def compile_regex(pattern: str) -> Callable[[str], bool]:
     """A function that says whether a value contains the pattern; `BadPattern` if RE2 refuses it.
 
     RE2 takes time linear in the value, whatever the pattern, and bounds the memory of a pattern.
     """
-    translated = to_re2(pattern)
+    return _COMPILED[pattern].contains
+
+
+class _Compiled(NamedTuple):
+    contains: Callable[[str], bool]
+    steps: int
+
+
+class _CompiledPatterns(BoundedCache[str, _Compiled]):
+    """Patterns that were compiled."""
+
+    def make(self, pattern: str) -> _Compiled:
+        search, steps = _search(to_re2(pattern))
+        return _Compiled(lambda value: search(value.encode()) is not None, steps)
+
+    def size(self, pattern: str, compiled: _Compiled) -> int:
+        return PATTERN_BYTES + STEP_BYTES * (len(pattern) + compiled.steps)
+
+
+_COMPILED = _CompiledPatterns(32_000_000)
+
+
+def _search(translated: str) -> tuple[Callable[[bytes], object], int]:
+    """RE2's search for a pattern, and how many steps of its program one character may take."""
     import re2
 
     options = re2.Options()
     options.log_errors = False
+    options.never_capture = True  # where a group was found is of no interest, and takes long
     try:
-        search = re2.compile(translated, options).search
+        compiled = re2.compile(translated, options)
     except re2.error as error:
         reason = error.args[0] if error.args else ""
         reason = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
@@ -59,7 +88,19 @@ def compile_regex(pattern: str) -> Callable[[str], bool]:
             f"RE2 refuses the pattern: {reason}. It runs in linear time and therefore has no "
             "look-around, no back-references and no possessive quantifiers"
         ) from None
-    return lambda value: search(value) is not None
+    steps = compiled.programsize
+    if steps > MAX_PATTERN_STEPS:
+        # A class of Unicode is a thousand steps, of which a character takes few. Among the
+        # characters of Latin-1, none of which is beyond \xff, it is one.
+        options.encoding = re2.Options.Encoding.LATIN1
+        with suppress(re2.error):
+            steps = re2.compile(_BEYOND.sub(r"\\xff", translated).encode(), options).programsize
+    if steps > MAX_PATTERN_STEPS:
+        raise BadPattern(
+            f"the pattern repeats too much: written out it has {steps:,} steps, and at most "
+            f"{MAX_PATTERN_STEPS:,} are allowed; use smaller numbers in {{...}}"
+        )
+    return compiled.search, steps
 
 
 def to_re2(pattern: str) -> str:
