@@ -36,6 +36,7 @@ __all__ = ["AND", "DO_AND", "DO_FALSE", "DO_NOT", "DO_OR", "DO_TRUE", "FALSE", "
 Array = np.ndarray[Any, Any]
 
 LARGEST_CACHE = 2**20  # results that are remembered
+MOST_VISITED = 1_000_000  # nodes that one restriction visits: about a second
 SCRATCH = 2**14  # nodes up to which a function is counted
 
 
@@ -133,11 +134,14 @@ class Diagram:
         """A function that equals f wherever all functions of the program `facts` are true.
 
         It is never larger than f. A single fact is used once; several are used repeatedly, as long
-        as f gets smaller.
+        as f gets smaller and not too many nodes were visited.
         """
         values = self._values_for(facts)
         return self._run(
-            lambda: operations.restrict_by(f, facts, values, self._scratch, self._store), limit
+            lambda: operations.restrict_by(
+                f, facts, values, self._scratch, self._store, MOST_VISITED
+            ),
+            limit,
         )
 
     def _values_for(self, program: Array) -> Array:

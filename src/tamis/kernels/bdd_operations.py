@@ -208,11 +208,14 @@ def build_function(program: Array, care: int, values: Array, s: NodeStore) -> in
 
 
 @jit
-def restrict_by(f: int, facts: Array, values: Array, scratch: Array, s: NodeStore) -> int:
+def restrict_by(
+    f: int, facts: Array, values: Array, scratch: Array, s: NodeStore, effort: int
+) -> int:
     """f, restricted by each of the functions that the program `facts` leaves (BDD, section 7).
 
     If there are several, they are all tried again as long as f becomes smaller. A result that is
-    not smaller is thrown away: restriction is a heuristic.
+    not smaller is thrown away: restriction is a heuristic. It ends after `effort` nodes were
+    visited, whatever is left to try.
     """
     left = run_program(facts, int(TRUE), values, s)
     if left < 0:
@@ -224,6 +227,9 @@ def restrict_by(f: int, facts: Array, values: Array, scratch: Array, s: NodeStor
         for k in range(left):
             if values[k] == FALSE:  # no event is possible, so any answer is right
                 continue
+            effort -= size
+            if effort < 0:
+                return best
             tried = restrict(best, values[k], s)
             if tried < 0:
                 return tried

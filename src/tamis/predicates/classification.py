@@ -34,6 +34,7 @@ missing value neither is true.
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeGuard
 
+from tamis.bounded_caches import remembered
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.names import Path
@@ -177,7 +178,9 @@ def _comparison(node: ast.Compare, negated: bool) -> Test:
     return PairComparison(left, op, right)
 
 
+@remembered()
 def _membership(node: ast.In, negated: bool) -> Test:
+    """A list may be long, and is asked for by everybody who compares it with another."""
     constants = tuple([item.value for item in node.items if _fits(item, node.operand)])
     if len(constants) < len(node.items):
         return OtherTest(node, negated)
