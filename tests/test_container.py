@@ -238,7 +238,7 @@ def test_a_failure_leaves_the_old_file(path, monkeypatch, error, step):
 def test_places_that_cannot_be_written(path, tmp_path):
     with pytest.raises(FileError, match="cannot be written: its folder does not exist"):
         write(path / "below", {}, {})
-    with pytest.raises(FileError, match="cannot be written: Is a directory"):
+    with pytest.raises(FileError, match="cannot be written: it is a folder, expected a file"):
         write(tmp_path, {}, {})
     with pytest.raises(FileError, match="cannot be written: embedded null"):
         write(f"{path}\0", {}, {})

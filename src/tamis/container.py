@@ -19,22 +19,23 @@ it, and all that map one file share its pages. The checksum of a section is veri
 section is first used, so opening takes the same time for any size of file.
 """
 
+import hashlib
 import json
 import math
 import mmap
 import os
-import secrets
 import stat
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from tamis.atomic_files import replacing
 from tamis.errors import FileError
 
 Array = np.ndarray[Any, Any]
@@ -77,7 +78,9 @@ def write(path: str | Path, meta: Mapping[str, Any], sections: Mapping[str, Any]
     start = _start(path, meta, arrays)
     try:
         target = Path(os.path.realpath(path))  # not a symbolic link, but the file that it points to
-        with _replacing(target) as file:
+        with suppress(FileNotFoundError):
+            _check_regular(f"{path} cannot be written: it", target.stat().st_mode)
+        with replacing(target) as file:
             file.write(start)
             for array in arrays.values():
                 file.write(b"\0" * _padding(file.tell()))
@@ -86,6 +89,7 @@ def write(path: str | Path, meta: Mapping[str, Any], sections: Mapping[str, Any]
         raise FileError(f"{path} cannot be written: its folder does not exist") from None
     except (OSError, ValueError) as error:  # ValueError: a null character in the path
         raise _unusable(path, "written", error) from None
+    trust(_fingerprint(start))
 
 
 def _plain(name: str, content: Any) -> Array:
@@ -124,33 +128,6 @@ def _padding(place: int) -> int:
     return -place % ALIGNMENT
 
 
-@contextmanager
-def _replacing(target: Path) -> Iterator[BinaryIO]:
-    """A file to write to, which replaces `target` at the end; after an error nothing is left."""
-    # The name is short, since that of the target may already be as long as names can be. The
-    # module `tempfile` would make the file unreadable for all other users.
-    temporary = target.parent / f".tamis-{secrets.token_hex(8)}.tmp"
-    try:
-        with temporary.open("xb") as file:
-            with suppress(FileNotFoundError):  # the permissions of the old file stay
-                temporary.chmod(stat.S_IMODE(target.stat().st_mode))
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    # So that the new name survives a power failure. Not every system can do it; the file is in
-    # its place anyway.
-    with suppress(OSError):
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
 # --- reading
 
 
@@ -163,9 +140,10 @@ class Container:
 
     def __init__(
         self, path: Path, meta: Mapping[str, Any], sections: Mapping[str, Section], base: int,
-        mapped: mmap.mmap,
+        mapped: mmap.mmap, fingerprint: str,
     ) -> None:  # fmt: skip
         self.path = path
+        self.fingerprint = fingerprint
         self.meta = meta
         self._sections = sections
         self._base = base  # where offsets count from
@@ -192,6 +170,11 @@ class Container:
         self._checked[name] = array = array.reshape(section.shape)
         return array
 
+    @property
+    def is_trusted(self) -> bool:
+        """Whether this process, or the job it belongs to, wrote the file."""
+        return self.fingerprint in _trusted
+
     def __contains__(self, name: object) -> bool:
         return name in self._sections
 
@@ -204,22 +187,26 @@ def open_container(path: str | Path) -> Container:
     """Open a file that `write` has written; a `FileError` says what is wrong with it."""
     path = Path(path)
     try:
-        mode = path.stat().st_mode  # before opening: a pipe would wait for a writer
-        if not stat.S_ISREG(mode):
-            problem = (
-                "is a folder, expected a file" if stat.S_ISDIR(mode) else "is not a regular file"
-            )
-            raise FileError(f"{path} {problem}")
+        _check_regular(
+            str(path), path.stat().st_mode
+        )  # before opening: a pipe would wait for a writer
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            header, base = _read_header(path, file, size)
-            meta, sections = _read_sections(path, header, size - base)
+            start, base = _read_start(path, file, size)
+            meta, sections = _read_sections(path, start[_BEFORE_JSON:], size - base)
             mapped = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY)
     except FileNotFoundError:
         raise FileError(f"{path} does not exist") from None
     except (OSError, ValueError) as error:  # ValueError: a null character, a file cut just now
         raise _unusable(path, "read", error) from None
-    return Container(path, meta, sections, base, mapped)
+    return Container(path, meta, sections, base, mapped, _fingerprint(start))
+
+
+def _check_regular(what: str, mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise FileError(f"{what} is a folder, expected a file")
+    if not stat.S_ISREG(mode):
+        raise FileError(f"{what} is not a regular file")
 
 
 def _unusable(path: str | Path, done: str, error: OSError | ValueError) -> FileError:
@@ -227,8 +214,8 @@ def _unusable(path: str | Path, done: str, error: OSError | ValueError) -> FileE
     return FileError(f"{path} cannot be {done}: {reason}")
 
 
-def _read_header(path: Path, file: BinaryIO, size: int) -> tuple[bytes, int]:
-    """The JSON, and where the sections begin."""
+def _read_start(path: Path, file: BinaryIO, size: int) -> tuple[bytes, int]:
+    """All up to the end of the JSON, and where the sections begin."""
     start = file.read(_BEFORE_JSON)
     if not start:
         raise FileError(f"{path} is empty")
@@ -253,7 +240,7 @@ def _read_header(path: Path, file: BinaryIO, size: int) -> tuple[bytes, int]:
     (crc32,) = _SUM.unpack_from(start, _BEFORE_JSON - _SUM.size)
     if zlib.crc32(header, zlib.crc32(start[: -_SUM.size])) != crc32:
         raise _damaged(path)
-    return header, base
+    return start + header, base
 
 
 def _check_version(path: Path, version: int) -> None:
@@ -308,6 +295,32 @@ def _section(entry: Any) -> Section:
     if math.prod(max(side, 1) for side in section.shape) * width >= 2**63:
         raise ValueError
     return section
+
+
+# --- files that this process or its job wrote
+
+# The newest fingerprints last. A fingerprint stands for the whole content: it is made of the
+# header, which has the checksums of all sections.
+_trusted: dict[str, None] = {}
+MOST_TRUSTED = 10_000
+
+
+def trust(fingerprint: str) -> None:
+    """Take files with this fingerprint for what `write` wrote: their arrays need no check."""
+    _trusted[fingerprint] = None
+    while len(_trusted) > MOST_TRUSTED:
+        del _trusted[next(iter(_trusted))]
+
+
+def fingerprint_of(path: str | Path) -> str:
+    """The fingerprint of a file, for a process that is to trust it."""
+    return open_container(path).fingerprint
+
+
+def _fingerprint(start: bytes) -> str:
+    """The fingerprint of a file, from all its bytes up to the end of the JSON."""
+    length, _ = _LENGTHS.unpack_from(start, _START.size)
+    return hashlib.sha256(start[: _BEFORE_JSON + length]).hexdigest()
 
 
 # --- arrays that belong together

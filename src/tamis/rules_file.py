@@ -6,10 +6,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+
 from tamis.container import Container, open_container, text_array, write
 from tamis.engines import compiled_filters
 from tamis.engines.auto import AutoEngine
-from tamis.engines.compiled_filters import CompiledFilters, compiling
+from tamis.engines.compiled_filters import CompiledFilters, SectionSource, compiling
 from tamis.errors import FileError, OptionError, TamisError, choose
 from tamis.events.event_reader import UNKNOWN_CHOICES
 from tamis.language.expression import Expression
@@ -137,16 +139,28 @@ class RulesFile:
             return self._read(meaning, parse)
 
     def _read(self, meaning: Semantics, parse: Callable[[str], Expression]) -> RulesContent:
-        meta, get = self._container.meta, self._container.array
-        subscriptions = Subscriptions.from_sections(meta["subscriptions"], get, parse)
-        count = len(subscriptions)
-        texts = cache(lambda: text_array(get, "subscriptions.filters", count))
+        meta, get, is_trusted = (
+            self._container.meta, self._container.array, self._container.is_trusted
+        )  # fmt: skip
+
+        @cache
+        def texts() -> pa.Array:
+            with self._reading():
+                found = text_array(get, "subscriptions.filters", count)
+                if not is_trusted:
+                    found.validate(full=True)
+                return found
 
         def expression_of(row: int) -> Expression:
             """A filter as it was saved, even if the subscription has changed since."""
             return parse(texts()[row].as_py())
 
-        filters = compiled_filters.from_sections(meta["segment"], get, expression_of, meaning)
+        subscriptions = Subscriptions.from_sections(
+            meta["subscriptions"], get, texts, parse, is_trusted=is_trusted
+        )
+        count = len(subscriptions)
+        source = SectionSource(get, count, expression_of, self._reading, is_trusted)
+        filters = compiled_filters.from_sections(meta["segment"], source, meaning)
         if len(filters) != count:
             raise ValueError("the numbers of subscriptions differ")
         return RulesContent(subscriptions, filters)

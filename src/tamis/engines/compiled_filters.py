@@ -5,14 +5,17 @@ engine that runs them stay inside `engines/`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from tamis.container import checked_array
 from tamis.engines.auto import AutoEngine
 from tamis.engines.sliced import SlicedEngine, segment_sections
 from tamis.engines.sliced.segment import Segment
+from tamis.engines.sliced.segment_checks import ensure, is_within
+from tamis.engines.sliced.segment_sections import SectionSource
 from tamis.engines.sliced.wider_schema import widened
 from tamis.errors import OptionError
 from tamis.language.ast import attributes
@@ -20,6 +23,11 @@ from tamis.language.expression import Expression
 from tamis.names import path_text
 from tamis.schema import Schema
 from tamis.semantics import Semantics
+
+__all__ = [
+    "CompiledFilters", "SectionSource", "compiling", "from_sections", "hold", "tested_attributes",
+    "to_sections",
+]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
 
@@ -118,16 +126,33 @@ def to_sections(
 
 
 def from_sections(
-    meta: Mapping[str, Any] | None, get: Callable[[str], Array],
-    expression_of: Callable[[int], Expression], semantics: Semantics,
-) -> CompiledFilters:  # fmt: skip
-    """What `to_sections` gave, under handles 0, 1, 2, ...; the arrays are used where they lie."""
+    meta: Mapping[str, Any] | None, source: SectionSource, semantics: Semantics
+) -> CompiledFilters:
+    """What `to_sections` gave, under handles 0, 1, 2, ...; the arrays are used where they lie.
+
+    Unless the source is trusted, every index is compared with what it indexes first.
+    """
     if not isinstance(meta, Mapping | None):
         raise TypeError("the segment is not a record")
     segment = None
     if meta is not None:
-        segment = segment_sections.from_sections(
-            meta, lambda name: get(f"segment.{name}"), expression_of, semantics
-        )
-    answers = get("always.answers").astype(bool).tolist()
-    return CompiledFilters(segment, dict(zip(get("always.handles").tolist(), answers, strict=True)))
+        own = replace(source, get=lambda name: source.get(f"segment.{name}"))
+        segment = segment_sections.from_sections(meta, own, semantics)
+    handles = checked_array(source.get, "always.handles", ("i8",))
+    answers = checked_array(source.get, "always.answers", ("u1",), len(handles))
+    always = dict(zip(handles.tolist(), answers.astype(bool).tolist(), strict=True))
+    found = CompiledFilters(segment, always)
+    if not source.is_trusted:
+        _check_handles(found, source.count)
+    return found
+
+
+def _check_handles(filters: CompiledFilters, count: int) -> None:
+    """Every handle below `count` has one filter."""
+    taken = np.zeros(count, np.bool_)
+    always = np.array(list(filters.always), np.int64)
+    ensure(is_within(always, count) and len(filters) == count, "handles")
+    taken[always] = True
+    if filters.segment is not None:
+        taken[filters.segment.handles] = True
+    ensure(taken.all(), "handles")

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.container import text_buffers
+from tamis.container import misfit, text_buffers
 from tamis.id_columns import Array, Places
 
 Id = str | int
@@ -227,6 +227,18 @@ def order_of(column: pa.Array) -> Array:
         return np.argsort(column.to_numpy()).astype(np.int32)
     order: Array = pc.array_sort_indices(column).to_numpy()
     return order.astype(np.int32)
+
+
+def check_order(column: pa.Array, order: Array) -> None:
+    """Refuse an order, from a file, that does not sort the values, or values that are not text."""
+    column.validate(full=True)
+    if order.min() < 0 or order.max() >= len(column):
+        raise misfit("subscriptions.order")
+    is_sorted = is_ascending(column)
+    if is_sorted and bool((order == np.arange(len(order))).all()):
+        return
+    if is_sorted or not is_ascending(column.take(pa.array(order))):
+        raise misfit("subscriptions.order")
 
 
 def rows_among(wanted: pa.Array, column: pa.Array) -> Array:

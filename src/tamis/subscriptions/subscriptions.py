@@ -16,7 +16,6 @@ step for other threads, before anyone iterates over it.
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +28,7 @@ from tamis.subscriptions.pages import (
     Columns,
     Id,
     Page,
+    check_order,
     id_array,
     is_ascending,
     is_text,
@@ -357,12 +357,13 @@ class Subscriptions:
 
     @classmethod
     def from_sections(
-        cls, meta: Mapping[str, Any], get: Callable[[str], Array],
-        parse: Callable[[str], Expression],
+        cls, meta: Mapping[str, Any], get: Callable[[str], Array], texts: Callable[[], pa.Array],
+        parse: Callable[[str], Expression], *, is_trusted: bool,
     ) -> "Subscriptions":  # fmt: skip
         """The subscriptions of `to_sections`; the arrays that `get` returns are not copied.
 
-        The texts of filters are not read before one is needed.
+        `texts` gives those of the filters, and is not called before one is needed. Ids that are not
+        trusted are checked: they are texts in the order that is said.
         """
         found = cls(parse)
         count, kind = meta.get("count"), meta.get("ids")
@@ -374,9 +375,8 @@ class Subscriptions:
             else:
                 ids = pa.array(checked_array(get, "subscriptions.ids", ("i8",), count))
             order = checked_array(get, "subscriptions.order", ("i4",), count)
-            if order.min() < 0 or order.max() >= count:
-                raise misfit("subscriptions.order")
-            texts = cache(lambda: text_array(get, "subscriptions.filters", count))
+            if not is_trusted:
+                check_order(ids, order)
             found._pages = (Page(Places(0, count), ids, texts, order),)
             found._grow(str if kind == "string" else int, count)
         return found

@@ -11,7 +11,7 @@ import numpy as np
 
 from tamis.engines.sliced.interning import InternedFilters, ShapeTable
 from tamis.engines.sliced.segment_predicates import SegmentPredicates
-from tamis.engines.sliced.shape_programs import ShapeProgram, shape_program
+from tamis.engines.sliced.shape_programs import ShapeProgram, shape_arrays, shape_program
 from tamis.engines.sliced.value_classes import classes_of
 from tamis.kernels.comparisons import AT_LEAST, BELOW, EQUAL
 from tamis.kernels.programs import MIXED, Programs
@@ -63,14 +63,11 @@ def programs_of(
     slots, refs, chunk_sizes, access, access_chunks, access_shapes = [], [], [], [], [], []
     codes: list[Array] = []
     shared: list[Array] = []
-    subs, refs_at, ops_at, bounds = [0], [0], [0], []
-    ops: list[int] = []
-    shapes: list[ShapeProgram] = []
+    subs, bounds = [0], []
     chunks = start = 0
     for number, (text, table) in enumerate(filters.tables.items()):
         shape = shape_program(text)
         laid = lay_out(table, shape, predicates, shares)
-        shapes.append(shape)
         slots.append(slot_of[start + laid.places])
         refs.append(laid.refs)
         chunk_sizes.append(laid.chunk_sizes)
@@ -80,11 +77,8 @@ def programs_of(
         access_chunks.append(laid.access_chunks + chunks)
         access_shapes.append(np.full(len(laid.access), number))
         bounds.append([chunks + bound for bound in laid.bounds])
-        ops += shape.ops
-        ops_at.append(len(ops))
         start += len(table.handles)
         subs.append(start)
-        refs_at.append(refs_at[-1] + laid.refs.size)
         chunks += len(laid.chunk_sizes)
     refs.append(np.zeros(LANES, np.int32))  # a chunk is read as if it were full
     every_ref = _joined(refs, np.int32)
@@ -94,10 +88,9 @@ def programs_of(
     leading = _joined(access, np.int32)
     by_reference = np.argsort(leading, kind="stable")
     programs = Programs(
-        subs=np.array(subs, np.int64), refs_at=np.array(refs_at[:-1], np.int64),
-        refs=every_ref, named=named, widths=np.array([s.width for s in shapes], np.int32),
-        leads=np.array([s.leads for s in shapes], np.int32), ops_at=np.array(ops_at, np.int64),
-        ops=np.array(ops, np.int8), chunk_subs=_starts(_joined(chunk_sizes, np.int64)),
+        subs=np.array(subs, np.int64), refs=every_ref, named=named,
+        **shape_arrays(list(filters.tables), np.array(subs, np.int64))._asdict(),
+        chunk_subs=_starts(_joined(chunk_sizes, np.int64)),
         chunk_bounds=np.array(bounds, np.int64).reshape(-1, 4), signatures=signatures_of(codes),
         shared=_joined(shared, np.uint8),
         access=leading[by_reference], access_chunks=_joined(access_chunks, np.int32)[by_reference],

@@ -1,16 +1,27 @@
 """A segment as named arrays, for files; when read back, the arrays are used in place."""
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tamis.container import checked_array, misfit
-from tamis.engines.sliced.leaves import leaves_of
+from tamis.engines.sliced.leaves import LEAF_KINDS, TEST, Leaves, leaves_of
 from tamis.engines.sliced.segment import Segment
+from tamis.engines.sliced.segment_checks import (
+    check_cuts,
+    check_programs,
+    check_sets,
+    check_shapes,
+    ensure,
+    is_rising,
+    is_within,
+)
 from tamis.engines.sliced.segment_predicates import FlatCuts, SegmentPredicates, Sets
+from tamis.engines.sliced.shape_programs import ShapeArrays, shape_arrays
 from tamis.kernels.programs import Programs
-from tamis.kernels.simd_rows import LANES
 from tamis.kernels.value_classes import REF_KINDS
 from tamis.language.ast import Node
 from tamis.language.expression import Expression
@@ -20,7 +31,31 @@ from tamis.semantics import Semantics
 Array = np.ndarray[Any, Any]
 Get = Callable[[str], Array]
 
-LAYOUT = 1  # version of these arrays; no other version can be read
+LAYOUT = 2  # version of these arrays; no other version can be read
+
+# The arrays of the file with their types; all have one dimension but those of `_TABLES`.
+_TYPES = {
+    "programs.subs": "i8", "programs.refs": "i4", "programs.named": "i4",
+    "programs.chunk_subs": "i4", "programs.chunk_bounds": "i8", "programs.signatures": "i4",
+    "programs.shared": "u1", "programs.access": "i4", "programs.access_chunks": "i4",
+    "programs.access_shapes": "i4", "programs.slots": "i4",
+    "cuts.at": "i8", "cuts.keys": "i8", "cuts.offsets": "i8", "cuts.data": "u1",
+    "in.attributes": "i4", "in.at": "i8", "in.members": "i4",
+    "out.attributes": "i4", "out.at": "i8", "out.members": "i4",
+    "handles": "i4", "masks": "i8", "tests.attributes": "i4", "tests.sources": "i8",
+}  # fmt: skip
+_TABLES = {"programs.chunk_bounds", "cuts.at"}
+
+
+@dataclass(frozen=True)
+class SectionSource:
+    """The file that compiled filters come from."""
+
+    get: Get
+    count: int  # of all filters; their handles are 0, 1, 2, ...
+    expression_of: Callable[[int], Expression]  # by handle
+    reading: Callable[[], AbstractContextManager[None]]  # names the file in later errors
+    is_trusted: bool  # whether arrays need no check, because whoever reads them has written them
 
 
 class SegmentSections(NamedTuple):
@@ -36,12 +71,16 @@ def to_sections(
 ) -> SegmentSections:  # fmt: skip
     """The arrays of a segment from which nothing was removed; `handles` are new ones, by slot."""
     predicates = segment.predicates
+    parts: dict[str, Any] = {
+        "programs": segment.programs, "cuts": predicates.flat, "in": predicates.local_in_sets,
+        "out": predicates.local_out_sets,
+    }  # fmt: skip
     sections: dict[str, Array] = {
-        f"programs.{name}": array for name, array in segment.programs._asdict().items()
+        f"{part}.{name}": array
+        for part, arrays in parts.items()
+        for name, array in arrays._asdict().items()
+        if name not in ShapeArrays._fields  # they follow from the shapes
     }
-    sections |= {f"cuts.{name}": array for name, array in predicates.flat._asdict().items()}
-    for which, sets in (("in", predicates.local_in_sets), ("out", predicates.local_out_sets)):
-        sections |= {f"{which}.{name}": array for name, array in sets._asdict().items()}
     sections["handles"] = handles
     sections["masks"] = segment.masks
     sections["tests.attributes"] = np.array(predicates.test_attributes, np.int32)
@@ -49,39 +88,88 @@ def to_sections(
     return SegmentSections({"layout": LAYOUT, "shapes": list(segment.shapes)}, sections)
 
 
-def from_sections(
-    meta: Mapping[str, Any], get: Get, expression_of: Callable[[int], Expression],
-    semantics: Semantics,
-) -> Segment:  # fmt: skip
-    """The segment of some arrays; its tests are made from their filters when first needed."""
+def from_sections(meta: Mapping[str, Any], source: SectionSource, semantics: Semantics) -> Segment:
+    """The segment of some arrays, which are checked first (`segment_checks`) unless trusted.
+
+    Its tests are made from their filters when first needed.
+    """
+    is_trusted, count = source.is_trusted, source.count
     if meta.get("layout") != LAYOUT:
         raise misfit("layout")
-    schema = semantics.schema
-    flat = FlatCuts(*(get(f"cuts.{name}") for name in FlatCuts._fields))
-    programs = Programs(*(get(f"programs.{name}") for name in Programs._fields))
-    in_sets, out_sets = (
-        Sets(*(get(f"{which}.{name}") for name in Sets._fields)) for which in ("in", "out")
+    if not is_trusted:
+        check_shapes(meta["shapes"])
+    shapes = tuple(meta["shapes"])
+    arrays = {name: _array(source.get, name) for name in _TYPES}
+
+    def fields(part: str, kind: Any) -> dict[str, Array]:
+        names = (name for name in kind._fields if f"{part}.{name}" in arrays)
+        return {name: arrays[f"{part}.{name}"] for name in names}
+
+    schema, keys = semantics.schema, Keys(semantics.schema)
+    is_text = [not keys.has(attribute) for attribute in range(len(schema))]
+    flat = FlatCuts(**fields("cuts", FlatCuts))
+    in_sets, out_sets = Sets(**fields("in", Sets)), Sets(**fields("out", Sets))
+    subs, handles = arrays["programs.subs"], arrays["handles"]
+    test_attributes, sources = arrays["tests.attributes"], arrays["tests.sources"]
+    ensure(flat.at.shape == (2, len(schema)), "cuts.at")
+    ensure(len(subs) == len(shapes) + 1 and len(handles), "programs.subs")
+    if not is_trusted:
+        check_cuts(flat, schema, is_text)
+        sizes = np.diff(flat.at, axis=0)[0] - np.array(is_text, np.int64)
+        check_sets(in_sets, sizes, "in", by_attribute=False)
+        check_sets(out_sets, sizes, "out", by_attribute=True)
+        _check_tests(test_attributes, sources, len(schema), count)
+        ensure(is_rising(handles) and is_within(handles, count), "handles")
+    tests = _test_maker(sources, test_attributes, source, semantics)
+    predicates = SegmentPredicates(
+        flat, is_text, in_sets, out_sets, test_attributes.tolist(), tests
     )
-    handles = get("handles")
-    sources = checked_array(get, "tests.sources", ("i8",))
-    if flat.at.shape != (2, len(schema)) or len(programs.slots) != len(handles):
-        raise misfit("programs")
-    if len(programs.refs) < LANES or programs.refs.dtype != np.int32:
-        raise misfit("programs.refs")
+    programs = Programs(**fields("programs", Programs), **shape_arrays(shapes, subs)._asdict())
+    ensure(len(programs.slots) == len(handles), "programs.slots")
+    if not is_trusted:
+        check_programs(programs, predicates, arrays["masks"])
+    return Segment(predicates, programs, handles, arrays["masks"], shapes)
+
+
+def _array(get: Get, name: str) -> Array:
+    """A section of the right type."""
+    if name not in _TABLES:
+        return checked_array(get, name, (_TYPES[name],))
+    array = get(name)
+    ensure(array.dtype.str[1:] == _TYPES[name] and array.ndim == 2, name)
+    return array
+
+
+# --- tests
+
+
+def _check_tests(attributes: Array, sources: Array, size: int, count: int) -> None:
+    """Tests belong to one of `size` attributes or to several, and come from one of the filters."""
+    ensure(is_within(attributes, size + 1), "tests.attributes")
+    ensure(len(sources) == 2 * len(attributes), "tests.sources")
+    ensure(is_within(sources[::2], count) and (sources >= 0).all(), "tests.sources")
+
+
+def _test_maker(
+    sources: Array, attributes: Array, source: SectionSource, semantics: Semantics
+) -> Callable[[], tuple[Node, ...]]:
+    """A function that makes the tests; a filter that has many of them is read once."""
 
     def tests() -> tuple[Node, ...]:
-        found = []
-        for handle, place in sources.reshape(-1, 2).tolist():
-            leaves = leaves_of(expression_of(handle), semantics)
-            found.append(leaves.constants[place])
-        return tuple(found)
+        found: dict[int, Node] = {}
+        handles, places = sources[::2], sources[1::2].tolist()
+        last, leaves = -1, Leaves("", (), ())
+        with source.reading():
+            for number in np.argsort(handles, kind="stable").tolist():
+                handle, place = int(handles[number]), places[number]
+                if handle != last:
+                    last, leaves = handle, leaves_of(source.expression_of(handle), semantics)
+                code = int(attributes[number]) * LEAF_KINDS + TEST
+                ensure(leaves.codes[place : place + 1] == (code,), "tests.sources")
+                found[number] = leaves.constants[place]
+        return tuple(found[number] for number in range(len(found)))
 
-    attributes = checked_array(get, "tests.attributes", ("i4",)).tolist()
-    keys = Keys(schema)
-    is_text = [not keys.has(attribute) for attribute in range(len(schema))]
-    predicates = SegmentPredicates(flat, is_text, in_sets, out_sets, attributes, tests)
-    shapes = tuple(meta["shapes"])
-    return Segment(predicates, programs, handles, get("masks"), shapes)
+    return tests
 
 
 def _sources(
@@ -100,9 +188,14 @@ def _sources(
         rows, columns = np.nonzero((numbers >= 0) & (numbers < len(predicates.tests)))
         tests, places = np.unique(numbers[rows, columns], return_index=True)
         found[tests, 0] = table.handles[rows[places]]
-    for number, test in enumerate(predicates.tests):
+    last, place_of = -1, dict[Any, int]()
+    for number in np.argsort(found[:, 0], kind="stable").tolist():
         handle = int(found[number, 0])
-        leaves = leaves_of(expression_of(handle), semantics)
-        found[number, 1] = leaves.constants.index(test)
+        if handle != last:
+            leaves = leaves_of(expression_of(handle), semantics)
+            last, place_of = handle, {c: p for p, c in enumerate(leaves.constants)}
+        test = predicates.tests[number]
+        ensure(test in place_of, "tests.sources")  # false only if a file said so
+        found[number, 1] = place_of[test]
         found[number, 0] = handles[int(np.searchsorted(by_slot, handle))]
     return found.reshape(-1)

@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tamis.container import fingerprint_of
 from tamis.dead_letters import listing
 from tamis.errors import OptionError, SubscriptionError, choose
 from tamis.events.columns import as_table
@@ -153,7 +154,8 @@ class MatchJob:
 
     @cached_property
     def _rules(self) -> PublishedRules:
-        return PublishedRules(publish(self._events.frame.sparkSession, self._path))
+        name = publish(self._events.frame.sparkSession, self._path)
+        return PublishedRules(name, fingerprint=fingerprint_of(self._path))
 
     @property
     def _path(self) -> Path:

@@ -4,6 +4,7 @@ import uuid
 from pathlib import Path
 from typing import NamedTuple
 
+from tamis.container import fingerprint_of, trust
 from tamis.dead_letters import DeadLetter
 from tamis.errors import choose
 from tamis.matcher import Matcher
@@ -49,6 +50,8 @@ def join_files(parts: list[Path], folder: Path, settings: MatcherSettings) -> Pa
     if len(parts) == 1:
         parts[0].rename(joined)
         return joined
+    for part in parts:
+        trust(fingerprint_of(part))  # the tasks of this job wrote them
     matcher = Matcher.load(parts[0], options=settings.options())
     for part in parts[1:]:
         matcher.absorb(part)

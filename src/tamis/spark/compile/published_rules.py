@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from tamis.container import trust
 from tamis.matcher import Matcher
 from tamis.spark.compile.published_code import publish_code, take_code
 from tamis.spark.compile.worker import ONE_THREAD
@@ -64,10 +65,15 @@ _opened: "OrderedDict[str, _Opened]" = OrderedDict()  # the most recently used l
 
 @dataclass(frozen=True)
 class PublishedRules:
-    """Opens published rules in a worker, and makes the changes since they were compiled."""
+    """Opens published rules in a worker, and makes the changes since they were compiled.
+
+    The driver has written or checked the file. If it gives the fingerprint, workers need not check
+    the file again.
+    """
 
     name: str
     changes: Changes = field(default_factory=dict)
+    fingerprint: str | None = None
 
     def __call__(self) -> Matcher:
         """The matcher of the rules; the one of an earlier task, if this worker has it."""
@@ -77,6 +83,8 @@ class PublishedRules:
         opened = _opened.pop(self.name, None)
         # A micro-batch that is repeated may be of an older version: then the file is opened again.
         if opened is None or not opened.made.keys() <= self.changes.keys():
+            if self.fingerprint is not None:
+                trust(self.fingerprint)
             opened = _Opened(Matcher.load(SparkFiles.get(self.name), options=ONE_THREAD), {})
         make_changes(opened.matcher, opened.made, self.changes)
         _opened[self.name] = opened

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tamis.container import fingerprint_of, trust
 from tamis.errors import TamisError
 from tamis.events.bad_events import faults_of
 from tamis.language.shape_cache import ShapeCache
@@ -216,6 +217,8 @@ class MatchShardsTask:
                         yield self._unmatched(chunk)
 
     def _opened(self, path: Path | None, copy: int) -> Matcher:
+        if path is not None:
+            trust(fingerprint_of(path))  # another task of this job wrote it
         matcher = None if path is None else Matcher.load(path, options=ONE_THREAD)
         if self.changes is not None:
             return self.changes.make(matcher, copy)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tamis.container import fingerprint_of
 from tamis.dead_letters import DeadLetter, listing
 from tamis.language.expression import parse
 from tamis.matcher_settings import MatcherSettings
@@ -118,7 +119,7 @@ class StreamSubscriptions:
     def _rules(self, base: "BaseFile | BaseShards", known: _Known) -> PublishedRules | ShardedRules:
         """The rules of a base with the changes since."""
         if isinstance(base, BaseFile):
-            return PublishedRules(base.name, known.changes)
+            return PublishedRules(base.name, known.changes, fingerprint_of(base.path))
         if self._changed is None or self._changed[0] != known.version.number:
             rules = base.rules.changed(known.changes) if known.changes else base.rules
             self._changed = known.version.number, rules
