@@ -7,7 +7,7 @@ how large that is: a hundred thousand entries may be ten megabytes or ten gigaby
 import functools
 import sys
 from collections.abc import Callable
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, ClassVar, Generic, ParamSpec, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -26,16 +26,20 @@ class BoundedCache(dict[K, V], Generic[K, V]):
     cache together: at worst, something is made twice.
     """
 
+    least: ClassVar[int] = ENTRY  # bytes that every entry takes; `size` is never less
+
     def __init__(self, most: int = MOST_BYTES) -> None:
         super().__init__()
         self._half = most // 2
         self._older: dict[K, V] = {}
-        self._held = self._held_before = 0  # bytes of the younger and of the older generation
+        self._held_before = 0  # bytes of the older generation
+        self._extra = 0  # bytes of the younger one, besides the least that its entries take
+        self._room = self._half // self.least  # entries of the younger one that take no more
 
     @property
     def nbytes(self) -> int:
         """About how much memory the cache takes."""
-        return self._held + self._held_before
+        return self.least * len(self) + self._extra + self._held_before
 
     def make(self, key: K) -> V:
         """The value of a key that is not here."""
@@ -43,7 +47,7 @@ class BoundedCache(dict[K, V], Generic[K, V]):
 
     def size(self, key: K, value: V) -> int:
         """About how many bytes an entry takes."""
-        return ENTRY + bytes_of(key) + bytes_of(value)
+        return self.least + bytes_of(key) + bytes_of(value)
 
     def __missing__(self, key: K) -> V:
         value: Any = self._older.get(key, _NOTHING)
@@ -64,20 +68,23 @@ class BoundedCache(dict[K, V], Generic[K, V]):
     def keep(self, key: K, value: V) -> None:
         """Remember a value, unless it would take half of the cache."""
         size = self.size(key, value)
-        if self._held + size > self._half:
-            if size > self._half:
-                return
-            self._older, self._held_before = dict(self), self._held
+        if size > self._half:
+            return
+        held = self.least * len(self) + self._extra
+        if held + size > self._half:
+            self._older, self._held_before = dict(self), held
             super().clear()
-            self._held = 0
-        self._held += size
+            self._extra = 0
+        self._extra += size - self.least
+        self._room = (self._half - self._extra) // self.least
         self[key] = value
 
     def clear(self) -> None:
         """Forget everything."""
         super().clear()
         self._older = {}
-        self._held = self._held_before = 0
+        self._held_before = self._extra = 0
+        self._room = self._half // self.least
 
 
 def remembered(most: int = MOST_BYTES) -> Callable[[Callable[P, V]], Callable[P, V]]:

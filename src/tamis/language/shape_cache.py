@@ -20,6 +20,7 @@ correct and how error messages read.
 import itertools
 import re
 from collections.abc import Sequence
+from typing import ClassVar
 
 from tamis.bounded_caches import BoundedCache, remembered
 from tamis.errors import ExpressionError
@@ -33,12 +34,13 @@ from tamis.language.typing_rules import TypingRules
 from tamis.schema import Schema
 
 LONGEST = 20_000  # characters; longer filters go to the parser
-# Bytes that are remembered of each sort. A piece takes about 700 bytes, and an IN list some hundred
+# Bytes that are remembered of each sort. A piece takes about 450 bytes, and an IN list some hundred
 # bytes for each constant.
 MOST_STRUCTURES = 16_000_000
 MOST_SHAPES = 32_000_000
 MOST_PIECES = 64_000_000
-PIECE_BYTES, CONSTANT_BYTES = 600, 120
+PIECE_BYTES, CONSTANT_BYTES = 450, 120
+SHORT = 60  # characters of a piece that takes no more than others
 
 # Possessive quantifiers (*+) throughout: a word that is not an atom fails at once. Names beyond
 # ASCII would slow down all other names; the ordinary parser reads them.
@@ -105,6 +107,8 @@ class ShapedExpression(Expression):
 class _PieceCache(BoundedCache[str, tuple[str, Atom]]):
     """Pieces by their text: the codes (see `_CODES`) around the atom, and the atom."""
 
+    least: ClassVar[int] = PIECE_BYTES
+
     def __init__(self, schema: Schema, glue: "_GlueCache") -> None:
         super().__init__(MOST_PIECES)
         self.schema = schema
@@ -113,9 +117,16 @@ class _PieceCache(BoundedCache[str, tuple[str, Atom]]):
         self.words: dict[tuple[str, ...], AtomShape] = {}  # the same by another key, see `_short`
         self._shape_bytes = 0
 
-    def make(self, text: str) -> tuple[str, Atom]:
-        atom = self._short(text) or self._of_numbers(text)
-        return self._piece(text) if atom is None else ("a", atom)
+    def __missing__(self, text: str) -> tuple[str, Atom]:
+        piece = self._older.get(text)
+        if piece is None:
+            atom = self._short(text) or self._of_numbers(text)
+            piece = self._piece(text) if atom is None else ("a", atom)
+        if len(text) <= SHORT and len(self) < self._room:
+            self[text] = piece  # without `keep`: millions come this way
+        else:
+            self.keep(text, piece)
+        return piece
 
     def size(self, text: str, piece: tuple[str, Atom]) -> int:
         return PIECE_BYTES + 2 * len(text) + CONSTANT_BYTES * len(piece[1].constants)

@@ -13,7 +13,7 @@ converters that the shape carries. What holds for every atom of a shape is this:
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from tamis.bounded_caches import BoundedCache
 from tamis.engines.sliced.formulas import of_normal_form
@@ -26,7 +26,8 @@ from tamis.semantics import Semantics
 
 MOST_FRAGMENTS = 64_000_000  # bytes
 MOST_RULES = 16_000_000  # bytes
-FRAGMENT_BYTES, CONSTANT_BYTES = 400, 120
+FRAGMENT_BYTES, CONSTANT_BYTES = 300, 120
+SHORT = 40  # characters of the constants of a fragment that takes no more than others
 
 # Two sets of attributes (see `tamis.predicates.presence`): those that occur in the text of an atom,
 # and those that its fragment requires.
@@ -42,6 +43,8 @@ _SINGLES = {ONE_OF: EQUAL, NONE_OF: UNEQUAL}
 class Fragments(BoundedCache[Atom, Fragment]):
     """The fragments of atoms, or of their negations, in one semantics."""
 
+    least: ClassVar[int] = FRAGMENT_BYTES
+
     def __init__(self, semantics: Semantics, *, negated: bool) -> None:
         super().__init__(MOST_FRAGMENTS)
         self._schema = semantics.schema
@@ -50,12 +53,20 @@ class Fragments(BoundedCache[Atom, Fragment]):
         self._rules: dict[AtomShape, Rule] = {}
         self._rule_bytes = 0
 
-    def make(self, atom: Atom) -> Fragment:
+    def __missing__(self, atom: Atom) -> Fragment:
+        fragment = self._older.get(atom)
         shape = atom.shape
-        if shape is None:
-            return self.normalized(atom)
-        rule = self._rules.get(shape)
-        return self._learn(shape, atom) if rule is None else rule(atom)
+        if fragment is None:
+            if shape is None:
+                fragment = self.normalized(atom)
+            else:
+                rule = self._rules.get(shape)
+                fragment = self._learn(shape, atom) if rule is None else rule(atom)
+        if shape is not None and len(self) < self._room and len("".join(atom.constants)) <= SHORT:
+            self[atom] = fragment  # without `keep`: millions come this way
+        else:
+            self.keep(atom, fragment)
+        return fragment
 
     def size(self, atom: Atom, fragment: Fragment) -> int:
         shape, codes, _, _ = fragment
