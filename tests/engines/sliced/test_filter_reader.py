@@ -283,7 +283,7 @@ def test_memory_stays_bounded(monkeypatch):
         assert reader._getters.nbytes <= 3_000
         for known in (reader._plain.__self__, reader._negated.__self__):
             assert known.nbytes <= 3_000
-            assert len(known._rules) <= 5
+            assert len(known._rules) <= 10
         assert cache.atoms.nbytes <= 5_000
-        assert len(cache.atoms.shapes) <= 5
-        assert len(cache.atoms.words) <= 5
+        assert len(cache.atoms.shapes) <= 10
+        assert len(cache.atoms.words) <= 10
