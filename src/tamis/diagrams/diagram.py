@@ -36,7 +36,7 @@ __all__ = ["AND", "DO_AND", "DO_FALSE", "DO_NOT", "DO_OR", "DO_TRUE", "FALSE", "
 Array = np.ndarray[Any, Any]
 
 LARGEST_CACHE = 2**20  # results that are remembered
-MOST_VISITED = 1_000_000  # nodes that one restriction visits: about a second
+MOST_VISITED = 300_000  # nodes that one restriction visits; of each function, up to SCRATCH count
 SCRATCH = 2**14  # nodes up to which a function is counted
 
 

@@ -227,9 +227,9 @@ def restrict_by(
         for k in range(left):
             if values[k] == FALSE:  # no event is possible, so any answer is right
                 continue
-            effort -= size
             if effort < 0:
                 return best
+            effort -= min(size, scratch.size)
             tried = restrict(best, values[k], s)
             if tried < 0:
                 return tried
