@@ -25,8 +25,8 @@ from tamis.schema import Schema
 from tamis.semantics import Semantics
 
 __all__ = [
-    "CompiledFilters", "SectionSource", "compiling", "from_sections", "hold", "tested_attributes",
-    "to_sections",
+    "CompiledFilters", "SectionSource", "compiling", "from_sections", "held", "hold",
+    "in_schema", "tested_attributes", "to_sections",
 ]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
