@@ -107,8 +107,8 @@ def test_the_folder_has_a_report_and_a_summary_and_the_data_is_gone(small):
 
 def found(*disagreements):
     batches = (
-        BatchMetrics(0, 1, 60, 100, 0, 0, 2.0, 30.0, 50.0, None, None),
-        BatchMetrics(1, 2, 40, 80, 0, 0, 1.0, 40.0, 80.0, None, None),
+        BatchMetrics(0, 1, 50, 60, 100, 0, 0, 2.0, 30.0, 50.0, None, None),
+        BatchMetrics(1, 2, 55, 40, 80, 0, 0, 1.0, 40.0, 80.0, None, None),
     )
     files = {1: frozenset({"0001.parquet"}), 2: frozenset({"0001.parquet", "0002.parquet"})}
     batch = BatchRun(
