@@ -159,7 +159,9 @@ def test_a_disagreement_ends_with_1_and_is_in_the_report(performed, tmp_path, ca
     assert main(["demo", "--out", str(out), "--json"]) == 1
     output = capsys.readouterr()
     assert output.err == "tamis demo: batch and stream disagree:\n  micro-batch 1 is odd\n"
-    assert json.loads(output.out)["agree"] is False
+    summary, error = map(json.loads, output.out.splitlines())
+    assert summary["agree"] is False
+    assert error["error"]["message"].startswith("batch and stream disagree")
     assert "micro-batch 1 is odd" in (out / "report.html").read_text(encoding="utf-8")
     assert main(["demo", "--out", str(out)]) == 1
     assert "BATCH AND STREAM DISAGREE" in capsys.readouterr().out
