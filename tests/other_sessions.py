@@ -42,10 +42,12 @@ class OtherSession:
         assert self._process.stdout is not None
         before = self._errors.stat().st_size
         print(json.dumps({"code": code, "given": given}), file=self._process.stdin, flush=True)
-        said = next((line for line in self._process.stdout if line.startswith("said ")), None)
+        answers = (line.partition(" ") for line in self._process.stdout)
+        found = ((kind, text) for kind, _, text in answers if kind in ("said", "failed"))
+        kind, text = next(found, ("ended", '""'))
         written = self._errors.read_bytes()[before:].decode()
-        assert said is not None, written[-5000:]
-        return json.loads(said[5:]), written
+        assert kind == "said", f"{json.loads(text)}\n{written[-5000:]}"
+        return json.loads(text), written
 
     def stop(self) -> None:
         self._process.communicate()

@@ -2,11 +2,12 @@
 
 Usage: python session_process.py CONF, where CONF is a JSON object of Spark's settings. Each line of
 the standard input is a JSON object: `code`, a program with a function ``main(spark, given)``, and
-what is `given` to it. What main returns is printed as JSON, in one line.
+what is `given` to it. What main returns is printed as JSON, in one line, or why it failed.
 """
 
 import json
 import sys
+import traceback
 
 from tamis.spark import spark_session
 
@@ -16,6 +17,10 @@ if __name__ == "__main__":
         request = json.loads(line)
         # Workers get what is defined in __main__ with the task: they cannot import this program.
         program = {"__name__": "__main__"}
-        exec(compile(request["code"], "the program", "exec"), program)  # noqa: S102 - of the tests
-        print("said " + json.dumps(program["main"](spark, request["given"])), flush=True)  # noqa: T201
+        try:
+            exec(compile(request["code"], "the program", "exec"), program)  # noqa: S102 - the tests'
+            answer = "said " + json.dumps(program["main"](spark, request["given"]))
+        except Exception:  # noqa: BLE001 - whatever it is, the next program may do better
+            answer = "failed " + json.dumps(traceback.format_exc())
+        print(answer, flush=True)  # noqa: T201
     spark.stop()

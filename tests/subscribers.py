@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from tamis import Schema
-from tamis.container import open_container, write
+from tamis.container import open_container, text_array, write
 from tamis.language.expression import parse_with
 from tamis.subscriptions.subscriptions import Subscriptions
 
@@ -38,10 +38,19 @@ def many(count, name=str):
     return [name(number) for number in range(count)]
 
 
+def subscriptions_of(meta, get):
+    """What a file holds, with every check."""
+
+    def texts():
+        return text_array(get, "subscriptions.filters", meta["count"])
+
+    return Subscriptions.from_sections(meta, get, texts, parse, is_trusted=False)
+
+
 def reloaded(found, path=None):
     meta, sections, _ = found.to_sections()
     if path is None:
-        return Subscriptions.from_sections(meta, sections.__getitem__, parse)
+        return subscriptions_of(meta, sections.__getitem__)
     write(path, meta, sections)
     opened = open_container(path)
-    return Subscriptions.from_sections(opened.meta, opened.array, parse)
+    return subscriptions_of(opened.meta, opened.array)

@@ -174,14 +174,12 @@ class GivenEventsReader:
             table = table.drop_columns(list(dict.fromkeys(others)))
         if self._in_columns:
             return batch_of_table(table, self._meaning, refuse_unknown=refuse), None
+        found = table_rows(table, self._schema, refuse_unknown=refuse)
         rows: list[Row] = []
         try:
-            # An error keeps the rows before it.
-            rows.extend(
-                map(self._meaning.prepare, table_rows(table, self._schema, refuse_unknown=refuse))
-            )
+            rows.extend(map(self._meaning.prepare, found))  # an error keeps the rows before it
         except EventError as error:
-            raise (error.at(len(rows)) if error.row is None and rows else error) from None
+            raise error.at(len(rows)) from None
         return None, rows
 
     def _check_columns(self, table: pa.Table) -> None:

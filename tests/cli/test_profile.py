@@ -74,7 +74,7 @@ def test_what_cannot_be_used(run, events, tmp_path):
         ([events, "--schema", "price"], "expected NAME:TYPE, got 'price'"),
         ([events, "--out", tmp_path / "no/such"], "no is not a folder"),
         ([events, "--out", file / "such"], "file is not a folder"),
-        ([events, "--out", tmp_path, "--overwrite"], "cannot be written: Is a directory"),
+        ([events, "--out", tmp_path, "--overwrite"], "cannot be written: it is a folder"),
     ]
     before = sorted(tmp_path.rglob("*"))
     for arguments, message in cases:

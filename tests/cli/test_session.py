@@ -14,7 +14,7 @@ def options_of(*arguments, is_json=False):
     parser = argparse.ArgumentParser()
     add_spark(parser)
     options = parser.parse_args(arguments)
-    options.json = is_json
+    options.json, options.log_level = is_json, None
     return options
 
 

@@ -205,7 +205,7 @@ def _contents(name: str) -> Iterator[bytes]:
             zipfile.ZipFile(path) as archive,
         ):
             yield archive.read(name)
-    for folder in _folders():
+    for folder in (*([] if _chosen is None else [_chosen]), *_folders()):
         with suppress(OSError):
             yield (folder / name).read_bytes()
 
