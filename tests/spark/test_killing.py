@@ -22,7 +22,7 @@ from tamis import Matcher
 
 pytestmark = pytest.mark.spark
 
-KILLS = int(os.environ.get("TAMIS_KILLS", "3"))
+KILLS = int(os.environ.get("TAMIS_KILLS", "2"))
 FILES, EVENTS = 3 * KILLS + 6, 200  # files, one for a micro-batch, and events of a file
 SCHEMA = {"id": "int", "kind": "string", "value": "double"}
 STREAMER = Path(__file__).with_name("streamer.py")
