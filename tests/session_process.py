@@ -22,5 +22,5 @@ if __name__ == "__main__":
             answer = "said " + json.dumps(program["main"](spark, request["given"]))
         except Exception:  # noqa: BLE001 - whatever it is, the next program may do better
             answer = "failed " + json.dumps(traceback.format_exc())
-        print(answer, flush=True)  # noqa: T201
+        print(answer, flush=True)  # noqa: T201 - the answer
     spark.stop()

@@ -22,7 +22,7 @@ from typing import BinaryIO
 try:
     import fcntl
 except ImportError:  # pragma: no cover - Windows, where nothing is locked and nothing removed
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]  # a module elsewhere
 
 ABANDONED = 24 * 3600.0  # seconds after which a file of another machine counts as left behind
 
@@ -40,7 +40,7 @@ def replacing(target: Path) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
             temporary.replace(target)  # while the file is locked
-    except BaseException:
+    except BaseException:  # whatever ends it, nothing is left behind
         temporary.unlink(missing_ok=True)
         raise
     # So that the new name survives a power failure. Not every system can do it; the file is in

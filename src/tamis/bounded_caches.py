@@ -42,8 +42,8 @@ class BoundedCache(dict[K, V], Generic[K, V]):
         return self.least * len(self) + self._extra + self._held_before
 
     def make(self, key: K) -> V:
-        """The value of a key that is not here."""
-        raise NotImplementedError
+        """The value of a key that is not here: none, in a cache that only `keep` fills."""
+        raise KeyError(key)
 
     def size(self, key: K, value: V) -> int:
         """About how many bytes an entry takes."""

@@ -86,7 +86,6 @@ class Matcher:
     # --- subscriptions
 
     # `filter`, though Python has one: the column of a table of subscriptions has the same name.
-    # `filter` is the word of the domain; the builtin is not used here.
     def subscribe(self, subscription: Id, filter: str | Expression) -> None:  # noqa: A002
         """Add a subscription, or replace the filter of one."""
         self._held.put(subscription, filter)

@@ -5,7 +5,6 @@ import json
 from datetime import date
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from cases import each
@@ -17,22 +16,6 @@ from tamis.file_tables.file_table import FileTable
 from tamis.file_tables.type_names import type_name
 from tamis.file_tables.unreadable_rows import UNKNOWN, RowFormat
 from tamis.schema import Schema
-
-
-@pytest.fixture
-def put(tmp_path):
-    """Write a file, and give its path."""
-
-    def write(name, content):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(content, pa.Table):
-            pq.write_table(content, path)
-        else:
-            path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
 
 
 def rows(table):

@@ -19,17 +19,10 @@ PAIRS = [{"event_id": 1, "subscription": "ann"}, {"event_id": 1, "subscription":
          {"event_id": 3, "subscription": "bob"}]  # fmt: skip
 
 
-@pytest.fixture
-def put(tmp_path):
-    """Write a file, and give its path."""
-
-    def write(name, content):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
+def local_arguments(put, events, folder):
+    """The arguments of ``tamis match`` for the usual subscriptions and some events."""
+    paths = [str(put("s.csv", SUBSCRIPTIONS)), str(put("e.csv", events))]
+    return [*paths, "--out", str(folder / "out"), "--local"]
 
 
 def rows(job):
@@ -109,22 +102,14 @@ def test_too_many_bad_rows_fail_and_leave_nothing(put, tmp_path):
 
 
 def test_ids_that_come_again_are_counted(put, tmp_path, capsys):
-    paths = [str(put("s.csv", SUBSCRIPTIONS)), str(put("e.csv", EVENTS + "1,IBM,5\n1,IBM,5\n"))]
-    assert main(["match", *paths, "--out", str(tmp_path / "out"), "--local"]) == 0
+    assert main(["match", *local_arguments(put, EVENTS + "1,IBM,5\n1,IBM,5\n", tmp_path)]) == 0
     text = capsys.readouterr().out
     assert "duplicate ids      2" in text
     assert "the ids of 2 events are those of earlier events" in text
 
 
 def test_a_value_that_makes_a_column_text_is_shown_with_the_way_out(put, tmp_path, capsys):
-    events = put("e.csv", EVENTS + "4,IBM,n/a\n")
-    paths = [
-        str(put("s.csv", SUBSCRIPTIONS)),
-        str(events),
-        "--out",
-        str(tmp_path / "out"),
-        "--local",
-    ]
+    paths = local_arguments(put, EVENTS + "4,IBM,n/a\n", tmp_path)
     assert main(["match", *paths]) == 0
     text = capsys.readouterr().out
     assert (
@@ -141,7 +126,7 @@ def test_a_value_that_makes_a_column_text_is_shown_with_the_way_out(put, tmp_pat
     with pytest.raises(
         SubscriptionError, match=r"(?s)no subscription can be used.*\ncolumn price was"
     ):
-        LocalJob(events, only).write(str(tmp_path / "none"))
+        LocalJob(paths[1], only).write(str(tmp_path / "none"))
 
 
 def test_what_only_spark_can_do_says_so(put, capsys):
@@ -185,14 +170,7 @@ def test_memory_does_not_grow_with_the_file(put):
 
 
 def test_a_page_reports_the_job(put, tmp_path, capsys):
-    events = put("e.csv", EVENTS + "4,IBM\n")
-    paths = [
-        str(put("s.csv", SUBSCRIPTIONS)),
-        str(events),
-        "--out",
-        str(tmp_path / "out"),
-        "--local",
-    ]
+    paths = local_arguments(put, EVENTS + "4,IBM\n", tmp_path)
     page = tmp_path / "report.html"
     for output in ("pairs", "lists", "counts"):
         more = ["--overwrite", "--output", output, "--report", str(page)]

@@ -188,7 +188,7 @@ def wait_for_events(spark: "SparkSession", events: str, *, is_once: bool) -> boo
         if not is_said:
             print(f"waiting for the first file in {events}", file=sys.stderr, flush=True)
             is_said = True
-        time.sleep(LOOK)
+        time.sleep(LOOK)  # until somebody puts a file there
     return True
 
 

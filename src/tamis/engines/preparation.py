@@ -75,7 +75,7 @@ class Preparation:
                 kernel_cache.write(self._mark, b"", folder)
         except CompilationStopped:
             return
-        except Exception:
+        except Exception:  # a thread has nobody to raise it to
             # Kernels are then compiled by whoever calls them first.
             logger.exception("the kernels could not be compiled in the background")
         self._is_done = True

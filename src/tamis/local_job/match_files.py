@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -75,7 +76,7 @@ class _Orc:
         self._sink.close()
 
 
-class _Text:
+class _Text(ABC):
     """Lines of text."""
 
     def __init__(self, sink: pa.NativeFile, schema: pa.Schema) -> None:
@@ -83,7 +84,7 @@ class _Text:
         self._names = schema.names
         self._begin()
 
-    def _begin(self) -> None:
+    def _begin(self) -> None:  # noqa: B027 - most texts begin with nothing
         """Write what comes before the rows."""
 
     def write(self, batch: pa.RecordBatch) -> None:
@@ -91,8 +92,9 @@ class _Text:
         lines = self._lines(zip(*columns, strict=True))
         self._sink.write("".join(lines).encode(errors="replace"))
 
+    @abstractmethod
     def _lines(self, rows: Iterable[tuple[Any, ...]]) -> Iterable[str]:
-        raise NotImplementedError
+        """The lines of some rows."""
 
     def close(self) -> None:
         self._sink.close()

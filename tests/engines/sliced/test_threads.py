@@ -30,7 +30,7 @@ def test_all_parts_in_order(size, threads):
 @pytest.mark.parametrize("threads", [2, 4])
 def test_in_order_even_if_the_first_is_the_slowest(threads):
     def work(start, _end):
-        time.sleep(0.02 if start == 0 else 0)
+        time.sleep(0.02 if start == 0 else 0)  # so that the others are done before
         return start
 
     assert parts_of(9, 1, threads, work) == list(range(9))
@@ -61,7 +61,7 @@ def test_nothing_is_done_far_ahead(threads):
     assert begun == []
     for taken in range(1, 30):
         next(parts)
-        time.sleep(0.001)
+        time.sleep(0.001)  # in which the threads could begin too much
         assert len(begun) <= taken + threads + 1
     parts.close()
     assert len(begun) < 40

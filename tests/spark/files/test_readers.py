@@ -4,7 +4,6 @@ import datetime as dt
 import gzip
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from tamis.errors import FileError, OptionError, TamisError
@@ -12,22 +11,6 @@ from tamis.spark.files.readers import read_event_stream, read_events, read_subsc
 from tamis.spark.session.failures import spark_errors
 
 pytestmark = pytest.mark.spark
-
-
-@pytest.fixture
-def put(tmp_path):
-    """Write a file, and give its path."""
-
-    def write(name, content):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(content, pa.Table):
-            pq.write_table(content, path)
-        else:
-            path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return path
-
-    return write
 
 
 def rows(frame):

@@ -72,7 +72,7 @@ def empty_schema(monkeypatch):
     """A schema that needs no PySpark."""
     import sys
 
-    types = SimpleNamespace(to_arrow_schema=lambda schema, timezone: schema)  # noqa: ARG005
+    types = SimpleNamespace(to_arrow_schema=lambda schema, timezone: schema)  # noqa: ARG005 - as PySpark calls it
     monkeypatch.setitem(sys.modules, "pyspark.sql.pandas.types", types)
     return SCHEMA
 

@@ -88,7 +88,7 @@ class SlicedEngine:
                 return
             try:
                 self._settle()
-            except BaseException:
+            except BaseException:  # a failed call changes nothing
                 del self._young[handle]
                 raise
 

@@ -59,7 +59,7 @@ class WriteTask:
         try:
             with ExitStack() as opened:
                 found = self._write(batches, lambda: folder.create(name), opened)
-        except BaseException:
+        except BaseException:  # whatever ends the attempt, its file goes
             with suppress(FileError):  # the driver will remove all of the folder
                 folder.delete(name)
             raise
