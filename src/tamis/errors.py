@@ -15,6 +15,14 @@
     │   └── BulkError          several rows of one `subscribe_many`
     ├── CapacityError          an engine that cannot hold any more
     ├── RoutingError           a message that a broker cannot accept, an invalid network
+    ├── BrokerError            a request that a broker refuses; has `status` and `code`
+    │   ├── UnknownTopic       there is no such topic
+    │   ├── Conflict           it does not go with what the broker has
+    │   │   └── TopicExists    there is a topic of this name, and it is another one
+    │   ├── Unauthenticated    the broker does not know who asks
+    │   ├── Forbidden          this account may not do that
+    │   ├── LimitReached       the account has, or sends, as much as it may
+    │   └── Busy               not now: try again
     ├── FileError              a file that cannot be read or written
     └── MissingDependency      an extra that is not installed
 """
@@ -48,6 +56,64 @@ class CapacityError(TamisError):
 
 class RoutingError(TamisError):
     """A message that a broker cannot accept, or an invalid network."""
+
+
+class BrokerError(TamisError):
+    """A request that a broker refuses.
+
+    `status` is the status of the answer in HTTP, `code` a short word that programs can compare.
+    """
+
+    status = 400
+    code = "refused"
+
+
+class UnknownTopic(BrokerError):
+    """A topic that the broker does not have."""
+
+    status = 404
+    code = "unknown-topic"
+
+
+class Conflict(BrokerError):
+    """A request that does not go with what the broker has already."""
+
+    status = 409
+    code = "conflict"
+
+
+class TopicExists(Conflict):
+    """A topic that exists and is another one than the one asked for."""
+
+    code = "topic-exists"
+
+
+class Unauthenticated(BrokerError):
+    """A client of which the broker does not know who it is."""
+
+    status = 401
+    code = "unauthenticated"
+
+
+class Forbidden(BrokerError):
+    """Something that this account may not do."""
+
+    status = 403
+    code = "forbidden"
+
+
+class LimitReached(BrokerError):
+    """An account that has, or sends, as much as it may."""
+
+    status = 429
+    code = "limit-reached"
+
+
+class Busy(BrokerError):
+    """A broker that cannot do it now, because the disk is behind or full: try again."""
+
+    status = 503
+    code = "busy"
 
 
 class FileError(TamisError):
