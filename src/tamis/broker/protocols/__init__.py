@@ -1,0 +1,1 @@
+"""Protocols as pure code: bytes in, requests out, and back; nothing here waits or opens sockets."""
