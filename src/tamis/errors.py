@@ -5,10 +5,11 @@
     TamisError
     ├── OptionError            an argument that is not one of the choices
     ├── SchemaError            an invalid schema
-    ├── ExpressionError        a filter that cannot be used; has the place in its text
-    │   ├── ParseError         it does not follow the grammar
-    │   ├── TypeMismatch       it does not fit the schema
-    │   └── LimitError         it is too long, too deep or too big
+    ├── TextError              something wrong in a text; has the place
+    │   └── ExpressionError    a filter that cannot be used
+    │       ├── ParseError     it does not follow the grammar
+    │       ├── TypeMismatch   it does not fit the schema
+    │       └── LimitError     it is too long, too deep or too big
     ├── EventError             an event that does not fit the schema
     ├── SubscriptionError      an id that is unknown or cannot be an id
     │   ├── UnknownSubscription  an id that is not subscribed; also a `KeyError`
@@ -23,6 +24,7 @@
     │   ├── Forbidden          this account may not do that
     │   ├── LimitReached       the account has, or sends, as much as it may
     │   └── Busy               not now: try again
+    ├── SettingsError          a file of settings that cannot be used; has each place
     ├── FileError              a file that cannot be read or written
     └── MissingDependency      an extra that is not installed
 """
@@ -103,10 +105,20 @@ class Forbidden(BrokerError):
 
 
 class LimitReached(BrokerError):
-    """An account that has, or sends, as much as it may."""
+    """An account that has, or sends, as much as it may.
+
+    `retry_after` is in how many seconds it may go on, or None: not by waiting.
+    """
 
     status = 429
     code = "limit-reached"
+
+    def __init__(self, problem: str, retry_after: float | None = None) -> None:
+        super().__init__(problem)
+        self.retry_after = retry_after
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.retry_after)
 
 
 class Busy(BrokerError):
@@ -120,10 +132,10 @@ class FileError(TamisError):
     """A file that cannot be read or written."""
 
 
-class ExpressionError(TamisError):
-    """A filter that cannot be used.
+class TextError(TamisError):
+    """Something wrong at a place of a text.
 
-    `problem` is one sentence, `text` the filter, `start` and `end` the place in it, `line` and
+    `problem` is one sentence, `text` the whole text, `start` and `end` the place in it, `line` and
     `column` the same place counted from one, and `hint` says what to do about it, or is None.
     """
 
@@ -162,6 +174,10 @@ class ExpressionError(TamisError):
         return f"  {before}{shown}{after}\n  {indent}{'^' * carets}"
 
 
+class ExpressionError(TextError):
+    """A filter that cannot be used; `text` is the filter."""
+
+
 class ParseError(ExpressionError):
     """A filter that does not follow the grammar."""
 
@@ -172,6 +188,18 @@ class TypeMismatch(ExpressionError):
 
 class LimitError(ExpressionError):
     """A filter that is too long, too deep or too big."""
+
+
+class SettingsError(TamisError):
+    """A file of settings that cannot be used. `problems` has what is wrong, and where."""
+
+    def __init__(self, file: str, problems: Sequence[TextError]) -> None:
+        super().__init__(file, problems)
+        self.file = file
+        self.problems = list(problems)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{self.file}: {problem}" for problem in self.problems)
 
 
 class EventError(TamisError):

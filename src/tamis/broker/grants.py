@@ -1,0 +1,143 @@
+"""Grants: which events an account may publish and receive, as filters.
+
+An account has at most one filter for publishing to a topic, and one for subscribing to it. A
+subscription is within the grant iff the grant covers its filter. What is wider is narrowed by AND,
+so that no event outside the grant is ever delivered, or refused, as the account's settings say.
+
+Narrowing joins the two trees, not their texts: what is written in one filter cannot change how the
+other is read. ``f AND g`` matches exactly what both match, in all four semantics; in strict
+semantics because it needs the attributes of both. For the same reason ``f OR g`` would match less
+than the two, so the entries of an account are not added up: the most specific one counts.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tamis.errors import ExpressionError, Forbidden, OptionError
+from tamis.language import ast
+from tamis.language.expression import Expression, parse
+from tamis.schema import Schema
+
+if TYPE_CHECKING:
+    from tamis.broker.accounts import Account
+    from tamis.matcher import Matcher
+
+EVERYTHING = "TRUE"
+PUBLISHED = "publish"  # the only subscription of a `publish_matcher`
+
+
+class Grants:
+    """The filter that an account has for each topic, by the topic's name or a pattern.
+
+    A pattern is the beginning of a name and ``*``. The name itself counts more than a pattern, and
+    a long pattern more than a short one.
+
+    >>> grants = Grants({"*": "price < 10", "quotes.*": "TRUE"})
+    >>> grants.find("quotes.us"), grants.find("news")
+    ('TRUE', 'price < 10')
+    """
+
+    def __init__(self, filters: Mapping[str, str] = {}) -> None:
+        self.filters = dict(filters)
+        for topic in self.filters:
+            if "*" in topic[:-1]:
+                raise OptionError(
+                    f"{topic!r}: a star stands at the end of a pattern, for the rest of the name"
+                )
+        self._names = {t: f for t, f in self.filters.items() if not t.endswith("*")}
+        patterns = [(t[:-1], f) for t, f in self.filters.items() if t.endswith("*")]
+        self._patterns = sorted(patterns, key=lambda pattern: -len(pattern[0]))
+
+    def find(self, topic: str) -> str | None:
+        """The text of the filter for a topic, or None: nothing is granted."""
+        if topic in self._names:
+            return self._names[topic]
+        return next((f for start, f in self._patterns if topic.startswith(start)), None)
+
+    def __bool__(self) -> bool:
+        return bool(self.filters)
+
+    def __repr__(self) -> str:
+        return f"Grants({self.filters})"
+
+
+# `filter`, though Python has one: it is what the table of subscriptions calls it.
+def narrowed(
+    account: "Account", topic: str, schema: Schema, semantics: str = "sql",
+    filter: str | Expression | None = None,  # noqa: A002
+    *, defaults: Mapping[str, Any] | None = None,
+) -> Expression:  # fmt: skip
+    """What an account gets if it asks with a filter: the same, or the filter and its grant.
+
+    Without a filter it asks for everything. Raises `Forbidden` if the account has no grant for the
+    topic, or if its settings refuse what is wider than the grant.
+    """
+    if isinstance(filter, Expression):
+        asked = filter if filter.schema == schema else Expression(filter.tree, schema)
+    else:
+        asked = parse(EVERYTHING if filter is None else filter, schema)
+    grant = subscribe_grant(account, topic, schema)
+    if grant is None:
+        return asked
+    from tamis.relations.covering import counterexample, covers
+
+    if covers(grant, asked, semantics=semantics, defaults=defaults):
+        return asked
+    if account.wider == "refuse":
+        outside = counterexample(grant, asked, semantics=semantics, defaults=defaults)
+        example = "" if outside is None else f"; for example, {outside} is outside it"
+        raise Forbidden(
+            f"the filter is wider than what account {account.name!r} may receive from topic "
+            f"{topic!r}, which is: {grant}{example}"
+        )
+    return Expression(ast.And((asked.tree, grant.tree)), schema)
+
+
+def subscribe_grant(account: "Account", topic: str, schema: Schema) -> Expression | None:
+    """The filter of what an account may receive from a topic; None: everything."""
+    return _grant(account, "receive from", account.subscribe, topic, schema)
+
+
+def publish_grant(account: "Account", topic: str, schema: Schema) -> Expression | None:
+    """The filter of what an account may publish to a topic; None: everything."""
+    return _grant(account, "publish to", account.publish, topic, schema)
+
+
+def publish_matcher(
+    account: "Account", topic: str, schema: Schema, semantics: str = "sql", *,
+    defaults: Mapping[str, Any] | None = None,
+) -> "Matcher | None":  # fmt: skip
+    """A matcher that finds the events which an account may publish to a topic; None: all of them.
+
+    Its only subscription is `PUBLISHED`. Raises `Forbidden` if the account may publish nothing.
+    """
+    grant = publish_grant(account, topic, schema)
+    if grant is None:
+        return None
+    from tamis.matcher import Matcher
+
+    matcher = Matcher(schema, semantics=semantics, defaults=defaults)
+    matcher.subscribe(PUBLISHED, grant)
+    return matcher
+
+
+def _grant(
+    account: "Account", action: str, grants: Grants, topic: str, schema: Schema
+) -> Expression | None:
+    text = grants.find(topic)
+    if text is None:
+        raise forbidden(account, action, topic)
+    if text == EVERYTHING:
+        return None
+    try:
+        return parse(text, schema)
+    except ExpressionError as error:
+        raise Forbidden(
+            f"what account {account.name!r} may {action} topic {topic!r} is a filter that does not "
+            f"fit the topic's schema: {error}"
+        ) from None
+
+
+def forbidden(account: "Account", action: str, topic: str) -> Forbidden:
+    """The error about a topic without a grant, the same whether there is such a topic or not."""
+    return Forbidden(f"account {account.name!r} may not {action} topic {topic!r}")
