@@ -1,8 +1,12 @@
-"""``tamis match`` from its arguments to its folder, with the session of the suite."""
+"""``tamis match`` from its arguments to its folder.
+
+What both jobs share is tested with ``--local``; tests/local_job/test_agreement.py compares them.
+"""
 
 import gzip
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -11,8 +15,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from tamis.cli import main
-
-pytestmark = pytest.mark.spark
 
 SUBSCRIPTIONS = [("ann", "price < 10"), ("bob", "company IN ('IBM', 'Dell')")]
 EVENTS = [(7, "IBM", 5.0), (8, "Dell", 20.5), (9, "Acer", 5.0)]
@@ -44,9 +46,10 @@ def write_records(path, records, tag):
 class Place:
     """A folder with two files, and what the command makes of them."""
 
-    def __init__(self, folder, capsys):
+    def __init__(self, folder, capsys, *where):
         self.folder = folder
         self.capsys = capsys
+        self.where = where
         self.out = folder / "out"
         self.use("parquet")
 
@@ -70,7 +73,7 @@ class Place:
 
     def call(self, *options):
         paths = [str(self.subscriptions), str(self.events)]
-        code = main(["match", *paths, "--out", str(self.out), *options])
+        code = main(["match", *paths, "--out", str(self.out), *self.where, *options])
         return code, self.capsys.readouterr()
 
     def run(self, *options):
@@ -107,7 +110,12 @@ class Place:
 
 
 @pytest.fixture
-def place(spark, tmp_path, capsys):
+def place(tmp_path, capsys):
+    return Place(tmp_path, capsys, "--local")
+
+
+@pytest.fixture
+def on_spark(spark, tmp_path, capsys):
     assert spark is not None
     return Place(tmp_path, capsys)
 
@@ -115,10 +123,10 @@ def place(spark, tmp_path, capsys):
 # --- what comes out
 
 
-def test_a_run_without_troubles(place):
-    text = place.run()
-    assert place.matches() == PAIRS
-    assert sorted(path.name for path in place.out.iterdir()) == ["matches", "summary.json"]
+def test_a_run_without_troubles(on_spark):
+    text = on_spark.run()
+    assert on_spark.matches() == PAIRS
+    assert sorted(path.name for path in on_spark.out.iterdir()) == ["matches", "summary.json"]
     assert text.splitlines() == [
         "subscriptions      2",
         "events             3",
@@ -131,16 +139,16 @@ def test_a_run_without_troubles(place):
         "output             pairs",
         "mode               whole",
         "ran on             Spark",
-        f"out                {place.out}",
+        f"out                {on_spark.out}",
     ]
     # An existing folder is kept, unless it is to be overwritten, whatever fails.
-    assert "exists and is not empty; pass --overwrite to replace it" in place.fail()
-    place.events = place.write("e.parquet", "PAR1 nothing of use PAR1")
-    assert "e.parquet cannot be read" in place.fail("--overwrite")
-    assert place.matches() == PAIRS
-    place.events = place.write("e.parquet", {"id": [1], "price": [1], "company": ["IBM"]})
-    place.run("--overwrite")
-    assert place.matches() == [(1, "ann"), (1, "bob")]
+    assert "exists and is not empty; pass --overwrite to replace it" in on_spark.fail()
+    on_spark.events = on_spark.write("e.parquet", "PAR1 nothing of use PAR1")
+    assert "e.parquet cannot be read" in on_spark.fail("--overwrite")
+    assert on_spark.matches() == PAIRS
+    on_spark.events = on_spark.write("e.parquet", {"id": [1], "price": [1], "company": ["IBM"]})
+    on_spark.run("--overwrite")
+    assert on_spark.matches() == [(1, "ann"), (1, "bob")]
 
 
 @pytest.mark.parametrize("extension", ["json", "jsonl", "csv", "xml"])
@@ -154,42 +162,42 @@ def test_every_format(place, extension):
     assert counts == {"subscriptions": 2, "events": 3, "matches": 4}
 
 
-def test_folders_of_compressed_files_and_other_forms_of_matches(place):
-    place.write("e/1.jsonl.gz", gzip.compress(b'{"n": "x", "id": 1, "price": 5}\n'))
-    place.write("e/2.jsonl.gz", gzip.compress(b'{"n": "y", "id": 2, "price": 50}\n'))
-    place.events = place.folder / "e"
-    place.subscriptions = place.write(
+def test_folders_of_compressed_files_and_other_forms_of_matches(on_spark):
+    on_spark.write("e/1.jsonl.gz", gzip.compress(b'{"n": "x", "id": 1, "price": 5}\n'))
+    on_spark.write("e/2.jsonl.gz", gzip.compress(b'{"n": "y", "id": 2, "price": 50}\n'))
+    on_spark.events = on_spark.folder / "e"
+    on_spark.subscriptions = on_spark.write(
         "s.csv.gz", gzip.compress(b"id,filter\n1,price < 9\n2,TRUE\n")
     )
-    place.run("--event-id", "n", "--keep", "price", "--keep", "id", "--output", "lists")
-    assert place.matches() == [("x", [1, 2], 5, 1), ("y", [2], 50, 2)]
-    assert place.summary()["matches"] == 3
-    place.run("--output", "counts", "--format", "csv", "--overwrite")
-    files = (place.out / "matches").glob("*.csv")
+    on_spark.run("--event-id", "n", "--keep", "price", "--keep", "id", "--output", "lists")
+    assert on_spark.matches() == [("x", [1, 2], 5, 1), ("y", [2], 50, 2)]
+    assert on_spark.summary()["matches"] == 3
+    on_spark.run("--output", "counts", "--format", "csv", "--overwrite")
+    files = (on_spark.out / "matches").glob("*.csv")
     assert sorted(file.read_text(encoding="utf-8") for file in files) == [
         "event_id,count\n1,2\n", "event_id,count\n2,1\n",
     ]  # fmt: skip
-    assert place.summary()["matches"] == 3
+    assert on_spark.summary()["matches"] == 3
 
 
-def test_events_without_ids_are_numbered(place):
-    place.events = place.write("e.jsonl", '{"row": 7}\n{"x": 2}\n{"row": 0}\n')
-    place.subscriptions = place.write("s.csv", "id,filter\na,row = 0\nb,row_ = 0\n")
-    place.run("--semantics", "default", "--defaults", '{"row": 0, "x": 0}')
-    assert place.matches() == [(1, "a"), (2, "a")]
-    ((_, _, reason),) = place.letters()
+def test_events_without_ids_are_numbered(on_spark):
+    on_spark.events = on_spark.write("e.jsonl", '{"row": 7}\n{"x": 2}\n{"row": 0}\n')
+    on_spark.subscriptions = on_spark.write("s.csv", "id,filter\na,row = 0\nb,row_ = 0\n")
+    on_spark.run("--semantics", "default", "--defaults", '{"row": 0, "x": 0}')
+    assert on_spark.matches() == [(1, "a"), (2, "a")]
+    ((_, _, reason),) = on_spark.letters()
     assert "unknown attribute 'row_'" in reason  # the column of numbers is none
-    assert place.summary()["semantics"] == "default"
+    assert on_spark.summary()["semantics"] == "default"
 
 
-def test_shards_and_a_profile_find_the_same(place):
-    profile = place.folder / "events.profile"
-    assert main(["profile", str(place.events), "--out", str(profile)]) == 0
-    place.capsys.readouterr()
-    place.run("--shards", "2", "--profile", str(profile))
-    assert place.matches() == PAIRS
-    assert place.summary()["mode"] == "sharded"
-    assert [place.summary()[name] for name in ("events", "matches", "bad_events")] == [3, 4, 0]
+def test_shards_and_a_profile_find_the_same(on_spark):
+    profile = on_spark.folder / "events.profile"
+    assert main(["profile", str(on_spark.events), "--out", str(profile)]) == 0
+    on_spark.capsys.readouterr()
+    on_spark.run("--shards", "2", "--profile", str(profile))
+    assert on_spark.matches() == PAIRS
+    assert on_spark.summary()["mode"] == "sharded"
+    assert [on_spark.summary()[name] for name in ("events", "matches", "bad_events")] == [3, 4, 0]
 
 
 # --- schemas
@@ -233,19 +241,19 @@ eve,,1
 """
 
 
-def test_bad_rows_become_dead_letters(place):
-    place.subscriptions = place.write("s.csv", BAD_SUBSCRIPTIONS)
-    place.events = place.write(
+def test_bad_rows_become_dead_letters(on_spark):
+    on_spark.subscriptions = on_spark.write("s.csv", BAD_SUBSCRIPTIONS)
+    on_spark.events = on_spark.write(
         "e.jsonl", '{"id": 1, "price": 5}\nno JSON\n{"price": 5}\n{"id": 2, "price": 50}\n'
     )
-    text = place.run("--order", "at")
-    assert place.matches() == [(1, "ann")]
-    counted = {name: count for name, count in place.summary().items() if type(count) is int}
+    text = on_spark.run("--order", "at")
+    assert on_spark.matches() == [(1, "ann")]
+    counted = {name: count for name, count in on_spark.summary().items() if type(count) is int}
     assert counted == {
         "subscriptions": 1, "events": 4, "matches": 1, "bad_subscriptions": 3, "bad_events": 2,
         "replaced": 1, "duplicate_ids": 0,
     }  # fmt: skip
-    letters = place.letters()
+    letters = on_spark.letters()
     assert [letter[:2] for letter in letters] == [
         ("events", ""),
         ("events", ""),
@@ -262,8 +270,8 @@ def test_bad_rows_become_dead_letters(place):
         "the filter is null",
     ]
     assert "5 rows cannot be used:" in text
-    assert text.endswith(f"all of them: {place.out / 'dead_letters'}\n")
-    assert {letter["reason"] for letter in place.summary()["letters"]} == {
+    assert text.endswith(f"all of them: {on_spark.out / 'dead_letters'}\n")
+    assert {letter["reason"] for letter in on_spark.summary()["letters"]} == {
         reason for _, _, reason in letters
     }
 
@@ -308,16 +316,16 @@ def most_of(path):
     return path.read_bytes()[:-1]
 
 
-def test_events_that_cannot_be_used(place):
-    place.write("mixed/a.csv", "id\n")
-    place.write("mixed/b.jsonl", "{}\n")
-    place.write("drift/a.parquet", {"id": [1], "price": [1.0]})
-    place.write("drift/b.parquet", {"id": [2], "price": ["cheap"]})
-    (place.folder / "empty").mkdir()
-    place.write("most.parquet", most_of(place.events))
-    place.write("nothing.csv", "")
-    place.write("nothing.jsonl", "no JSON\n")
-    place.write("e.txt", "")
+def test_events_that_cannot_be_used(on_spark):
+    on_spark.write("mixed/a.csv", "id\n")
+    on_spark.write("mixed/b.jsonl", "{}\n")
+    on_spark.write("drift/a.parquet", {"id": [1], "price": [1.0]})
+    on_spark.write("drift/b.parquet", {"id": [2], "price": ["cheap"]})
+    (on_spark.folder / "empty").mkdir()
+    on_spark.write("most.parquet", most_of(on_spark.events))
+    on_spark.write("nothing.csv", "")
+    on_spark.write("nothing.jsonl", "no JSON\n")
+    on_spark.write("e.txt", "")
     cases = {
         "most.parquet": "most.parquet cannot be read: is not a Parquet file",
         "drift": "drift: column price is double in some files, such as ",
@@ -329,8 +337,8 @@ def test_events_that_cannot_be_used(place):
         "e.txt": "e.txt: the extension '.txt' is unknown",
     }
     for name, message in cases.items():
-        place.events = place.folder / name
-        found = place.fail()
+        on_spark.events = on_spark.folder / name
+        found = on_spark.fail()
         assert message in found
         assert "\n" not in found
 
@@ -374,16 +382,31 @@ def test_places_that_are_refused_before_anything_is_read(place):
 # --- as a process
 
 
-def test_a_process_says_nothing_but_the_answer(tmp_path, capsys):
+@pytest.mark.spark
+def test_a_process_without_java_says_nothing_but_the_answer(tmp_path, capsys):
+    """Where there is no Java, the wheel brings one, without a word."""
     place = Place(tmp_path, capsys)
     command = [sys.executable, "-m", "tamis", "match", "subscriptions.parquet", "events.parquet"]
     command += ["--out", "out", "--json", "--master", "local[1]"]
+    environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
+    environment["PATH"] = path_without_java(tmp_path / "bin")
     done = subprocess.run(
-        command, cwd=place.folder, capture_output=True, text=True, check=False, env=os.environ
+        command, cwd=place.folder, capture_output=True, text=True, check=False, env=environment
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout) == place.summary()
     assert place.matches() == PAIRS
     assert sorted(path.name for path in place.folder.iterdir()) == [
-        "events.parquet", "out", "subscriptions.parquet",
+        "bin", "events.parquet", "out", "subscriptions.parquet",
     ]  # fmt: skip
+
+
+def path_without_java(folder):
+    """A folder of the commands that Spark's scripts call, and nothing else."""
+    folder.mkdir()
+    for name in ("bash", "env", "dirname", "basename", "cat", "uname", "readlink", "ps", "sh"):
+        found = shutil.which(name)
+        if found:
+            (folder / name).symlink_to(found)
+    assert shutil.which("java", path=str(folder)) is None
+    return str(folder)

@@ -1,7 +1,5 @@
-"""The Java that Spark runs on."""
+"""The Java that Spark runs on; tests/cli/test_match.py starts a process without one."""
 
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,34 +8,6 @@ import pytest
 
 from tamis.errors import MissingDependency
 from tamis.spark.session import java
-
-
-@pytest.mark.spark
-def test_without_any_java_the_wheel_brings_one(tmp_path):
-    """A process of its own: this one has its Java already. The new one starts without a word."""
-    code = (
-        "from tamis.spark import spark_session\n"
-        "print('rows', spark_session(master='local[1]').range(3).count())"
-    )
-    environment = {k: v for k, v in os.environ.items() if k != "JAVA_HOME"}
-    environment["PATH"] = _path_without_java(tmp_path)
-    answer = subprocess.run(
-        [sys.executable, "-c", code],
-        env=environment, capture_output=True, text=True, check=False, cwd=tmp_path,
-    )  # fmt: skip
-    assert (answer.stdout, answer.stderr) == ("rows 3\n", "")
-
-
-def _path_without_java(folder: Path) -> str:
-    """The commands that Spark's scripts call, and nothing else."""
-    tools = folder / "bin"
-    tools.mkdir()
-    for name in ("bash", "env", "dirname", "basename", "cat", "uname", "readlink", "ps", "sh"):
-        found = shutil.which(name)
-        if found:
-            (tools / name).symlink_to(found)
-    assert shutil.which("java", path=str(tools)) is None
-    return str(tools)
 
 
 def _fake_java(folder: Path, says: str) -> Path:
