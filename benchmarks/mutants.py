@@ -6,8 +6,9 @@
 A mutant is one small change in one place: a comparison turned around, a constant one larger, a
 condition negated, a call left out. The places are drawn at random, with a seed, from the lines that
 tests execute. Each mutant is written into a copy of the tree, and the tests that execute its line
-are run there until one fails. Kernels run without the compiler, because coverage cannot see into
-compiled code. A mutant that no test notices survives.
+are run there until one fails: first those that need no Spark, and a few of the others if none of
+them does. Kernels run without the compiler, because coverage cannot see into compiled code. A
+mutant that no test notices survives.
 """
 
 import argparse
@@ -31,6 +32,7 @@ from coverage import CoverageData
 ROOT = Path(__file__).parent.parent
 SOURCE = Path("src/tamis")
 MOST_TESTS = 40  # run for one mutant
+MOST_ON_SPARK = 3  # run for one mutant that the others do not notice
 PATIENCE = 600.0  # seconds; a mutant that loops for ever is noticed, too
 
 SWAPPED: dict[type[ast.AST], tuple[str, str]] = {
@@ -153,7 +155,9 @@ class Executed:
     def tests(self, mutant: Mutant) -> list[str]:
         name = self._names[str(Path(mutant.path).relative_to(SOURCE))]
         contexts = self._data.contexts_by_lineno(name).get(mutant.line, [])
-        return sorted({context.partition("|")[0] for context in contexts} - {""})
+        # pytest-xdist adds the group of a test to its name.
+        names = {context.partition("|")[0].partition("@")[0] for context in contexts}
+        return sorted(names - {""})
 
 
 def draw_mutants(count: int, seed: int, executed: Executed) -> list[Mutant]:
@@ -167,17 +171,34 @@ def draw_mutants(count: int, seed: int, executed: Executed) -> list[Mutant]:
     return random.Random(seed).sample(every, min(count, len(every)))
 
 
-def tests_for(mutant: Mutant, executed: Executed) -> list[str]:
-    """At most MOST_TESTS tests that execute the line, those named after the module first.
+class KnownTests:
+    """The names of all tests, and of those that need no Spark."""
 
-    Of some lines coverage knows no test, because they run in kernels, in the processes of Spark, or
-    when a module is imported. Then the test files named after the module are run.
+    def __init__(self) -> None:
+        self.all = _collected()
+        self.light = _collected("-m", "not spark")
+
+
+def _collected(*options: str) -> set[str]:
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", *options]
+    answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603 - our own tests
+    return {line for line in answer.stdout.splitlines() if "::" in line}
+
+
+def tests_for(mutant: Mutant, executed: Executed, known: KnownTests) -> list[list[str]]:
+    """The tests that execute the line: some that need no Spark, and fewer that do.
+
+    Tests in files that are named after the module come first. Of some lines coverage knows no test,
+    because they run in kernels, in the processes of Spark, or when a module is imported. Then the
+    test files named after the module are run.
     """
-    tests, stem = executed.tests(mutant), Path(mutant.path).stem
-    near = [test for test in tests if stem in test.partition("::")[0]]
-    far = [test for test in tests if stem not in test.partition("::")[0]]
-    random.Random(mutant.start).shuffle(far)
-    return (near + far)[:MOST_TESTS] or _named_after(mutant)
+    stem = Path(mutant.path).stem
+    tests = [test for test in executed.tests(mutant) if test in known.all]
+    random.Random(mutant.start).shuffle(tests)
+    tests.sort(key=lambda test: stem not in test.partition("::")[0])
+    without = [test for test in tests if test in known.light][:MOST_TESTS]
+    on_spark = [test for test in tests if test not in known.light][:MOST_ON_SPARK]
+    return [group for group in (without, on_spark) if group] or [_named_after(mutant)]
 
 
 def _named_after(mutant: Mutant) -> list[str]:
@@ -194,42 +215,45 @@ def _is_kernel(mutant: Mutant) -> bool:
     return "/kernels/" in mutant.path
 
 
-def is_noticed(mutant: Mutant, tests: Sequence[str], copy: Path) -> tuple[bool, str]:
+def is_noticed(mutant: Mutant, groups: Sequence[list[str]], copy: Path) -> tuple[bool, str]:
     """Whether a test fails with the mutant in place, and the last line of pytest."""
-    if not tests:
-        return False, "no test"
     environment = os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     if _is_kernel(mutant):
         environment["NUMBA_DISABLE_JIT"] = "1"
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
-    file = copy / mutant.path
+    file, said = copy / mutant.path, "no test"
     original = file.read_bytes()
     try:
         file.write_bytes(original[: mutant.start] + mutant.after.encode() + original[mutant.end :])
-        answer = subprocess.run(  # noqa: S603 - our own tests
-            command, cwd=copy, env=environment, capture_output=True, text=True, timeout=PATIENCE,
-            check=False,
-        )  # fmt: skip
+        for tests in filter(None, groups):
+            command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
+            answer = subprocess.run(  # noqa: S603 - our own tests
+                command, cwd=copy, env=environment, capture_output=True, text=True,
+                timeout=PATIENCE, check=False,
+            )  # fmt: skip
+            said = (answer.stdout.strip().splitlines() or [answer.stderr[-200:]])[-1]
+            if answer.returncode:
+                break
     except subprocess.TimeoutExpired:
         return True, "took too long"
     finally:
         file.write_bytes(original)
-    said = answer.stdout.strip().splitlines() or [answer.stderr[-200:]]
-    return answer.returncode != 0, said[-1]
+    return said != "no test" and answer.returncode != 0, said
 
 
 def measure(
     mutants: Sequence[Mutant], executed: Executed, workers: int
 ) -> Iterator[dict[str, object]]:
     """Try each mutant in one of several copies of the tree."""
-    chosen = [tests_for(mutant, executed) for mutant in mutants]
+    known = KnownTests()
+    chosen = [tests_for(mutant, executed, known) for mutant in mutants]
     copies: queue.Queue[Path] = queue.Queue()
 
-    def attempt(mutant: Mutant, tests: list[str]) -> dict[str, object]:
+    def attempt(mutant: Mutant, groups: list[list[str]]) -> dict[str, object]:
         copy = copies.get()
-        noticed, said = is_noticed(mutant, tests, copy)
+        noticed, said = is_noticed(mutant, groups, copy)
         copies.put(copy)
-        return asdict(mutant) | {"noticed": noticed, "tests": len(tests), "said": said}
+        count = sum(map(len, groups))
+        return asdict(mutant) | {"noticed": noticed, "tests": count, "said": said}
 
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(workers) as pool:
         for number in range(workers):

@@ -21,7 +21,7 @@ from tamis.routing.simulation.simulation import play
 
 EVERYTHING = ScenarioOptions(strategy="all", faulty="all", semantics="all")
 PART = 84  # seeds, which have each strategy, kind of faults and semantics once
-PARTS = int(os.environ.get("TAMIS_SEEDS", "384")) // PART
+PARTS = int(os.environ.get("TAMIS_SEEDS", "336")) // PART
 
 
 @pytest.mark.long
