@@ -1,0 +1,1 @@
+"""The log of a topic; `topic_log` is the door."""

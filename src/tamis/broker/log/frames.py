@@ -1,0 +1,209 @@
+r"""Frames: the records that were appended together, as bytes with a checksum.
+
+::
+
+    mark      8 bytes   FF "TAMIS" FE LF: never part of a text, so the next frame after a damaged
+                        one is found by it
+    length    u4        bytes of the payload
+    count     u4        records; 0 for the first frame of a file, whose payload is a JSON object
+    first     u8        offset of the first record
+    crc32     u4        of the four above and of the payload
+    payload             times i8[count]; lengths of ids, headers and bodies, u4[count] each; the
+                        ids; the headers; the bodies, with a comma between two
+
+Numbers are little-endian. The bodies, in brackets, are one JSON array: all events of a frame, or of
+many, are decoded by one call.
+"""
+
+import json
+import struct
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tamis.broker.log.disk import Bytes
+from tamis.broker.records import Record
+
+Array = np.ndarray[Any, Any]
+
+MARK = b"\xffTAMIS\xfe\n"
+MOST_PAYLOAD = 1 << 31  # bytes; a length beyond it is damage
+
+_HEAD = struct.Struct("<8sIIQ")
+_SUM = struct.Struct("<I")
+HEAD_BYTES = _HEAD.size + _SUM.size
+
+
+class NewRecord(NamedTuple):
+    """A record that has no offset yet.
+
+    An id that is not empty is found by `TopicLog.find_id`; the body is the text of one JSON object.
+    """
+
+    time: int  # microseconds since 1970
+    id: str
+    headers: bytes
+    body: bytes
+
+
+class Frame(NamedTuple):
+    """An intact frame in some bytes."""
+
+    start: int
+    end: int
+    first: int
+    records: int  # how many
+
+
+class Damaged(NamedTuple):
+    """Bytes in which there is no intact frame."""
+
+    start: int
+    end: int
+
+
+def encode(first: int, records: Sequence[NewRecord]) -> bytes:
+    """The frame of some records, the first of which gets the offset `first`."""
+    times, texts, headers, bodies = zip(*records, strict=True)
+    ids = [text.encode() for text in texts]
+    payload = b"".join(
+        (
+            np.array(times, "<i8").tobytes(),
+            np.array([[len(one) for one in part] for part in (ids, headers, bodies)], "<u4").data,
+            *ids,
+            *headers,
+            b",".join(bodies),
+        )
+    )
+    return _frame(first, len(records), payload)
+
+
+def encode_start(first: int, meta: Mapping[str, Any]) -> bytes:
+    """The first frame of a file, which says what the file is."""
+    return _frame(first, 0, json.dumps(meta, separators=(",", ":")).encode())
+
+
+def _frame(first: int, count: int, payload: bytes) -> bytes:
+    if len(payload) >= MOST_PAYLOAD:
+        raise ValueError(f"a frame of {len(payload):,} bytes is too large; append fewer records")
+    head = _HEAD.pack(MARK, len(payload), count, first)
+    return b"".join((head, _SUM.pack(zlib.crc32(payload, zlib.crc32(head))), payload))
+
+
+def find_frames(data: Bytes, position: int = 0) -> Iterator[Frame | Damaged]:
+    """The frames of some bytes, and the places between them where there is none.
+
+    A last frame that is not whole is damaged, too.
+    """
+    while position < len(data):
+        frame = frame_at(data, position)
+        if frame is None:
+            start = position
+            while frame is None and position < len(data):
+                position = find_mark(data, position + 1)
+                frame = frame_at(data, position)
+            yield Damaged(start, position)
+        if frame is not None:
+            yield frame
+            position = frame.end
+
+
+def frame_at(data: Bytes, position: int) -> Frame | None:
+    """The frame at a place, None if there is no whole and intact one."""
+    start = position + HEAD_BYTES
+    if start > len(data):
+        return None
+    mark, length, count, first = _HEAD.unpack_from(data, position)
+    if mark != MARK or length > len(data) - start:
+        return None
+    view = memoryview(data)
+    crc32 = zlib.crc32(view[start : start + length], zlib.crc32(view[position : start - 4]))
+    if _SUM.unpack_from(data, start - 4)[0] != crc32:
+        return None
+    return Frame(position, start + length, first, count)
+
+
+def times_of(data: Bytes, frame: Frame) -> Array:
+    """The times of the records of a frame."""
+    found: Array = np.frombuffer(data, "<i8", frame.records, frame.start + HEAD_BYTES)
+    return found
+
+
+def payload_length(data: Bytes, position: int) -> int | None:
+    """The bytes that a frame says its payload has, if there is the head of a frame."""
+    if position + HEAD_BYTES > len(data):
+        return None
+    mark, length, _, _ = _HEAD.unpack_from(data, position)
+    return length if mark == MARK and length < MOST_PAYLOAD else None
+
+
+def find_mark(data: Bytes, position: int) -> int:
+    """Where the next mark is, or the end."""
+    step = 1 << 20
+    while position < len(data):
+        part = bytes(data[position : position + step + len(MARK) - 1])
+        found = part.find(MARK)
+        if found >= 0:
+            return position + found
+        position += step
+    return len(data)
+
+
+def meta_of(data: Bytes, frame: Frame) -> dict[str, Any] | None:
+    """The JSON object of the first frame of a file; None if it is none."""
+    try:
+        found = json.loads(bytes(data[frame.start + HEAD_BYTES : frame.end]))
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+class FrameRecords:
+    """The records of a frame: where they are in its payload."""
+
+    def __init__(self, data: Bytes, frame: Frame) -> None:
+        self.first = frame.first
+        count = self.count = frame.records
+        view = memoryview(data)[frame.start + HEAD_BYTES : frame.end]
+        self.times: Array = np.frombuffer(view, "<i8", count)
+        lengths = np.frombuffer(view, "<u4", 3 * count, 8 * count).reshape(3, count)
+        # The ends of all texts, as if they followed each other without commas.
+        ends = 20 * count + np.cumsum(lengths.ravel(), dtype=np.int64)
+        self._ends = ends.reshape(3, count)
+        self._lengths = lengths
+        self.body_lengths: Array = lengths[2]
+        self._view = view
+
+    def ids(self) -> list[str]:
+        """The ids, in the order of the records."""
+        return [str(one, "utf-8") for one in self._texts(0, 0, self.count)]
+
+    def bodies(self, start: int, stop: int) -> memoryview:
+        """The bodies of some records, with commas between them."""
+        ends = self._ends[2]
+        begin = int(ends[start] - self.body_lengths[start]) + start
+        return self._view[begin : int(ends[stop - 1]) + stop - 1]
+
+    def records(self, start: int, stop: int) -> list[Record]:
+        """Some records."""
+        times: list[int] = self.times[start:stop].tolist()
+        ids, headers, bodies = (self._texts(part, start, stop) for part in range(3))
+        return [
+            Record(offset, time, str(one, "utf-8"), bytes(head), bytes(body))
+            for offset, time, one, head, body in zip(
+                range(self.first + start, self.first + stop), times, ids, headers, bodies,
+                strict=True,
+            )
+        ]  # fmt: skip
+
+    def _texts(self, part: int, start: int, stop: int) -> list[memoryview]:
+        ends = self._ends[part, start:stop]
+        starts = (ends - self._lengths[part, start:stop]).tolist()
+        stops = ends.tolist()
+        if part == 2:  # commas
+            starts = [n + k for k, n in enumerate(starts, start)]
+            stops = [n + k for k, n in enumerate(stops, start)]
+        view = self._view
+        return [view[a:b] for a, b in zip(starts, stops, strict=True)]

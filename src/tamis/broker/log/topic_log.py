@@ -1,0 +1,442 @@
+"""The log of a topic: every event once, in the order of arrival, safe before it is acknowledged.
+
+A folder has the newest events in a file of frames (`active_file`), older ones in sealed segments
+(`sealed_segment`), and two marks (`marks`). What holds:
+
+* **Safe is safe.** What was appended before `sync` was called is found again once it has returned,
+  whatever happens to the process or the power.
+* **Only what is safe is read.** `read` and `offset_at` end at `synced_offset`.
+* **An offset is given once.** After a failed sync, and after damage, offsets go on beyond those
+  that somebody may have seen.
+* **A failed call changes nothing**, with one exception: when `sync` fails, everything that was
+  appended since the last one is gone, because nobody can say what of it is on the disk.
+* **Damage is said.** `damage` has what was found when the log was opened, and what reading has
+  found since. The intact rest is served, with gaps in the offsets.
+
+Threads may do all of it at the same time.
+"""
+
+import errno
+import threading
+from bisect import bisect_right
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from tamis.broker.log.active_file import ActiveFile
+from tamis.broker.log.chunk import Chunk, no_events
+from tamis.broker.log.damage import Damage
+from tamis.broker.log.disk import Disk
+from tamis.broker.log.event_decoder import EventDecoder
+from tamis.broker.log.event_ids import IdRun, RecentIds, hashes_of
+from tamis.broker.log.frames import NewRecord
+from tamis.broker.log.marks import SYNCED, write_first_mark, write_synced_mark
+from tamis.broker.log.recovery import FoundLog, LogFile, find_log
+from tamis.broker.log.sealed_segment import RowGroups, SealedSegment
+from tamis.broker.log.segment_writer import seal
+from tamis.schema import Schema
+
+SECOND = 1_000_000  # microseconds
+
+
+@dataclass(frozen=True)
+class LogOptions:
+    """When files are sealed, and what is kept in memory. Logs may share one `row_groups`."""
+
+    segment_bytes: int = 32_000_000
+    segment_events: int = 250_000
+    segment_age: float = 3600.0  # seconds after which a file is sealed although it is small
+    most_active_files: int = 8  # after restarts: that many small files are sealed together
+    row_groups: RowGroups = field(default_factory=lambda: RowGroups(64_000_000))
+
+
+class Expired(NamedTuple):
+    """What was removed because it was too old or too much."""
+
+    events: int
+    bytes: int
+    first_offset: int  # of what is left
+
+
+class TopicLog:
+    """The log of one topic, in a folder of its own."""
+
+    def __init__(
+        self, disk: Disk, folder: Path, decoder: EventDecoder, found: FoundLog, options: LogOptions
+    ) -> None:
+        self.damage = found.damage
+        self._disk = disk
+        self._folder = folder
+        self._options = options
+        self._decoder = decoder
+        self._lock = threading.RLock()  # of what follows
+        self._files: tuple[LogFile, ...] = tuple(found.files)
+        self._active: ActiveFile | None = None  # the last one, if this process has made it
+        self._first = found.first_offset
+        self._next = self._synced = found.next_offset
+        self._after = found.next_offset  # where what counts ends, if no file is begun yet
+        self._unsynced: list[ActiveFile] = []
+        self._failed: list[tuple[int, int]] = []  # offsets whose sync has failed
+        self._recent: RecentIds | None = None  # made when somebody first looks for an id
+        self._syncing = threading.Lock()
+        self._sealing = threading.Lock()
+
+    @classmethod
+    def open(
+        cls, disk: Disk, folder: Path, schema: Schema, *, options: LogOptions | None = None,
+        least_next_offset: int = 0,
+    ) -> "TopicLog":  # fmt: skip
+        """The log of a folder, which is made if it is not there.
+
+        `least_next_offset` is an offset before which somebody has seen every one: new events get
+        none below it, even if the files that knew are gone.
+        """
+        options = LogOptions() if options is None else options
+        disk.make_folder(folder)
+        decoder = EventDecoder(schema)
+        found = find_log(disk, folder, decoder, options.row_groups)
+        if found.next_offset < least_next_offset:
+            reason = "the end of the log is missing"
+            found.damage.append(Damage(folder.name, found.next_offset, least_next_offset, reason))
+            found.next_offset = least_next_offset
+        cls._make_safe(disk, folder, found)
+        return cls(disk, folder, decoder, found, options)
+
+    @staticmethod
+    def _make_safe(disk: Disk, folder: Path, found: FoundLog) -> None:
+        """Sync what a killed process has left unsynced; then remove what is left over."""
+        unsafe = [f for f in found.files if isinstance(f, ActiveFile) and f.end > found.synced]
+        for file in unsafe:
+            disk.sync(file.path)
+        if unsafe or found.leftovers:
+            disk.sync_folder(folder)
+        for path in found.leftovers:
+            with suppress(FileNotFoundError):
+                disk.remove(path)
+        if found.synced < found.next_offset:
+            write_synced_mark(disk, folder, found.next_offset)
+
+    @property
+    def first_offset(self) -> int:
+        """The offset of the oldest event that has not expired."""
+        return self._first
+
+    @property
+    def next_offset(self) -> int:
+        """The offset that the next event gets."""
+        return self._next
+
+    @property
+    def synced_offset(self) -> int:
+        """Everything before it is safe."""
+        return self._synced
+
+    @property
+    def schema(self) -> Schema:
+        """The attributes with which events are read when they are appended."""
+        return self._decoder.schema
+
+    @property
+    def size(self) -> int:
+        """The bytes of all files with events."""
+        return sum(file.size for file in self._files)
+
+    # --- writing
+
+    def append(self, records: Sequence[NewRecord]) -> int:
+        """Write records at the end, as one frame; the offset of the first.
+
+        They are safe, and can be read, after `sync`. An `OSError` leaves the log as it was.
+        """
+        with self._lock:
+            first = self._next
+            if not records:
+                return first
+            active = self._active
+            if active is None or self._is_full(active):
+                active = ActiveFile.begin(
+                    self._disk, self._folder, first, min(self._after, first), self._decoder
+                )
+                self._files = (*self._files, active)
+                self._active = active
+                self._unsynced.append(active)
+            active.append(records)
+            if active not in self._unsynced:
+                self._unsynced.append(active)
+            self._next = self._after = active.end
+            if self._recent is not None:
+                self._recent.add(first, [record.id for record in records])
+            return first
+
+    def _is_full(self, *files: ActiveFile) -> bool:
+        return (
+            sum(file.size for file in files) >= self._options.segment_bytes
+            or sum(file.events for file in files) >= self._options.segment_events
+        )
+
+    def sync(self, end: int | None = None) -> None:
+        """Wait until everything that was appended is safe.
+
+        With `end`, an offset, it also fails if something before `end` was given up because the
+        sync of another thread has failed.
+        """
+        with self._syncing:
+            with self._lock:
+                waiting, goal = tuple(self._unsynced), self._next
+                if end is not None and any(first < end <= last for first, last in self._failed):
+                    raise OSError(errno.EIO, "an earlier sync of the log failed", str(self._folder))
+            if not waiting:
+                return
+            try:
+                for file in waiting:
+                    self._disk.sync(file.path)
+                if any(file.first >= self._synced for file in waiting):  # new names
+                    self._disk.sync_folder(self._folder)
+            except OSError:
+                self._give_up()
+                raise
+            with self._lock:
+                self._synced = goal
+                self._unsynced = [file for file in self._unsynced if file.end > goal]
+            write_synced_mark(self._disk, self._folder, goal)
+
+    def _give_up(self) -> None:
+        """Forget what was appended since the last sync; its offsets are not used again."""
+        with self._lock:
+            self._failed.append((self._synced, self._next))
+            for file in self._unsynced:
+                file.cut(self._synced)
+            self._files = tuple(file for file in self._files if file.end > file.first)
+            self._unsynced, self._active = [], None
+            self._after = self._synced
+            self._synced = self._next  # there is nothing in between
+            if self._recent is not None:
+                self._recent.keep_between(0, self._after)
+
+    def widen(self, schema: Schema) -> None:
+        """Take events with more attributes from now on; older ones do not have them."""
+        with self._lock:
+            if schema != self._decoder.schema:
+                self._decoder = EventDecoder(schema)
+                self._active = None  # all events of a file have one schema
+
+    # --- reading
+
+    def read(self, start: int, most_events: int = 10_000, most_bytes: int = 8_000_000) -> Chunk:
+        """Some events from an offset on, at least one if there is one; `next_offset` goes on.
+
+        Offsets of events that have expired, or are lost, are left out. At the end of what is safe
+        the chunk is empty, and its `next_offset` is `synced_offset`.
+        """
+        with self._lock:
+            files, stop = self._files, self._synced
+            start = max(start, self._first)
+        at = max(0, bisect_right(files, start, key=lambda file: file.first) - 1)
+        for file in files[at:]:
+            if start >= stop:
+                break
+            if file.end <= start:
+                continue
+            chunk = self._read_file(file, start, min(stop, file.end), most_events, most_bytes)
+            if len(chunk.offsets):
+                return chunk
+            start = chunk.next_offset
+        return no_events(max(start, stop))
+
+    def _read_file(
+        self, file: LogFile, start: int, stop: int, most_events: int, most_bytes: int
+    ) -> Chunk:
+        try:
+            chunk = file.read(max(start, file.first), stop, most_events, most_bytes)
+        except FileNotFoundError:
+            with self._lock:
+                if file in self._files:
+                    raise
+            return self._read_again(start, stop, most_events, most_bytes)
+        self._take_damage(file)
+        return chunk
+
+    def _read_again(self, start: int, stop: int, most_events: int, most_bytes: int) -> Chunk:
+        """Read what was in a file that was sealed or has expired meanwhile."""
+        chunk = self.read(start, most_events, most_bytes)
+        return chunk if len(chunk.offsets) else no_events(max(stop, chunk.next_offset))
+
+    def _take_damage(self, file: LogFile) -> None:
+        with self._lock:
+            self.damage += [one for one in file.damage if one not in self.damage]
+
+    def offset_at(self, time: int) -> int:
+        """The first offset whose event came at a time or later, else `synced_offset`."""
+        with self._lock:
+            files, stop = self._files, self._synced
+        for file in files:
+            if file.last_time >= time:
+                found = file.offset_at(time)
+                if found is not None:
+                    return min(max(found, self._first), stop)
+        return stop
+
+    def find_id(self, ids: Sequence[str]) -> dict[str, int]:
+        """The offsets of those ids that the log has: of all events that have not expired.
+
+        An offset from `synced_offset` on is not safe yet.
+        """
+        with self._lock:
+            recent = self._recent_ids()
+            found = {one: at for one in ids if (at := recent.latest(one)) is not None}
+            runs: list[IdRun] = list(recent.runs())
+            segments = [file for file in self._files if isinstance(file, SealedSegment)]
+        others = [one for one in dict.fromkeys(ids) if one and one not in found]
+        if not others:
+            return found
+        hashes = hashes_of(others)
+        for run in (*(segment.ids() for segment in segments), *runs):
+            for number, offset in run.candidates(hashes):
+                one = others[number]
+                if one not in found and offset >= self._first and self._id_at(offset) == one:
+                    found[one] = offset
+        return found
+
+    def _recent_ids(self) -> RecentIds:
+        if self._recent is None:
+            self._recent = RecentIds()
+            for file in self._files:
+                if isinstance(file, ActiveFile):
+                    for records in file.frames():
+                        self._recent.add(records.first, records.ids())
+        return self._recent
+
+    def _id_at(self, offset: int) -> str | None:
+        """The id of an event, synced or not; None if it cannot be read."""
+        with self._lock:
+            files = self._files
+        at = bisect_right(files, offset, key=lambda file: file.first) - 1
+        if at < 0:
+            return None
+        chunk = self._read_file(files[at], offset, offset + 1, 1, 1)
+        return chunk.records[0].id if len(chunk.offsets) else None
+
+    # --- sealing and expiring
+
+    def seal_if_due(self, now: int | None = None) -> bool:
+        """Seal the oldest files of frames if they are large or many enough, or old; whether it was.
+
+        `now` is the time in microseconds; without it, no file is old. Meanwhile, events can be
+        appended and read.
+        """
+        with self._sealing:
+            with self._lock:
+                self._close_active(now)
+                files = self._due(now)
+            if not files:
+                return False
+            first, end = files[0].after, files[-1].end
+            path = seal(self._disk, self._folder, files, first, end)
+            segment = SealedSegment(self._disk, path, self._options.row_groups)
+            with self._lock:
+                if files[0] not in self._files:  # expired meanwhile
+                    with suppress(FileNotFoundError):
+                        self._disk.remove(path)
+                    return False
+                kept = [file for file in self._files if file not in files]
+                self._files = tuple(sorted([*kept, segment], key=lambda file: file.first))
+                if self._recent is not None:
+                    self._recent.keep_between(end, self._next)
+            self._leave(files)
+            return True
+
+    def _close_active(self, now: int | None) -> None:
+        active = self._active
+        if active is not None and active.events and (
+            self._is_full(active) or self._is_old(active, now)
+        ):  # fmt: skip
+            self._active = None
+
+    def _is_old(self, file: ActiveFile, now: int | None) -> bool:
+        age = self._options.segment_age * SECOND
+        return now is not None and file.first_time is not None and now - file.first_time >= age
+
+    def _due(self, now: int | None) -> list[ActiveFile]:
+        """The oldest files of frames that are sealed together, if it is time."""
+        files: list[ActiveFile] = []
+        for file in self._files:
+            if isinstance(file, SealedSegment):
+                continue
+            if files and file.decoder.schema != files[0].decoder.schema:
+                return files
+            if file is self._active or file.end > self._synced:
+                break
+            files.append(file)
+            if (
+                self._is_full(*files)
+                or self._is_old(file, now)
+                or len(files) >= self._options.most_active_files
+            ):
+                return files
+        return []
+
+    def _leave(self, files: Sequence[LogFile]) -> None:
+        """Remove files that do not count any more; those that were damaged are put aside."""
+        for file in files:
+            with suppress(OSError):  # what cannot be removed now is left over when it is opened
+                if isinstance(file, ActiveFile) and file.is_damaged:
+                    self._disk.rename(file.path, file.path.with_name(f"{file.path.name}.damaged"))
+                    continue
+                self._disk.remove(file.path)
+                if isinstance(file, SealedSegment):
+                    self._disk.remove(file.ids_path)
+
+    def expire(
+        self, now: int, max_age: float | None = None, max_bytes: int | None = None,
+        max_events: int | None = None,
+    ) -> Expired:  # fmt: skip
+        """Remove the oldest files of which every event is beyond one of the limits.
+
+        `now` is in microseconds, `max_age` in seconds. An event that is within all limits stays,
+        and so does everything in one file with it.
+        """
+        with self._lock:
+            if self._active is not None and max_age is not None and (
+                self._active.events and self._active.last_time < now - max_age * SECOND
+            ):  # fmt: skip
+                self._active = None
+            gone: list[LogFile] = []
+            size, events = self.size, sum(file.events for file in self._files)
+            for file in self._files:
+                size, events = size - file.size, events - file.events
+                is_beyond = (
+                    (max_age is not None and file.last_time < now - max_age * SECOND)
+                    or (max_bytes is not None and size >= max_bytes)
+                    or (max_events is not None and events >= max_events)
+                )
+                if not is_beyond or file is self._active or file.end > self._synced:
+                    break
+                gone.append(file)
+            if not gone:
+                return Expired(0, 0, self._first)
+            first = gone[-1].end
+            removed = Expired(sum(f.events for f in gone), sum(f.size for f in gone), first)
+            write_first_mark(self._disk, self._folder, first)
+            self._first = first
+            self._files = self._files[len(gone) :]
+            if self._recent is not None:
+                self._recent.keep_between(first, self._next)
+        self._leave(gone)
+        return removed
+
+    def close(self) -> None:
+        """Sync what was appended, and write down that it is all."""
+        self.sync()
+        with suppress(OSError):
+            write_synced_mark(self._disk, self._folder, self._synced)
+            self._disk.sync(self._folder / SYNCED)
+
+    def remove(self) -> None:
+        """Remove all files of the log: its topic was deleted."""
+        with self._lock:
+            for name in self._disk.names(self._folder):
+                self._disk.remove(self._folder / name)
+            self._disk.sync_folder(self._folder)
+            self._files, self._active, self._unsynced = (), None, []
