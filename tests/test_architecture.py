@@ -17,7 +17,10 @@ SPARK = (
     "session", "files", "tables", "parquet", "dead_letters", "compile", "shards", "batch", "stream",
     "compaction", "source", "demo", "profiles", "worker_daemon",
 )  # fmt: skip
-HEAVY = {"numba", "pyspark", "duckdb", "pyarrow", "pandas", "polars", "numpy", "re2", "tqdm"}
+HEAVY = {
+    "numba", "pyspark", "duckdb", "pyarrow", "pandas", "polars", "numpy", "re2", "tqdm", "aiohttp",
+    "asyncio",
+}  # fmt: skip
 
 
 def modules():
@@ -151,7 +154,7 @@ def test_the_public_names():
         "ExpressionError", "FileError", "LimitError", "Matcher", "Matches", "MissingDependency",
         "OptionError", "ParseError", "Profile", "RoutingError", "Schema", "SchemaError",
         "SubscriptionError", "TamisError", "TypeMismatch", "UnknownSubscription", "__version__",
-        "covers", "merge", "parse",
+        "aio", "connect", "covers", "merge", "parse",
     }  # fmt: skip
     assert all(hasattr(tamis, name) for name in tamis.__all__)
 

@@ -30,6 +30,8 @@ from tamis.matcher import Matcher
 from tamis.schema import Schema
 
 if TYPE_CHECKING:
+    from tamis import aio
+    from tamis.client.blocking import connect
     from tamis.dead_letters import DeadLetter
     from tamis.matches import Matches
     from tamis.profiles import Profile
@@ -62,6 +64,8 @@ __all__ = [
     "TypeMismatch",
     "UnknownSubscription",
     "__version__",
+    "aio",
+    "connect",
     "covers",
     "merge",
     "parse",
@@ -73,6 +77,7 @@ _MODULES = {
     "DeadLetter": "tamis.dead_letters",
     "Matches": "tamis.matches",
     "Profile": "tamis.profiles",
+    "connect": "tamis.client.blocking",
     "covers": "tamis.relations.covering",
     "merge": "tamis.relations.merging",
 }
@@ -80,6 +85,8 @@ _MODULES = {
 
 def __getattr__(name: str) -> Any:
     """A public name that is imported on first use."""
+    if name == "aio":
+        return importlib.import_module("tamis.aio")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_MODULES[name]), name)

@@ -25,6 +25,7 @@
     │   ├── LimitReached       the account has, or sends, as much as it may
     │   └── Busy               not now: try again
     ├── SettingsError          a file of settings that cannot be used; has each place
+    ├── BrokerUnreachable      no broker answers; also a `ConnectionError`
     ├── FileError              a file that cannot be read or written
     └── MissingDependency      an extra that is not installed
 """
@@ -126,6 +127,10 @@ class Busy(BrokerError):
 
     status = 503
     code = "busy"
+
+
+class BrokerUnreachable(TamisError, ConnectionError):
+    """A broker that does not answer, or not any more."""
 
 
 class FileError(TamisError):

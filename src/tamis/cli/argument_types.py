@@ -35,6 +35,17 @@ def size(text: str) -> int:
         ) from None
 
 
+def duration(text: str) -> float:
+    """A time in seconds: ``90s``, ``15m``, ``12h``, ``7d``."""
+    seconds = {"s": 1, "m": 60, "h": 3600, "d": 86400}.get(text[-1:])
+    number = text[:-1]
+    if seconds is None or not (number.isascii() and number.isdecimal()) or not int(number[:12]):
+        raise argparse.ArgumentTypeError(
+            f"expected a time, such as 90s, 15m, 12h or 7d, got {text!r}"
+        )
+    return float(int(number[:12]) * seconds)
+
+
 def bad_limit(text: str) -> "BadLimit | None":
     """How many rows may be bad."""
     from tamis.dead_letters import BadLimit

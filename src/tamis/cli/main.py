@@ -12,7 +12,19 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from tamis import __version__
-from tamis.cli import compact, demo, explain, match, profile, simulate, stream, warm
+from tamis.cli import (
+    compact,
+    demo,
+    explain,
+    match,
+    profile,
+    publish,
+    simulate,
+    stream,
+    subscribe,
+    topic,
+    warm,
+)
 from tamis.errors import EventError, ExpressionError, TamisError
 from tamis.visible_text import visible_lines
 
@@ -99,7 +111,10 @@ def build_parser(*, is_json: bool = False) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         dest="command", metavar="COMMAND", title="commands", parser_class=kind
     )
-    for module in (demo, match, stream, profile, compact, simulate, explain, warm):
+    modules = (
+        demo, match, stream, profile, compact, simulate, explain, warm, topic, publish, subscribe,
+    )  # fmt: skip
+    for module in modules:
         module.add_parser(commands)
     for command in commands.choices.values():
         command.add_argument(

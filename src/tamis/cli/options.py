@@ -79,6 +79,27 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 
 
+def allow_options_anywhere(parser: argparse.ArgumentParser) -> None:
+    """Let options stand between positional arguments, of which the last may be left out.
+
+    Otherwise argparse takes it for left out as soon as an option comes.
+    """
+    plain = parser.parse_known_args
+    is_inside = False  # the intermixed way calls the plain one
+
+    def parse(*given: Any, **more: Any) -> Any:
+        nonlocal is_inside
+        if is_inside:
+            return plain(*given, **more)
+        is_inside = True
+        try:
+            return parser.parse_known_intermixed_args(*given, **more)
+        finally:
+            is_inside = False
+
+    parser.parse_known_args = parse  # type: ignore[method-assign]
+
+
 def read_schema(text: str) -> Schema:
     """The schema of ``--schema``: pairs of name and type, or a file."""
     if not text.lower().endswith(".json"):

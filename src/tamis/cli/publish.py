@@ -1,0 +1,110 @@
+"""``tamis publish``: publishes the events of a file, or of standard input, to a topic."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tamis.cli.broker_options import add_broker, connected
+from tamis.cli.event_files import Batch, batches_of, batches_of_input
+from tamis.cli.options import add_json
+from tamis.errors import TamisError, counted
+from tamis.visible_text import visible
+
+if TYPE_CHECKING:
+    from tamis.broker.records import Refusal
+    from tamis.client.blocking import Connection
+
+STANDARD_INPUT = "-"
+SHOWN = 10  # refused events that are shown
+
+_DESCRIPTION = """\
+Publish events to a topic and print how many were accepted: they are safe on the broker's disk. FILE
+ends in .jsonl .json .csv .parquet or .xml, or is a folder of such files; - is standard input, with
+one JSON object per line, which is published as it comes. Events that do not fit the topic are
+refused and shown, the others are published, and the exit code is 1.
+"""
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "publish",
+        help="publish events to a topic of a broker",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("topic", metavar="TOPIC")
+    parser.add_argument("file", metavar="FILE", help="file of events, or - for standard input")
+    add_broker(parser)
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+class _Outcome(NamedTuple):
+    accepted: int
+    offset: int | None
+    refused: "list[Refusal]"
+
+
+def run(options: argparse.Namespace) -> None:
+    """Publish all events and print what became of them."""
+    with connected(options) as broker:
+        if options.file == STANDARD_INPUT:
+            batches = batches_of_input(sys.stdin.buffer)
+        else:
+            schema = broker.topics.get(options.topic)["schema"]
+            batches = batches_of(options.file, schema)
+        is_watched = sys.stderr.isatty() and not options.json and options.file != STANDARD_INPUT
+        found = _publish(broker, options.topic, _watched(batches) if is_watched else batches)
+    _print(options, found)
+
+
+def _publish(broker: "Connection", topic: str, batches: Iterator[Batch]) -> _Outcome:
+    from tamis.broker.records import Refusal
+    from tamis.client.error_answers import RefusedEvents
+
+    accepted, offset = 0, None
+    refused: list[Refusal] = []
+    for batch in batches:
+        refused += batch.unreadable
+        bad: Any = ()
+        if len(batch.rows):
+            try:
+                published = broker.publish_many(topic, batch.events)
+                accepted += published.accepted
+                offset = published.offset if published.offset is not None else offset
+                bad = published.refused
+            except RefusedEvents as error:
+                bad = error.refused
+        refused += [Refusal(batch.rows[row], reason) for row, reason in bad]
+    return _Outcome(accepted, offset, sorted(refused))
+
+
+def _watched(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """The batches, with a progress bar on standard error."""
+    from tqdm import tqdm
+
+    with tqdm(unit=" events", unit_scale=True, leave=False) as bar:
+        for batch in batches:
+            yield batch
+            bar.update(len(batch.rows))
+
+
+def _print(options: argparse.Namespace, found: _Outcome) -> None:
+    accepted, offset, refused = found
+    if options.json:
+        listed = [refusal._asdict() for refusal in refused]
+        print(json.dumps({"accepted": accepted, "offset": offset, "refused": listed}))
+    else:
+        print(f"{counted(accepted, 'event')} accepted")
+    if not refused:
+        return
+    sys.stdout.flush()
+    if not options.json:
+        for row, reason in refused[:SHOWN]:
+            print(visible(f"event {row}: {reason}"), file=sys.stderr)
+        if len(refused) > SHOWN:
+            print(f"... and {len(refused) - SHOWN:,} more", file=sys.stderr)
+    total = accepted + len(refused)
+    raise TamisError(f"{len(refused):,} of {counted(total, 'event')} refused")

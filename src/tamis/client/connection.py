@@ -1,0 +1,246 @@
+"""`Connection`: a client of a broker, for asyncio.
+
+async with tamis.aio.connect("http://127.0.0.1:8420") as broker:
+    await broker.topics.create("quotes", {"symbol": "string", "price": "double"})
+    await broker.publish("quotes", {"symbol": "IBM", "price": 9.5})
+    async for delivery in broker.subscribe("quotes", "price < 10", start="earliest"):
+        print(delivery.event)
+"""
+
+import weakref
+from collections.abc import AsyncIterator, Iterable, Mapping
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Self
+
+from tamis.broker.records import Published
+from tamis.client.broker_session import BrokerSession, path_of
+from tamis.client.delivery import Delivery
+from tamis.client.error_answers import RefusedEvents
+from tamis.client.opening import Opening
+from tamis.client.publications import Publication, Tally, publications, single
+from tamis.client.subscription import Subscription, Wish
+from tamis.errors import OptionError
+
+URL = "http://127.0.0.1:8420"
+PATIENCE = 30.0  # seconds to wait for a broker that does not answer any more
+
+
+def connect(
+    url: str = URL, token: str | None = None, *, patience: float = PATIENCE
+) -> Opening["Connection"]:
+    """Connect to a broker: ``await`` this, or use it in ``async with``.
+
+    `token` says who you are, to a broker with accounts. If the broker stops answering later, a
+    request is made again for `patience` seconds before it fails, and a subscription resumes where
+    it was.
+    """
+    return Opening(Connection(BrokerSession(url, token, patience)).open())
+
+
+class Connection:
+    """A client of a broker."""
+
+    def __init__(self, session: BrokerSession) -> None:
+        self._session = session
+        self._subscriptions: weakref.WeakSet[Subscription] = weakref.WeakSet()
+        self.topics = Topics(session)
+
+    @property
+    def url(self) -> str:
+        """The address of the broker."""
+        return self._session.url
+
+    async def open(self) -> "Connection":
+        """Make sure that a broker answers."""
+        await self._session.open()
+        return self
+
+    async def publish(self, topic: str, event: Any, id: str | None = None) -> Published:  # noqa: A002 - the papers' word
+        """Publish one event, a dict or the text of a JSON object; returns when it is safe on disk.
+
+        An event with an id that the topic has already is not stored again.
+        """
+        tally = Tally()
+        await self.send(topic, single(event, id), tally)
+        return tally.result()
+
+    async def publish_many(
+        self, topic: str, events: Any, ids: Iterable[Any] | None = None
+    ) -> Published:
+        """Publish an Arrow table, a frame of pandas or polars, or an iterable of events.
+
+        The answer says how many were accepted, and which were refused and why; that all were
+        refused is an error.
+        """
+        tally = Tally()
+        for publication in publications(events, ids):
+            await self.send(topic, publication, tally)
+        return tally.result()
+
+    async def send(self, topic: str, publication: Publication, tally: Tally) -> None:
+        """Send one publication and count what became of its events."""
+        try:
+            answer = await self._session.request(
+                "POST",
+                path_of("topics", topic, "events"),
+                data=publication.body,
+                headers=publication.headers,
+            )
+        except RefusedEvents as error:
+            tally.refuse(publication, error.refused)
+        else:
+            tally.add(publication, answer)
+
+    def subscribe(
+        self, topic: str, filter: str | None = None, *, durable: str | None = None,  # noqa: A002
+        start: str | int | datetime = "new", manual_ack: bool = False, window: int | None = None,
+        ack_timeout: float | None = None,
+    ) -> "SubscriptionOpening":  # fmt: skip
+        """Receive what matches the filter: ``await`` this, or ``async with``, or ``async for``.
+
+        `durable` is a name under which the broker remembers what was acknowledged, also while
+        nobody listens. Without a filter, a durable subscription that exists keeps its own, and any
+        other gets everything. `start` is "new", "earliest", an offset or a time; it counts when
+        the subscription is made. Iterating acknowledges a delivery when the next one is asked for;
+        with `manual_ack`, call ``ack()`` of the deliveries. At most `window` deliveries are
+        unacknowledged, and one that stays so for `ack_timeout` seconds comes again: who takes long
+        for each asks for a small window.
+        """
+        options = {"window": window, "ack_timeout": ack_timeout}
+        wish = Wish(
+            topic, filter, durable, _start(start), manual_ack,
+            {name: value for name, value in options.items() if value is not None},
+        )  # fmt: skip
+        return SubscriptionOpening(self._subscribe(wish))
+
+    async def _subscribe(self, wish: Wish) -> Subscription:
+        made = Subscription(self._session, wish)
+        self._subscriptions.add(made)
+        return await made.open()
+
+    async def unsubscribe(self, topic: str, durable: str) -> None:
+        """Delete a durable subscription, with the memory of what it has acknowledged."""
+        await self._session.request("DELETE", path_of("topics", topic, "subscriptions", durable))
+
+    async def subscription(self, topic: str, durable: str) -> dict[str, Any]:
+        """What the broker says about a durable subscription."""
+        found = await self._session.request(
+            "GET", path_of("topics", topic, "subscriptions", durable)
+        )
+        return dict(found)
+
+    async def read(
+        self, topic: str, filter: str | None = None, *, start: str | int | datetime = "earliest",  # noqa: A002
+        most: int = 100,
+    ) -> list[dict[str, Any]]:  # fmt: skip
+        """Events of the past that match, with their offsets, without subscribing."""
+        params = {"from": str(_start(start)), "limit": str(most)}
+        if filter is not None:
+            params["filter"] = filter
+        answer = await self._session.request(
+            "GET", path_of("topics", topic, "events"), params=params, filter_text=filter
+        )
+        return list(answer["events"])
+
+    async def check(self, topic: str, filter: str) -> dict[str, Any]:  # noqa: A002
+        """How the broker understands a filter; raises an error if it is wrong."""
+        answer = await self._session.request(
+            "POST",
+            path_of("topics", topic, "check"),
+            json_body={"filter": filter},
+            filter_text=filter,
+        )
+        return dict(answer)
+
+    async def why(
+        self, topic: str, *, subscription: str | None = None, filter: str | None = None,  # noqa: A002
+        event: Mapping[str, Any] | None = None, offset: int | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Why a subscription or a filter matches an event, or the event at an offset, or not."""
+        if (subscription is None) == (filter is None) or (event is None) == (offset is None):
+            raise OptionError("why takes a subscription or a filter, and an event or an offset")
+        given = {"subscription": subscription, "filter": filter, "event": event, "offset": offset}
+        answer = await self._session.request(
+            "POST",
+            path_of("topics", topic, "why"),
+            json_body={name: value for name, value in given.items() if value is not None},
+            filter_text=filter,
+        )
+        return dict(answer)
+
+    async def close(self) -> None:
+        """Close the subscriptions and the connection."""
+        for one in list(self._subscriptions):
+            await one.close()
+        await self._session.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        place: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+
+class SubscriptionOpening(Opening[Subscription]):
+    """A subscription that is being made, and over which one may iterate at once."""
+
+    async def __aiter__(self) -> AsyncIterator[Delivery]:
+        async with self as opened:
+            async for delivery in opened:
+                yield delivery
+
+
+class Topics:
+    """The topics of a broker; called, it lists them."""
+
+    def __init__(self, session: BrokerSession) -> None:
+        self._session = session
+
+    async def __call__(self) -> list[dict[str, Any]]:
+        """All topics: name, schema, semantics, retention, offsets."""
+        return await self.list()
+
+    async def create(
+        self, name: str, schema: Mapping[str, str] | Any, *, semantics: str = "sql",
+        defaults: Mapping[str, Any] | None = None, retention: Mapping[str, float] | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Make a topic, or add attributes to one; that it is there already is no error.
+
+        `schema` is a dict of names and types, a text such as "symbol string, price double", a
+        `Schema`, or the schema of an Arrow table;
+        `retention` may have ``max_age`` (seconds), ``max_bytes`` and ``max_events``.
+        """
+        from tamis.schema import as_schema
+
+        wanted: dict[str, Any] = {"schema": schema, "semantics": semantics}
+        if not isinstance(schema, str):
+            attributes = as_schema(schema).attributes
+            wanted["schema"] = {one.name: str(one) for one in attributes}
+        if defaults is not None:
+            wanted["defaults"] = dict(defaults)
+        if retention is not None:
+            wanted["retention"] = dict(retention)
+        return dict(await self._session.request("PUT", path_of("topics", name), json_body=wanted))
+
+    async def get(self, name: str) -> dict[str, Any]:
+        """What the broker says about one topic."""
+        return dict(await self._session.request("GET", path_of("topics", name)))
+
+    async def delete(self, name: str) -> None:
+        """Delete a topic with its events and subscriptions."""
+        await self._session.request("DELETE", path_of("topics", name))
+
+    async def list(self) -> list[dict[str, Any]]:
+        """All topics: name, schema, semantics, retention, offsets."""
+        answer = await self._session.request("GET", "/topics")
+        return list(answer["topics"])
+
+
+def _start(start: str | int | datetime) -> str | int:
+    return start.isoformat() if isinstance(start, datetime) else start
