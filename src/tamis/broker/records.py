@@ -32,6 +32,10 @@ class Record(NamedTuple):
     headers: bytes  # the text of a JSON object, or empty
     body: bytes
 
+    def named(self) -> "Record":
+        """The record with an id: its offset, if its publisher gave none."""
+        return self if self.id else self._replace(id=str(self.offset))
+
 
 class Delivery(NamedTuple):
     """An event on its way to a subscriber."""

@@ -1,0 +1,330 @@
+"""The broker: topics, publications, subscriptions; what every protocol and every client comes to.
+
+Each call says who asks: an `Account`, whose grants and limits are kept here. Everything belongs to
+one event loop.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Self
+
+from tamis.broker.accounts import Account
+from tamis.broker.attachment import Attachment
+from tamis.broker.catalogue import Catalogue
+from tamis.broker.dead_letter import dead_letter
+from tamis.broker.event_rows import Rules
+from tamis.broker.folder_lock import FolderLock
+from tamis.broker.grants import narrowed, publish_matcher
+from tamis.broker.group_commit import GroupCommit
+from tamis.broker.host import Host
+from tamis.broker.log.damage import Damage
+from tamis.broker.log.disk import Disk, LocalDisk
+from tamis.broker.metrics import Metrics
+from tamis.broker.questions import check, read_log, why
+from tamis.broker.records import (
+    CheckAnswer,
+    Delivery,
+    DeliveryOptions,
+    NewEvent,
+    Published,
+    Record,
+    Retention,
+    Start,
+    SubscriptionInfo,
+    TopicInfo,
+)
+from tamis.broker.schema_text import schema_of
+from tamis.broker.settings import Settings
+from tamis.broker.starts import EARLIEST, NEW, offset_of
+from tamis.broker.topic import Topic
+from tamis.broker.topics import OpenTopic, Topics
+from tamis.broker.upkeep import Upkeep
+from tamis.broker.workers import Workers
+from tamis.errors import Busy, OptionError, TamisError, UnknownTopic, did_you_mean
+from tamis.explanation import Explanation
+from tamis.language.expression import Expression
+from tamis.matcher import Matcher
+
+DEFAULTS = DeliveryOptions()
+RETRY = 1.0  # seconds until a dead letter that could not be written is tried again
+
+logger = logging.getLogger("tamis.broker")
+
+
+class Broker:
+    """Topics and subscriptions in a data folder, for many clients."""
+
+    def __init__(self, settings: Settings, lock: FolderLock, catalogue: Catalogue, host: Host,
+                 topics: Topics) -> None:  # fmt: skip
+        self.settings = settings
+        self.metrics = host.metrics
+        self.accounts = settings.new_accounts()
+        self._lock = lock
+        self._catalogue = catalogue
+        self._host = host
+        self._topics = topics
+        self._allowed: dict[tuple[str, str, int], Matcher | None] = {}
+        self._burials: set[asyncio.Task[None]] = set()
+        self._upkeep = Upkeep(host, topics, settings)
+
+    @classmethod
+    async def open(
+        cls, settings: Settings, *, clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic, disk: Disk | None = None,
+        workers: Workers | None = None,
+    ) -> Self:  # fmt: skip
+        """A broker with what its data folder has; what is damaged there is in `damage`."""
+        settings.data.mkdir(parents=True, exist_ok=True)
+        lock = FolderLock(settings.data)
+        catalogue = Catalogue(settings.data / "catalogue.sqlite")
+        workers = Workers() if workers is None else workers
+        broker: Self | None = None
+
+        def bury(topic: Topic, one: Attachment, delivery: Delivery) -> None:
+            assert broker is not None  # noqa: S101 - nothing is delivered before it is open
+            broker._bury(topic, one, delivery)
+
+        host = Host(
+            workers, GroupCommit(catalogue, workers), Metrics(), bury, clock, monotonic,
+            sync=settings.durability == "sync",
+        )  # fmt: skip
+        disk = LocalDisk() if disk is None else disk
+        topics = Topics(host, catalogue, disk, settings.data / "topics")
+        await topics.open_all()
+        broker = cls(settings, lock, catalogue, host, topics)
+        await broker._start()
+        return broker
+
+    async def _start(self) -> None:
+        counted = {account.name: 0 for account in self.accounts}
+        for _, account, count in self._catalogue.counts():
+            counted[account] = counted.get(account, 0) + count
+        for one in self.accounts:
+            one.usage.subscriptions = counted[one.name]
+        for name, described in self.settings.topics.items():
+            if described.schema is not None:
+                await self._topics.create(
+                    name, schema_of(described.schema), described.semantics, described.defaults,
+                    described.retention,
+                )  # fmt: skip
+        self.metrics.ask_when_shown(
+            "subscription_lag", "Events after the cursor of a durable subscription.",
+            ("topic", "account", "subscription"), self._lags,
+        )  # fmt: skip
+        self._upkeep.start()
+
+    async def close(self) -> None:
+        """Stop: what was accepted is written, and how far subscriptions have come is stored."""
+        await self._upkeep.stop()
+        if self._burials:
+            await asyncio.wait(self._burials)
+        await self._topics.close()
+        await self._host.commits.close()
+        self._catalogue.close()
+        self._host.workers.close()
+        self.accounts.close()
+        self._lock.release()
+
+    @property
+    def damage(self) -> list[Damage]:
+        """What is wrong with files of the data folder."""
+        return [damage for found in self._topics for damage in found.topic.log.damage]
+
+    async def tick(self) -> None:
+        """Do what is due by now: redeliveries, retention. It is called from time to time."""
+        await self._upkeep.tick()
+
+    # --- topics
+
+    async def create_topic(
+        self, account: Account, name: str, schema: Mapping[str, str] | str, *,
+        semantics: str = "sql", defaults: Mapping[str, Any] | None = None,
+        retention: Retention | None = None,
+    ) -> TopicInfo:  # fmt: skip
+        """Make a topic. Once more with the same schema it changes nothing; attributes are added."""
+        account.require_managing(name)
+        found = await self._topics.create(name, schema_of(schema), semantics, defaults, retention)
+        return self._info(found)
+
+    async def delete_topic(self, account: Account, name: str) -> None:
+        """Forget a topic with its events and subscriptions."""
+        account.require_managing(name)
+        self._find(account, name)
+        await self._topics.delete(name)
+
+    def topic(self, account: Account, name: str) -> TopicInfo:
+        """What is to be known about a topic."""
+        return self._info(self._find(account, name))
+
+    def topics(self, account: Account) -> list[TopicInfo]:
+        """The topics that an account may know of, by their names."""
+        seen = [found for found in self._topics if account.sees(found.topic.name)]
+        return [self._info(found) for found in sorted(seen, key=lambda one: one.topic.name)]
+
+    def _info(self, found: OpenTopic) -> TopicInfo:
+        topic, row = found.topic, found.topic.row
+        counted = sum(n for number, _, n in self._catalogue.counts() if number == row.number)
+        retention = row.retention or self.settings.retention_of(row.name)
+        return TopicInfo(
+            row.name, row.schema, row.semantics, row.defaults, retention, topic.log.first_offset,
+            topic.log.synced_offset, counted, topic.expired, sum(d.lost for d in topic.log.damage),
+        )  # fmt: skip
+
+    def _find(self, account: Account, name: str) -> OpenTopic:
+        """A topic, if the account may know of it."""
+        found = self._topics.get(name)
+        if found is None or not account.sees(name):
+            known = (one.topic.name for one in self._topics if account.sees(one.topic.name))
+            hint = did_you_mean(name, known)
+            raise UnknownTopic(f"there is no topic {name!r}" + (f"; {hint}" if hint else ""))
+        return found
+
+    # --- publishing
+
+    async def publish(self, account: Account, topic: str, events: Sequence[NewEvent]) -> Published:
+        """Store events; returns when those that are good are safe on disk."""
+        found = self._find(account, topic).topic
+        allowed = self._allowed_events(account, found)
+        account.usage.publish(len(events), self._host.monotonic())
+        began = self._host.monotonic()
+        answer = await found.publish(
+            events, Rules(account.limits.event_bytes, allowed, account.name)
+        )
+        self.metrics.publish_seconds.observe(self._host.monotonic() - began)
+        return answer
+
+    def _allowed_events(self, account: Account, topic: Topic) -> Matcher | None:
+        key = account.name, topic.name, id(topic.schema)
+        if key not in self._allowed:
+            row = topic.row
+            found = publish_matcher(
+                account, row.name, topic.schema, row.semantics, defaults=row.defaults
+            )
+            self._allowed[key] = found
+        return self._allowed[key]
+
+    # --- subscriptions
+
+    async def put_subscription(
+        self, account: Account, topic: str, id: str, filter: str | None = None, *,  # noqa: A002
+        durable: bool = True, start: Start = NEW, options: DeliveryOptions = DEFAULTS,
+    ) -> SubscriptionInfo:  # fmt: skip
+        """Make a subscription; one that is there gets filter and options, and keeps its place."""
+        found = self._find(account, topic)
+        text = "TRUE" if filter is None else filter
+        at = self._offset(found.topic, start)
+        return await found.subscriptions.put(account, id, text, options, durable=durable, start=at)
+
+    def subscription(self, account: Account, topic: str, id: str) -> SubscriptionInfo:  # noqa: A002
+        """What is to be known about a subscription."""
+        return self._find(account, topic).subscriptions.info(account.name, id)
+
+    def subscriptions(
+        self, account: Account, topic: str, after: str | None = None, most: int = 100
+    ) -> list[SubscriptionInfo]:
+        """Subscriptions of an account, by their ids: the first ones after an id."""
+        return self._find(account, topic).subscriptions.infos(account.name, after, most)
+
+    async def delete_subscription(self, account: Account, topic: str, id: str) -> None:  # noqa: A002
+        """Forget a subscription."""
+        await self._find(account, topic).subscriptions.delete(account, id)
+
+    async def attach(self, account: Account, topic: str, id: str) -> Attachment:  # noqa: A002
+        """Listen to a subscription; whoever listened to it before is told that it ended."""
+        return await self._find(account, topic).subscriptions.attach(account, id)
+
+    async def attach_filter(
+        self, account: Account, topic: str, filter: str | None = None, *,  # noqa: A002
+        start: Start = NEW, options: DeliveryOptions = DEFAULTS,
+    ) -> Attachment:  # fmt: skip
+        """Listen with a filter: at most once, and nothing is left when it is closed."""
+        found = self._find(account, topic)
+        at = self._offset(found.topic, start)
+        return await found.subscriptions.attach_filter(account, filter, at, options)
+
+    async def ack(self, account: Account, topic: str, id: str, offset: int) -> None:  # noqa: A002
+        """Acknowledge everything up to an offset, whether somebody listens or not."""
+        await self._find(account, topic).subscriptions.ack(account, id, offset)
+
+    def _offset(self, topic: Topic, start: Start) -> int:
+        return offset_of(start, topic.log, topic.log.synced_offset)
+
+    def _lags(self) -> Iterator[tuple[tuple[str, ...], float]]:
+        """How far behind durable subscriptions are that somebody listens to, the last one first."""
+        found = []
+        for one in self._topics:
+            for attachment in one.topic.listeners():
+                if attachment.durable:
+                    interest = attachment.interest
+                    names = one.topic.name, interest.account, interest.id or ""
+                    lag = one.topic.dispatched - attachment.progress().cursor
+                    found.append((names, float(lag)))
+        yield from sorted(found, key=lambda sample: -sample[1])
+
+    # --- asking
+
+    async def read(
+        self, account: Account, topic: str, filter: str | None = None,  # noqa: A002
+        start: Start = EARLIEST, most: int = 100,
+    ) -> list[Record]:  # fmt: skip
+        """The first events of the log from a start on that match a filter."""
+        if most < 1:
+            raise OptionError(f"most is a whole number from 1, not {most}")
+        found = self._find(account, topic).topic
+        wanted = self._narrowed(account, found, filter)
+        return await read_log(found, wanted, self._offset(found, start), most)
+
+    def check(self, account: Account, topic: str, filter: str) -> CheckAnswer:  # noqa: A002
+        """What is to be known about a filter; raises the error if it is not right."""
+        found = self._find(account, topic).topic
+        return check(found, filter, self._narrowed(account, found, filter))
+
+    async def why(
+        self, account: Account, topic: str, *, subscription: str | None = None,
+        filter: str | None = None,  # noqa: A002
+        event: Mapping[str, Any] | str | bytes | None = None, offset: int | None = None,
+    ) -> Explanation:  # fmt: skip
+        """Why an event, given or of the log, does or does not match a subscription or a filter."""
+        if (subscription is None) == (filter is None) or (event is None) == (offset is None):
+            raise OptionError("say subscription or filter, and event or offset: one of each")
+        found = self._find(account, topic)
+        text = filter
+        if subscription is not None:
+            text = found.subscriptions.info(account.name, subscription).filter
+        wanted = self._narrowed(account, found.topic, text)
+        if offset is not None and not await self._may_see(account, found.topic, offset):
+            event, offset = None, -1  # as if there were no such event
+        about: Any = offset if event is None else event
+        return await why(found.topic, subscription or "filter", wanted, about)
+
+    async def _may_see(self, account: Account, topic: Topic, offset: int) -> bool:
+        everything = self._narrowed(account, topic, None)
+        found = await read_log(topic, everything, max(0, offset), 1)
+        return bool(found) and found[0].offset == offset
+
+    def _narrowed(self, account: Account, topic: Topic, text: str | None) -> Expression:
+        row = topic.row
+        return narrowed(account, row.name, topic.schema, row.semantics, text, defaults=row.defaults)
+
+    # --- dead letters
+
+    def _bury(self, topic: Topic, one: Attachment, delivery: Delivery) -> None:
+        task = asyncio.create_task(self._write_dead_letter(topic, one, delivery))
+        self._burials.add(task)
+        task.add_done_callback(self._burials.discard)
+
+    async def _write_dead_letter(self, topic: Topic, one: Attachment, delivery: Delivery) -> None:
+        offset = delivery.record.offset
+        try:
+            dead = await self._topics.dead_letters_of(topic)
+            letter = dead_letter(topic.name, one.interest, delivery)
+            answer = await dead.topic.publish([letter], Rules())
+        except (Busy, TamisError) as error:
+            logger.warning("a dead letter of topic %r has to wait: %s", topic.name, error)
+            self._host.later(RETRY, lambda: topic.bury_again(one, offset))
+            return
+        if answer.refused:
+            logger.error("a dead letter of %r is refused: %s", topic.name, answer.refused[0].reason)
+        topic.was_buried(one, offset)

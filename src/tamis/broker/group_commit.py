@@ -1,0 +1,96 @@
+"""Changes of the catalogue, many in one transaction: who comes during a sync shares the next one.
+
+Some wait for their change to be safe. How far subscriptions have come is written a little later,
+and once for all that happened meanwhile: if it is lost in a crash, events are delivered again.
+"""
+
+import asyncio
+import logging
+import sqlite3
+from typing import Protocol
+
+from tamis.broker.catalogue import Catalogue, Change
+from tamis.broker.workers import CATALOGUE, Workers
+from tamis.errors import Busy
+
+LATER = 0.05  # seconds until what nobody waits for is written
+
+logger = logging.getLogger("tamis.broker")
+
+
+class Moving(Protocol):
+    """Something whose place is written from time to time."""
+
+    def move(self) -> Change:
+        """The change that stores where it is now."""
+
+
+class GroupCommit:
+    """Commits changes of a catalogue together."""
+
+    def __init__(self, catalogue: Catalogue, workers: Workers) -> None:
+        self._catalogue = catalogue
+        self._workers = workers
+        self._waiting: list[tuple[tuple[Change, ...], asyncio.Future[None]]] = []
+        self._moved: dict[Moving, None] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._closing = False
+        self._wake = asyncio.Event()
+        self._task = asyncio.create_task(self._run(), name="tamis group commit")
+
+    async def commit(self, *changes: Change) -> None:
+        """Return when changes are safe on disk; raises `Busy` if that failed, and none was made."""
+        if not changes:
+            return
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((changes, done))
+        self._wake.set()
+        await done
+
+    def later(self, moving: Moving) -> None:
+        """Store soon where something is."""
+        self._moved[moving] = None
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(LATER, self._wake.set)
+
+    def forget(self, moving: Moving) -> None:
+        """Do not store where something is: it is gone, or somebody stores it."""
+        self._moved.pop(moving, None)
+
+    async def _run(self) -> None:
+        while not self._closing or self._waiting or self._moved:
+            await self._wake.wait()
+            await self._commit_all()
+
+    async def _commit_all(self) -> None:
+        self._wake.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        waiting, self._waiting = self._waiting, []
+        moved, self._moved = self._moved, {}
+        changes = [change for some, _ in waiting for change in some]
+        changes += [one.move() for one in moved]
+        if not changes:
+            return
+        try:
+            await self._workers.run(CATALOGUE, self._catalogue.commit, changes)
+        except (OSError, sqlite3.Error) as error:
+            logger.exception("the catalogue cannot be written")
+            for _, done in waiting:
+                if not done.done():
+                    problem = f"the catalogue cannot be written: {error}; try again"
+                    done.set_exception(Busy(problem))
+            if not self._closing:
+                for one in moved:
+                    self.later(one)
+        else:
+            for _, done in waiting:
+                if not done.done():
+                    done.set_result(None)
+
+    async def close(self) -> None:
+        """Write what is left, and stop."""
+        self._closing = True
+        self._wake.set()
+        await self._task

@@ -1,0 +1,70 @@
+"""Questions to a topic: what is in the log, is a filter right, why did an event match or not."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tamis.broker.records import CheckAnswer, Record
+from tamis.broker.topic import Topic
+from tamis.broker.workers import MATCH
+from tamis.errors import OptionError
+from tamis.explanation import Explanation, explain
+from tamis.language.expression import Expression, parse
+
+if TYPE_CHECKING:
+    from tamis.broker.log.topic_log import TopicLog
+    from tamis.matcher import Matcher
+
+CHUNK, CHUNK_BYTES = 8192, 16_000_000
+MOST_BYTES = 64_000_000  # of the records of one answer
+
+
+async def read_log(topic: Topic, wanted: Expression, start: int, most: int) -> list[Record]:
+    """The first records from an offset on that match a filter."""
+    matcher = topic.new_matcher()
+    matcher.subscribe(0, wanted)
+    found: list[Record] = []
+    size = 0
+    while start < topic.log.synced_offset and len(found) < most and size < MOST_BYTES:
+        stop = min(start + CHUNK, topic.log.synced_offset)
+        some, start = await topic.host.workers.run(
+            MATCH, _read_chunk, topic.log, matcher, start, stop, most - len(found)
+        )
+        found += some
+        size += sum(len(record.body) for record in some)
+    return found
+
+
+def _read_chunk(
+    log: "TopicLog", matcher: "Matcher", start: int, stop: int, most: int
+) -> tuple[list[Record], int]:
+    chunk = log.read(start, stop - start, CHUNK_BYTES)
+    within = int(np.searchsorted(chunk.offsets, stop))
+    rows = matcher.match_batch(chunk.table.slice(0, within))["event"].to_pylist()[:most]
+    return [record.named() for record in chunk.take(rows)], max(chunk.next_offset, start + 1)
+
+
+def check(topic: Topic, text: str, narrowed: Expression) -> CheckAnswer:
+    """What is to be known about a filter."""
+    asked = parse(text, topic.schema)
+    names = sorted(topic.schema.attributes[topic.schema.positions[path]].name
+                   for path in asked.attributes)  # fmt: skip
+    wider = narrowed.tree != asked.tree
+    return CheckAnswer(str(asked), names, str(narrowed) if wider else None)
+
+
+async def why(
+    topic: Topic, name: str, wanted: Expression, event: Mapping[str, Any] | str | bytes | int
+) -> Explanation:
+    """Why an event, or the event at an offset, does or does not match a filter."""
+    if isinstance(event, int):
+        found = await topic.host.workers.run(MATCH, topic.log.read, event, 1, CHUNK_BYTES)
+        if event >= topic.log.synced_offset or not len(found.offsets) or found.offsets[0] != event:
+            raise OptionError(
+                f"there is no event with offset {event} in topic {topic.name!r}: it has "
+                f"{topic.log.first_offset} to {topic.log.synced_offset - 1}, as far as they are kept"
+            )
+        event = found.take([0])[0].body
+    given, row = topic.live.reader.read(event, beside=())
+    return explain(name, wanted, topic.live.meaning, row, given)
