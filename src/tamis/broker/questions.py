@@ -63,7 +63,8 @@ async def why(
         if event >= topic.log.synced_offset or not len(found.offsets) or found.offsets[0] != event:
             raise OptionError(
                 f"there is no event with offset {event} in topic {topic.name!r}: it has "
-                f"{topic.log.first_offset} to {topic.log.synced_offset - 1}, as far as they are kept"
+                f"{topic.log.first_offset} to {topic.log.synced_offset - 1}, as far as they are "
+                "kept"
             )
         event = found.take([0])[0].body
     given, row = topic.live.reader.read(event, beside=())
