@@ -68,6 +68,7 @@ def spark() -> Iterator[object]:
         "tamis-tests",
         master="local[2]",
         conf={"spark.ui.showConsoleProgress": "false", "spark.sql.shuffle.partitions": "2"},
+        warm_up=False,
     )
     # PySpark logs every error it raises; the tests that provoke errors look at the errors.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)

@@ -3,7 +3,8 @@
 A worker is a copy of the daemon. Spark's own has loaded nothing, so each worker imports numpy,
 Arrow, the compiler and tamis, and loads the compiled kernels: seconds in which all cores do the
 same. Here that is done once, and the copies share the memory. `spark_session` sets
-``spark.python.daemon.module`` to this module for sessions on this machine.
+``spark.python.daemon.module`` to this module for sessions on this machine, and begins to load
+while the JVM starts, in a process that becomes the daemon (`loaded_process`).
 
 Spark runs a daemon for each kind of worker. Only those that run functions of DataFrames get
 anything loaded: not those of Python data sources, nor those that turn lists of Python into rows.
@@ -14,6 +15,8 @@ import importlib
 import os
 import sys
 from contextlib import redirect_stdout
+
+from tamis.spark.loaded_process import LOADED, became_daemon, serve
 
 WORKER = "pyspark.worker"
 OF_FRAMES = "SPARK_SIMPLIFIED_TRACEBACK"  # a variable that Spark sets for workers of DataFrames
@@ -45,18 +48,31 @@ def load() -> None:
 
 
 def main() -> None:
-    """Load, and be Spark's daemon from then on."""
+    """Load, and be Spark's daemon from then on, unless a loaded process is."""
+    if sys.argv[1:2] == [LOADED]:
+        load()
+        _keep_loaded()
+        serve(int(sys.argv[2]))
+        return
+    is_of_frames = WORKER in sys.argv[1:] and OF_FRAMES in os.environ
+    if is_of_frames and became_daemon():
+        return
     from pyspark.daemon import manager
 
-    if WORKER in sys.argv[1:] and OF_FRAMES in os.environ:
+    if is_of_frames:
         with redirect_stdout(sys.stderr):  # Spark reads the port of the daemon from the other
             try:
                 load()
             except Exception as error:  # noqa: BLE001 - a worker will say what is wrong, in a task
                 sys.stderr.write(f"tamis: workers will start slowly: {error}\n")
-        gc.collect()
-        gc.freeze()  # workers collect garbage after each task; what is loaded is none
+        _keep_loaded()
     manager()
+
+
+def _keep_loaded() -> None:
+    """Let workers, which collect garbage after each task, leave alone what is loaded."""
+    gc.collect()
+    gc.freeze()
 
 
 if __name__ == "__main__":

@@ -31,6 +31,14 @@ _SAID_ALWAYS = re.compile(
 )
 
 
+def is_to_be_launched() -> bool:
+    """Whether `launch` will start a JVM: this process has none, and none has started it."""
+    from pyspark import SparkContext
+
+    has_none = SparkContext._gateway is None  # noqa: SLF001 - there is no other way to ask
+    return has_none and "PYSPARK_GATEWAY_PORT" not in os.environ
+
+
 def launch(settings: Mapping[str, str], environment: Mapping[str, str], master: str) -> None:
     """Start the JVM of this process, unless it has one."""
     from pyspark import SparkConf, SparkContext

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from tamis.errors import MissingDependency, TamisError
+from tamis.spark import loaded_process
 from tamis.spark.session import gateway
 from tamis.spark.session.failures import spark_errors
 from tamis.spark.session.settings import (
     EVERYWHERE,
     context_defaults,
+    has_our_workers,
     launch_defaults,
     launch_environment,
     settings_at_launch,
@@ -23,8 +25,9 @@ if TYPE_CHECKING:
 
 
 def spark_session(
-    app_name: str = "tamis", master: str | None = None, conf: dict[str, str] | None = None
-) -> "SparkSession":
+    app_name: str = "tamis", master: str | None = None, conf: dict[str, str] | None = None, *,
+    warm_up: bool = True,
+) -> "SparkSession":  # fmt: skip
     """The running Spark session, or a new one: on this machine, unless `master` says otherwise.
 
     `master` is one of Spark's (``local[4]``, ``local-cluster[2,1,1024]``, ``spark://host:7077``,
@@ -40,7 +43,8 @@ def spark_session(
     stays on the loopback address, has no web page, logs errors only, draws a progress bar on
     terminals only, shuffles into two partitions per core, takes a quarter of the machine's memory
     (1 to 16 GB) for its JVM, and makes its Python workers from a daemon that has loaded tamis
-    (``spark.python.daemon.module``).
+    (``spark.python.daemon.module``). The daemon loads while the JVM starts, unless `warm_up` is
+    false: then the first job that runs Python waits for it.
 
     A session that is already running is returned as it is, with `conf` applied to it where Spark
     allows that.
@@ -59,7 +63,7 @@ def spark_session(
             return _configured(running, conf or {})
         if remote is not None and not remote.startswith("local"):
             return _connected(app_name, remote, settings)
-        return _started(app_name, remote, settings)
+        return _started(app_name, remote, settings, warm_up=warm_up)
 
 
 def _remote_of_environment(settings: dict[str, str]) -> str | None:
@@ -138,7 +142,9 @@ def _connected(app_name: str, remote: str, settings: dict[str, str]) -> "SparkSe
     return _configured(session, ours)
 
 
-def _started(app_name: str, remote: str | None, settings: dict[str, str]) -> "SparkSession":
+def _started(
+    app_name: str, remote: str | None, settings: dict[str, str], *, warm_up: bool
+) -> "SparkSession":
     """A session on a new context; with `remote`, behind a Connect server in this process."""
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
@@ -153,11 +159,11 @@ def _started(app_name: str, remote: str | None, settings: dict[str, str]) -> "Sp
     if remote is not None:
         ours["spark.connect.grpc.binding.address"] = "127.0.0.1"
     gateway.use_this_python()
-    gateway.launch(
-        {key: value for key, value in ours.items() if key not in known} | given,
-        launch_environment(where),
-        where,
-    )
+    chosen = {key: value for key, value in ours.items() if key not in known} | given
+    environment = launch_environment(where)
+    if warm_up and gateway.is_to_be_launched() and has_our_workers(known | chosen):
+        environment[loaded_process.ADDRESS] = loaded_process.start()
+    gateway.launch(chosen, environment, where)
     if remote is not None:
         # The JVM has all settings; a client may repeat only those that a running server can change.
         builder = SparkSession.builder.remote(remote)

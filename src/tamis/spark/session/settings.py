@@ -24,6 +24,7 @@ EVERYWHERE = {
 # Spark would bind to the machine's outer address, which a local session does not need.
 LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
+_DAEMON, _OUR_DAEMON = "spark.python.daemon.module", "tamis.spark.worker_daemon"
 _QUIET = Path(__file__).with_name("log4j2.properties")
 _GIGABYTE = 1 << 30
 _LOCAL = re.compile(r"local(?:\[(?P<threads>\*|\d+)(?:,\s*\d+)?\])?")
@@ -83,7 +84,7 @@ def context_defaults(master: str) -> dict[str, str]:
         ours |= LOOPBACK
     if is_local(master):
         if workers_find_tamis():
-            ours["spark.python.daemon.module"] = "tamis.spark.worker_daemon"
+            ours[_DAEMON] = _OUR_DAEMON
         ours["spark.ui.enabled"] = "false"
         ours["spark.sql.shuffle.partitions"] = str(2 * cores_of(master))
     return ours
@@ -101,6 +102,12 @@ def workers_find_tamis() -> bool:
         return bool(metadata.version("tamis"))
     except metadata.PackageNotFoundError:
         return False
+
+
+def has_our_workers(conf: Mapping[str, str]) -> bool:
+    """Whether workers are made by our daemon, with the Python that runs this."""
+    is_ours = conf.get(_DAEMON) == _OUR_DAEMON
+    return is_ours and os.environ.get("PYSPARK_PYTHON") == sys.executable
 
 
 def launch_environment(master: str) -> dict[str, str]:
