@@ -1,12 +1,11 @@
 """Deliveries as JSON, and as server-sent events.
 
 https://html.spec.whatwg.org/multipage/server-sent-events.html: a message is lines of ``field:
-value`` and an empty line; a line break inside the data begins a new line of data. JSON has line
-breaks only between values, so an event that was written on several lines stays the same event.
+value`` and an empty line. JSON has line breaks only between values, where spaces do as well, so the
+data of a message is always one line.
 """
 
 import functools
-import re
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -19,7 +18,7 @@ LAST_EVENT_ID = "Last-Event-ID"
 COMMENT = b":\n\n"  # says that the connection is alive
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_BREAK = re.compile(rb"\r\n|\r|\n")
+_BREAKS = bytes.maketrans(b"\r\n", b"  ")
 _encode = msgspec.json.Encoder().encode
 
 
@@ -73,6 +72,4 @@ def _time(microseconds: int) -> bytes:
 
 
 def _one_line(text: bytes) -> bytes:
-    if b"\n" in text or b"\r" in text:
-        return _BREAK.sub(b"\ndata: ", text)
-    return text
+    return text.translate(_BREAKS)

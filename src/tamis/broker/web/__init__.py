@@ -1,0 +1,1 @@
+"""The broker over HTTP: `operations.py` is the table of all that it answers."""

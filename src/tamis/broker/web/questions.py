@@ -1,0 +1,20 @@
+"""Questions over HTTP: is this filter right, and why did it match?"""
+
+from aiohttp import web
+
+from tamis.broker.web.answers import json_answer
+from tamis.broker.web.calls import Call
+from tamis.broker.web.shapes import CheckWanted, FilterReading, WhyWanted
+
+
+async def check(call: Call) -> web.Response:
+    """How a filter is understood; an error with its place if it is wrong."""
+    wanted = await call.json(CheckWanted)
+    return json_answer(FilterReading.of(call.broker.check(call.account, call.topic, wanted.filter)))
+
+
+async def why(call: Call) -> web.Response:
+    """Why a subscription or a filter matches an event, or the event at an offset, or not."""
+    wanted = await call.json(WhyWanted)
+    found = await call.broker.why(call.account, call.topic, **wanted.given())
+    return json_answer(found.to_dict())

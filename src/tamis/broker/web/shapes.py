@@ -1,0 +1,263 @@
+"""The JSON of requests and answers, as types: what they check is what the OpenAPI page says."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from tamis.broker.records import (
+    CheckAnswer,
+    DeliveryOptions,
+    Published,
+    Retention,
+    Start,
+    SubscriptionInfo,
+    TopicInfo,
+)
+from tamis.errors import OptionError
+
+Offset = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Count = Annotated[int, Meta(ge=1, le=2**63 - 1)]
+Above0 = Annotated[float, Meta(gt=0)]
+Text = Annotated[str, Meta(max_length=10_000_000)]
+
+
+class Request(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a request. A name that is not known is refused: it may be misspelt."""
+
+
+class RetentionLimits(Request):
+    """How much of a topic is kept; what is left out is not limited."""
+
+    max_age: Annotated[float, Meta(gt=0, description="seconds")] | None = None
+    max_bytes: Count | None = None
+    max_events: Count | None = None
+
+    def retention(self) -> Retention:
+        """The same for the broker."""
+        return Retention(self.max_age, self.max_bytes, self.max_events)
+
+
+class TopicWanted(Request):
+    """A topic: its attributes and their types, and what a missing attribute means."""
+
+    schema: dict[str, str] | str
+    semantics: Literal["sql", "strict", "default", "total"] = "sql"
+    defaults: dict[str, Any] | None = None
+    retention: RetentionLimits | None = None
+
+
+class SubscriptionWanted(Request):
+    """A subscription: a filter, and how what matches it is delivered."""
+
+    filter: Text
+    durable: bool = True
+    start: Annotated[
+        str | Offset,
+        Meta(description='"new", "earliest", an offset, or a time in ISO 8601'),
+    ] = "new"
+    window: Count | UnsetType = UNSET
+    ack_timeout: Above0 | UnsetType = UNSET
+    most_attempts: Count | UnsetType = UNSET
+    buffer: Count | UnsetType = UNSET
+    buffer_bytes: Count | UnsetType = UNSET
+    slow: Literal["drop-oldest", "disconnect"] | UnsetType = UNSET
+    auto_ack: bool | UnsetType = UNSET
+
+    def options(self) -> DeliveryOptions:
+        """How it is delivered; what the request leaves out is as usual."""
+        given = {name: getattr(self, name) for name in DeliveryOptions.__dataclass_fields__}
+        return DeliveryOptions(**{name: v for name, v in given.items() if v is not UNSET})
+
+
+class AckWanted(Request):
+    """An acknowledgement of everything up to an offset."""
+
+    offset: Offset
+
+
+class CheckWanted(Request):
+    """A filter that is to be checked."""
+
+    filter: Text
+
+
+class WhyWanted(Request):
+    """A question: why does this subscription or filter match this event or offset, or not?"""
+
+    subscription: str | UnsetType = UNSET
+    filter: Text | UnsetType = UNSET
+    event: dict[str, Any] | UnsetType = UNSET
+    offset: Offset | UnsetType = UNSET
+
+    def given(self) -> dict[str, Any]:
+        """The two things that are asked about, by name."""
+        asked = {name: getattr(self, name) for name in self.__struct_fields__}
+        given = {name: value for name, value in asked.items() if value is not UNSET}
+        if len(given.keys() & {"subscription", "filter"}) != 1:
+            raise OptionError("why takes either a subscription or a filter")
+        if len(given.keys() & {"event", "offset"}) != 1:
+            raise OptionError("why takes either an event or an offset")
+        return given
+
+
+class SocketWord(Request):
+    """What a WebSocket sends back: up to an offset, or a list of single ones."""
+
+    ack: Offset | list[Offset] | None = None
+    nack: Offset | list[Offset] | None = None
+
+
+class Topic(msgspec.Struct):
+    """What is to be known about a topic."""
+
+    name: str
+    schema: dict[str, str]
+    semantics: str
+    defaults: dict[str, Any] | None
+    retention: RetentionLimits
+    first_offset: int
+    next_offset: int
+    subscriptions: int
+    expired: int
+    damaged: int
+
+    @classmethod
+    def of(cls, info: TopicInfo) -> "Topic":
+        """The same for JSON."""
+        kept = info.retention
+        return cls(
+            info.name, dict(info.schema), info.semantics,
+            None if info.defaults is None else dict(info.defaults),
+            RetentionLimits(kept.max_age, kept.max_bytes, kept.max_events),
+            info.first_offset, info.next_offset, info.subscriptions, info.expired, info.damaged,
+        )  # fmt: skip
+
+
+class Topics(msgspec.Struct):
+    """The topics that the account may see."""
+
+    topics: list[Topic]
+
+
+class Subscription(msgspec.Struct):
+    """What is to be known about a subscription."""
+
+    topic: str
+    id: str
+    filter: str
+    durable: bool
+    cursor: int
+    attached: bool
+    expired: int
+    window: int
+    ack_timeout: float
+    most_attempts: int
+    buffer: int
+    buffer_bytes: int
+    slow: str
+    auto_ack: bool
+
+    @classmethod
+    def of(cls, info: SubscriptionInfo) -> "Subscription":
+        """The same for JSON."""
+        options = {
+            name: getattr(info.options, name) for name in DeliveryOptions.__dataclass_fields__
+        }
+        return cls(
+            info.topic, info.id, info.filter, info.durable, info.cursor, info.attached,
+            info.expired, **options,
+        )  # fmt: skip
+
+
+class Subscriptions(msgspec.Struct):
+    """Subscriptions of the account, by id; `after` asks for those after the last one."""
+
+    subscriptions: list[Subscription]
+
+
+class RefusedEvent(msgspec.Struct):
+    """An event that was not accepted: its number in the request, from 0, and why."""
+
+    row: int
+    reason: str
+
+
+class Publication(msgspec.Struct):
+    """What became of the events of a request; those that were accepted are safe on disk."""
+
+    accepted: int
+    offset: int | None
+    refused: list[RefusedEvent]
+
+    @classmethod
+    def of(cls, published: Published) -> "Publication":
+        """The same for JSON."""
+        refused = [RefusedEvent(row, reason) for row, reason in published.refused]
+        return cls(published.accepted, published.offset, refused)
+
+
+class LogEvent(msgspec.Struct):
+    """An event of the log."""
+
+    offset: int
+    event: dict[str, Any]
+    id: str
+    time: str
+    headers: dict[str, str] | UnsetType = UNSET
+
+
+class LogEvents(msgspec.Struct):
+    """Events of the log; `next` is where to go on reading."""
+
+    events: list[LogEvent]
+    next: int
+
+
+class FilterReading(msgspec.Struct):
+    """How a filter is understood."""
+
+    filter: str
+    attributes: list[str]
+    narrowed: str | None
+
+    @classmethod
+    def of(cls, answer: CheckAnswer) -> "FilterReading":
+        """The same for JSON."""
+        return cls(answer.filter, list(answer.attributes), answer.narrowed)
+
+
+class Reason(msgspec.Struct, tag=False):
+    """Why an event matches a filter or not: the truth of each part, with the values it tests."""
+
+    subscription: str | int
+    matched: bool
+    filter: str
+    semantics: str
+    notes: list[str]
+    root: dict[str, Any]
+
+
+class Problem(msgspec.Struct, omit_defaults=True):
+    """Why a request was refused; a filter's error has its place, counted from 1."""
+
+    error: str
+    message: str
+    line: int | None = None
+    column: int | None = None
+    accepted: int | None = None
+    offset: int | None = None
+    refused: list[RefusedEvent] | None = None
+
+
+class Health(msgspec.Struct):
+    """Whether the broker lives, or is ready."""
+
+    status: str
+
+
+def start_of(start: str | int) -> Start:
+    """Where to begin, from a query or a body: digits are an offset."""
+    if isinstance(start, str) and start.isascii() and start.isdecimal():
+        return int(start)
+    return start

@@ -1,0 +1,53 @@
+"""Subscriptions over HTTP, as resources of the account that made them."""
+
+from aiohttp import web
+
+from tamis.broker.web.answers import json_answer, nothing
+from tamis.broker.web.calls import Call
+from tamis.broker.web.shapes import (
+    AckWanted,
+    Subscription,
+    Subscriptions,
+    SubscriptionWanted,
+    start_of,
+)
+
+MOST_LISTED = 1_000
+
+
+async def list_subscriptions(call: Call) -> web.Response:
+    """Subscriptions of the account, in the order of their ids."""
+    most = call.number("limit", 100, MOST_LISTED)
+    found = call.broker.subscriptions(
+        call.account, call.topic, after=call.query("after"), most=most
+    )
+    return json_answer(Subscriptions([Subscription.of(info) for info in found]))
+
+
+async def put_subscription(call: Call) -> web.Response:
+    """Subscribe; with another filter, change it: the cursor stays where it is."""
+    wanted = await call.json(SubscriptionWanted)
+    info = await call.broker.put_subscription(
+        call.account, call.topic, call.subscription, wanted.filter, durable=wanted.durable,
+        start=start_of(wanted.start), options=wanted.options(),
+    )  # fmt: skip
+    return json_answer(Subscription.of(info))
+
+
+async def get_subscription(call: Call) -> web.Response:
+    """What is to be known about a subscription."""
+    info = call.broker.subscription(call.account, call.topic, call.subscription)
+    return json_answer(Subscription.of(info))
+
+
+async def delete_subscription(call: Call) -> web.Response:
+    """Unsubscribe."""
+    await call.broker.delete_subscription(call.account, call.topic, call.subscription)
+    return nothing()
+
+
+async def acknowledge(call: Call) -> web.Response:
+    """Acknowledge everything up to an offset."""
+    wanted = await call.json(AckWanted)
+    await call.broker.ack(call.account, call.topic, call.subscription, wanted.offset)
+    return nothing()

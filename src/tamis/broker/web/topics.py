@@ -1,0 +1,34 @@
+"""Topics over HTTP."""
+
+from aiohttp import web
+
+from tamis.broker.web.answers import json_answer, nothing
+from tamis.broker.web.calls import Call
+from tamis.broker.web.shapes import Topic, Topics, TopicWanted
+
+
+async def list_topics(call: Call) -> web.Response:
+    """The topics that the account may see."""
+    return json_answer(Topics([Topic.of(info) for info in call.broker.topics(call.account)]))
+
+
+async def put_topic(call: Call) -> web.Response:
+    """Make a topic, or add attributes to one; the same again changes nothing."""
+    wanted = await call.json(TopicWanted)
+    retention = None if wanted.retention is None else wanted.retention.retention()
+    info = await call.broker.create_topic(
+        call.account, call.topic, wanted.schema, semantics=wanted.semantics,
+        defaults=wanted.defaults, retention=retention,
+    )  # fmt: skip
+    return json_answer(Topic.of(info))
+
+
+async def get_topic(call: Call) -> web.Response:
+    """What is to be known about a topic."""
+    return json_answer(Topic.of(call.broker.topic(call.account, call.topic)))
+
+
+async def delete_topic(call: Call) -> web.Response:
+    """Delete a topic with its events and subscriptions."""
+    await call.broker.delete_topic(call.account, call.topic)
+    return nothing()
