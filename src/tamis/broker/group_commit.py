@@ -89,6 +89,13 @@ class GroupCommit:
                 if not done.done():
                     done.set_result(None)
 
+    async def flush(self) -> None:
+        """Write now what would be written soon."""
+        while self._moved or self._waiting:
+            self._wake.set()
+            await asyncio.sleep(0)
+        await self._workers.run(CATALOGUE, int)  # what was begun before it is done
+
     async def close(self) -> None:
         """Write what is left, and stop."""
         self._closing = True
