@@ -113,7 +113,7 @@ class RecentIds:
     """The ids of what is not sealed yet, in memory: 18 bytes each, and the last ones in a dict."""
 
     def __init__(self) -> None:
-        self._latest: dict[str, int] = {}
+        self._latest: dict[str, list[int]] = {}  # of each id all offsets: one may go
         self._runs: list[IdRun] = []
 
     def add(self, first: int, ids: Iterable[str]) -> None:
@@ -121,10 +121,12 @@ class RecentIds:
         latest = self._latest
         for offset, one in enumerate(ids, first):
             if one:
-                latest.setdefault(one, offset)
+                latest.setdefault(one, []).append(offset)
         if len(latest) > MOST_LATEST:
             self._latest = {}
-            self._add_run(hashes_of(list(latest)), np.array(list(latest.values()), np.int64))
+            pairs = [(one, at) for one, offsets in latest.items() for at in offsets]
+            hashes = hashes_of([one for one, _ in pairs])
+            self._add_run(hashes, np.array([at for _, at in pairs], np.int64))
 
     def _add_run(self, hashes: Array, offsets: Array) -> None:
         if len(self._runs) >= MOST_RUNS:  # the younger half becomes one, as large as an older one
@@ -137,16 +139,19 @@ class RecentIds:
 
     def keep_between(self, first: int, end: int) -> None:
         """Forget the ids of other offsets: they were sealed, or could not be synced."""
-        self._latest = {one: at for one, at in self._latest.items() if first <= at < end}
+        latest = self._latest.items()
+        kept = {one: [at for at in offsets if first <= at < end] for one, offsets in latest}
+        self._latest = {one: offsets for one, offsets in kept.items() if offsets}
         runs, self._runs = self._runs, []
         for run in runs:
             offsets = run.offsets
-            kept = (offsets >= first) & (offsets < end)
-            self._add_run(run.hashes[kept], offsets[kept])
+            inside = (offsets >= first) & (offsets < end)
+            self._add_run(run.hashes[inside], offsets[inside])
 
     def latest(self, one: str) -> int | None:
         """The offset of an id, if it is one of the last."""
-        return self._latest.get(one)
+        offsets = self._latest.get(one)
+        return offsets[0] if offsets else None
 
     def runs(self) -> Sequence[IdRun]:
         """The runs of all others."""

@@ -36,6 +36,7 @@ class FoundLog:
     leftovers: list[Path] = field(default_factory=list)  # files that do not count any more
     first_offset: int = 0
     next_offset: int = 0
+    after: int = 0  # where what counts ends; nothing between it and `next_offset` does
     synced: int = 0  # what is known to be safe; what was found beyond it has to be synced
 
 
@@ -143,11 +144,19 @@ def _put_together(parts: list[_Part], log: FoundLog) -> None:
             log.damage.append(content)
             continue
         log.damage += content.damage
-        if content.end <= log.first_offset or content.first == content.end:
-            log.leftovers.append(content.path)  # expired, or without records
-        else:
-            log.files.append(content)
-    log.next_offset = position
+        log.files.append(content)
+    log.after = log.next_offset = position
+    log.leftovers += [file.path for file in log.files if _is_unneeded(file, log)]
+    log.files = [file for file in log.files if not _is_unneeded(file, log)]
+    if log.files and log.files[-1].first == position:
+        log.next_offset += 1  # the next file cannot have the same name
+
+
+def _is_unneeded(file: LogFile, log: FoundLog) -> bool:
+    """Whether a file has expired, or neither has records nor says that others do not count."""
+    if file.end <= log.first_offset:
+        return True
+    return isinstance(file, ActiveFile) and file.after == file.first == file.end
 
 
 def _cut(file: LogFile, end: int) -> bool:
@@ -170,7 +179,7 @@ def _look_at_end(marked: int, log: FoundLog) -> None:
     end = log.next_offset
     if marked > end:
         log.damage.append(_missing(last, end, marked))
-        log.next_offset = marked
+        log.after = log.next_offset = marked
     elif isinstance(last, ActiveFile) and last.torn:
         reason = f"{last.torn:,} bytes at its end are not a whole frame: it was being written"
         log.damage.append(Damage(last.path.name, end, end, reason))

@@ -76,7 +76,7 @@ class TopicLog:
         self._active: ActiveFile | None = None  # the last one, if this process has made it
         self._first = found.first_offset
         self._next = self._synced = found.next_offset
-        self._after = found.next_offset  # where what counts ends, if no file is begun yet
+        self._after = found.after  # where what counts ends, if no file is begun yet
         self._unsynced: list[ActiveFile] = []
         self._failed: list[tuple[int, int]] = []  # offsets whose sync has failed
         self._recent: RecentIds | None = None  # made when somebody first looks for an id
@@ -100,7 +100,7 @@ class TopicLog:
         if found.next_offset < least_next_offset:
             reason = "the end of the log is missing"
             found.damage.append(Damage(folder.name, found.next_offset, least_next_offset, reason))
-            found.next_offset = least_next_offset
+            found.after = found.next_offset = least_next_offset
         cls._make_safe(disk, folder, found)
         return cls(disk, folder, decoder, found, options)
 
@@ -179,8 +179,8 @@ class TopicLog:
     def sync(self, end: int | None = None) -> None:
         """Wait until everything that was appended is safe.
 
-        With `end`, an offset, it also fails if something before `end` was given up because the
-        sync of another thread has failed.
+        With `end`, it also fails if the event just before this offset was given up because the sync
+        of another thread has failed.
         """
         with self._syncing:
             with self._lock:
@@ -210,8 +210,8 @@ class TopicLog:
                 file.cut(self._synced)
             self._files = tuple(file for file in self._files if file.end > file.first)
             self._unsynced, self._active = [], None
+            # Nobody may read on beyond them until a new file says that they do not count.
             self._after = self._synced
-            self._synced = self._next  # there is nothing in between
             if self._recent is not None:
                 self._recent.keep_between(0, self._after)
 
@@ -292,7 +292,10 @@ class TopicLog:
         if not others:
             return found
         hashes = hashes_of(others)
-        for run in (*(segment.ids() for segment in segments), *runs):
+        for segment in segments:
+            runs.append(segment.ids())
+            self._take_damage(segment)
+        for run in runs:
             for number, offset in run.candidates(hashes):
                 one = others[number]
                 if one not in found and offset >= self._first and self._id_at(offset) == one:
@@ -403,7 +406,9 @@ class TopicLog:
             ):  # fmt: skip
                 self._active = None
             gone: list[LogFile] = []
-            size, events = self.size, sum(file.events for file in self._files)
+            # What is not safe yet may still be given up, and keeps nothing from staying.
+            events = sum(file.events for file in self._files) - (self._next - self._synced)
+            size = self.size
             for file in self._files:
                 size, events = size - file.size, events - file.events
                 is_beyond = (

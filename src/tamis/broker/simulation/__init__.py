@@ -1,0 +1,1 @@
+"""What a broker runs on when its failures are simulated."""
