@@ -54,6 +54,7 @@ class Attachment:
         self._on_close = on_close
         self._told_lost = 0
         self._waiter: asyncio.Future[None] | None = None
+        self._when_ready: Callable[[], None] | None = None
 
     @property
     def durable(self) -> bool:
@@ -84,6 +85,14 @@ class Attachment:
             self._topic.was_taken(self, taken)
         return taken
 
+    def when_ready(self, call: Callable[[], None]) -> None:
+        """Have a function called when there is something to take, or it is closed: no `take` waits.
+
+        It may be called more often than that, and must not take anything itself.
+        """
+        self._when_ready = call
+        self.wake()
+
     def ack(self, offset: int) -> None:
         """Acknowledge one event; nothing happens if it is acknowledged already, or was not sent."""
         if isinstance(self.outbox, Window) and self.closed_because is None:
@@ -108,6 +117,12 @@ class Attachment:
             self.outbox.nack(offset)
             self._topic.was_changed(self)
 
+    def nack_up_to(self, offset: int) -> None:
+        """Send everything up to an offset again that was sent and is not acknowledged."""
+        if isinstance(self.outbox, Window) and self.closed_because is None:
+            self.outbox.nack_up_to(offset)
+            self._topic.was_changed(self)
+
     @property
     def dropped(self) -> int:
         """How many events were dropped, since it was last asked, because it is slow."""
@@ -129,7 +144,9 @@ class Attachment:
     # --- for the topic
 
     def wake(self) -> None:
-        """Let the one who waits in `take` look again."""
+        """Let the one who waits in `take`, or wants to be called, look again."""
+        if self._when_ready is not None and (self.outbox.ready or self.closed_because is not None):
+            self._when_ready()
         waiter = self._waiter
         if waiter is not None and (self.outbox.ready or self.closed_because is not None):
             self._waiter = None

@@ -30,6 +30,7 @@ from tamis.broker.records import (
     NewEvent,
     Published,
     Record,
+    Refusal,
     Retention,
     Start,
     SubscriptionInfo,
@@ -42,7 +43,7 @@ from tamis.broker.topic import Topic
 from tamis.broker.topics import OpenTopic, Topics
 from tamis.broker.upkeep import Upkeep
 from tamis.broker.workers import Workers
-from tamis.errors import Busy, OptionError, TamisError, UnknownTopic, did_you_mean
+from tamis.errors import Busy, EventError, OptionError, TamisError, UnknownTopic, did_you_mean
 from tamis.explanation import Explanation
 from tamis.language.expression import Expression
 from tamis.matcher import Matcher
@@ -195,6 +196,27 @@ class Broker:
         self.metrics.publish_seconds.observe(self._host.monotonic() - began)
         return answer
 
+    async def publish_together(
+        self, account: Account, events: Mapping[str, Sequence[NewEvent]]
+    ) -> None:
+        """Store events of several topics, or none if one is refused: that raises an `EventError`.
+
+        The events of one topic are one piece of its log, and survive a crash together. Each topic
+        has its own log, so a crash can come between two; then nobody was told that they are safe.
+        """
+        read = []
+        for name, some in events.items():
+            found = self._find(account, name).topic
+            allowed = self._allowed_events(account, found)
+            rules = Rules(account.limits.event_bytes, allowed, account.name, whole=True)
+            read.append((found, await found.read(some, rules)))
+            _raise_refusal(name, read[-1][1].refused)
+        account.usage.publish(sum(map(len, events.values())), self._host.monotonic())
+        stored = await asyncio.gather(*(topic.store(one) for topic, one in read))
+        for (topic, _), published in zip(read, stored, strict=True):
+            # Attributes may have been added since the events were read.
+            _raise_refusal(topic.name, published.refused)
+
     def _allowed_events(self, account: Account, topic: Topic) -> Matcher | None:
         key = account.name, topic.name, id(topic.schema)
         if key not in self._allowed:
@@ -328,3 +350,8 @@ class Broker:
         if answer.refused:
             logger.error("a dead letter of %r is refused: %s", topic.name, answer.refused[0].reason)
         topic.was_buried(one, offset)
+
+
+def _raise_refusal(topic: str, refused: Sequence[Refusal]) -> None:
+    for row, reason in refused:
+        raise EventError(f"topic {topic!r}: {reason}", row)

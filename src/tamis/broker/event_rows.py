@@ -26,6 +26,7 @@ class Rules(NamedTuple):
     most_bytes: int = 16_000_000  # of one event
     allowed: Matcher | None = None  # an event must match its only subscription; None: any may come
     who: str = ""  # for messages
+    whole: bool = False  # if one event is refused, all are
 
 
 class ReadEvents(NamedTuple):
@@ -67,6 +68,8 @@ class EventRows:
             kept = np.flatnonzero(counts).tolist()
             rows, good = [rows[n] for n in kept], [good[n] for n in kept]
             refused.sort()
+        if rules.whole and refused:
+            rows, good = [], []
         chosen = events if len(good) == len(events) else [events[n] for n in good]
         return ReadEvents(self, events, rules, chosen, rows, refused)
 

@@ -43,7 +43,7 @@ from tamis.broker.attachment import Attachment, Interest, OnClose
 from tamis.broker.catalogue import TopicRow, put_topic
 from tamis.broker.delivery.buffer import Buffer
 from tamis.broker.delivery.window import Window
-from tamis.broker.event_rows import EventRows, Rules
+from tamis.broker.event_rows import EventRows, ReadEvents, Rules
 from tamis.broker.host import Host
 from tamis.broker.matches import Matched, by_subscription
 from tamis.broker.records import Delivery, NewEvent, Published
@@ -146,6 +146,10 @@ class Topic:
 
     async def publish(self, events: Sequence[NewEvent], rules: Rules) -> Published:
         """Store events; returns when those that are good are safe on disk."""
+        return await self.store(await self.read(events, rules))
+
+    async def read(self, events: Sequence[NewEvent], rules: Rules) -> ReadEvents:
+        """Check events and read their values, in a thread if there are many."""
         rows = self.rows
         if sum(len(event.body) for event in events) < IN_A_THREAD:
             read = rows.read(events, rules)
@@ -153,6 +157,10 @@ class Topic:
             read = await self.host.workers.run(MATCH, rows.read, events, rules)
         if read.refused:
             self._refused.add(len(read.refused))
+        return read
+
+    async def store(self, read: ReadEvents) -> Published:
+        """Store events that were read; returns when they are safe on disk."""
         if not read.events:
             return Published(0, None, read.refused)
         publication = await self.writer.publications.put(read)

@@ -144,6 +144,11 @@ class Window:
         self._send_again(found[0].record, found[0].attempt)
         return True
 
+    def nack_up_to(self, offset: int) -> None:
+        """Send again everything up to an offset that waits for its acknowledgement."""
+        for sent in [n for n in self._sent if n <= offset]:
+            self.nack(sent)
+
     @property
     def deadline(self) -> float | None:
         """When the next event is to be sent again, unless it is acknowledged before."""

@@ -1,0 +1,136 @@
+"""What all STOMP clients of a broker share."""
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tamis.broker.protocols.stomp.frames import FrameLimits
+from tamis.broker.protocols.stomp.header_events import HeaderEvents
+from tamis.broker.protocols.stomp.messages import shared_part
+from tamis.broker.protocols.stomp.requests import Connect
+from tamis.broker.protocols.stomp.session import SessionLimits
+from tamis.broker.protocols.stomp.time_limits import TimeSettings
+from tamis.broker.records import Record
+from tamis.broker.stomp.connection import StompConnection, Wire
+from tamis.errors import LimitReached
+from tamis.schema import Schema
+
+if TYPE_CHECKING:
+    from tamis.broker.accounts import Account
+    from tamis.broker.broker import Broker
+
+HEAD_BYTES = 1_100_000  # of a frame; a selector is a header, and may be as long as a filter
+MOST_HEADERS = 1000
+KEPT_PARTS = 1024  # MESSAGE frames of a topic that are kept for the next subscriber
+KEPT_BYTES = 1 << 22
+
+
+class StompService:
+    """Makes connections, and keeps what they have in common."""
+
+    def __init__(
+        self,
+        broker: "Broker",
+        *,
+        times: TimeSettings | None = None,
+        most_connections: int = 50_000,
+        most_half_open: int = 1000,
+    ) -> None:
+        self.broker = broker
+        self.times = times or TimeSettings()
+        self.connections: set[StompConnection] = set()
+        self._most_connections = most_connections
+        self._most_half_open = most_half_open
+        self._half_open: dict[StompConnection, None] = {}  # no CONNECT yet; the oldest first
+        self._shared: dict[tuple[str, str], SharedParts] = {}
+        self._header_events: dict[str, HeaderEvents] = {}
+
+    def connect(self, wire: Wire, peer: str) -> StompConnection:
+        """A connection for a wire that was opened."""
+        connection = StompConnection(self, wire, peer)
+        if len(self._half_open) >= self._most_half_open:
+            # Who connects and says nothing must not keep others out.
+            oldest = next(iter(self._half_open))
+            self.forget(oldest)
+            oldest.abort()
+        self.connections.add(connection)
+        self._half_open[connection] = None
+        if len(self.connections) > self._most_connections:
+            most = self._most_connections
+            connection.fail(LimitReached(f"the broker has {most:,} connections, and takes no more"))
+        return connection
+
+    async def authenticate(self, connection: StompConnection, request: Connect) -> "Account":
+        """The account of a client."""
+        if request.authorization is None and request.login is not None:
+            account = await self.broker.accounts.of_login(request.login, request.passcode or "")
+        elif request.authorization is None and request.passcode is not None:
+            account = self.broker.accounts.of_token(request.passcode)
+        else:
+            account = await self.broker.accounts.of_header(request.authorization)
+        self._half_open.pop(connection, None)
+        return account
+
+    def forget(self, connection: StompConnection) -> None:
+        """A connection is gone."""
+        self.connections.discard(connection)
+        self._half_open.pop(connection, None)
+
+    async def stop(self) -> None:
+        """Tell all clients that the broker stops, and wait until they are gone."""
+        for connection in list(self.connections):
+            connection.stop()
+        while self.connections:
+            await asyncio.gather(*(one.gone() for one in list(self.connections)))
+
+    def session_limits(self, account: "Account") -> SessionLimits:
+        """How much a client of an account may send."""
+        frame = FrameLimits(HEAD_BYTES, MOST_HEADERS, account.limits.event_bytes)
+        return SessionLimits(frame)
+
+    def new_session_id(self) -> str:
+        """A name for a connection that nobody can guess."""
+        return secrets.token_hex(8)
+
+    def header_events(self, account: "Account", topic: str) -> HeaderEvents:
+        """What makes events of headers, by the schema of a topic."""
+        schema = self.broker.topic(account, topic).schema
+        known = self._header_events.get(topic)
+        if known is None or known.types != schema:
+            if len(self._header_events) >= KEPT_PARTS:
+                self._header_events.clear()
+            known = self._header_events[topic] = HeaderEvents(Schema(schema))
+        return known
+
+    def shared_parts(self, topic: str, version: str) -> Callable[[Record], bytes]:
+        """What makes the part of MESSAGE frames that all subscribers of a topic share."""
+        known = self._shared.get((topic, version))
+        if known is None:
+            if len(self._shared) >= KEPT_PARTS:
+                self._shared.clear()
+            known = self._shared[topic, version] = SharedParts(topic, version)
+        return known.part
+
+
+class SharedParts:
+    """The shared parts of the last MESSAGE frames of a topic."""
+
+    def __init__(self, topic: str, version: str) -> None:
+        self._topic = topic
+        self._version = version
+        self._kept: dict[int, tuple[Record, bytes]] = {}
+        self._size = 0
+
+    def part(self, record: Record) -> bytes:
+        """The shared part of a record's MESSAGE."""
+        known = self._kept.get(record.offset)
+        if known is not None and known[0] is record:
+            return known[1]
+        part = shared_part(self._topic, record, self._version)
+        if len(self._kept) >= KEPT_PARTS or self._size > KEPT_BYTES:
+            self._kept.clear()
+            self._size = 0
+        self._kept[record.offset] = record, part
+        self._size += len(part)
+        return part
