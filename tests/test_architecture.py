@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 # The packages of Spark: each may import from itself and from those before it.
 SPARK = (
     "loaded_process", "session", "files", "tables", "parquet", "dead_letters", "compile", "shards",
-    "batch", "stream", "compaction", "source", "demo", "profiles", "worker_daemon",
+    "batch", "stream", "compaction", "source", "demo", "profiles", "topic_log", "worker_daemon",
 )  # fmt: skip
 HEAVY = {
     "numba", "pyspark", "duckdb", "pyarrow", "pandas", "polars", "numpy", "re2", "tqdm", "aiohttp",

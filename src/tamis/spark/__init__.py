@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tamis.spark.source.data_source import register
     from tamis.spark.stream.metrics import StreamMetrics
     from tamis.spark.stream.query import match_stream
+    from tamis.spark.topic_log import read_topic
 
 __all__ = [
     "CompactJob",
@@ -25,6 +26,7 @@ __all__ = [
     "match",
     "match_stream",
     "profile",
+    "read_topic",
     "register",
     "spark_session",
 ]
@@ -37,6 +39,7 @@ _HOMES = {
     "match": "batch.job",
     "match_stream": "stream.query",
     "profile": "profiles",
+    "read_topic": "topic_log",
     "register": "source.data_source",
     "spark_session": "session.session",
 }

@@ -140,6 +140,17 @@ class ActiveFile:
         self.events += frame.records
         self.end, self.size = frame.first + frame.records, frame.end
 
+    def write_again(self, synced: int) -> None:
+        """Write what was found from an offset on once more, and sync it.
+
+        A sync alone would not do: after one that failed, the system shows what it has lost.
+        """
+        number = bisect_right(self._index, synced, key=lambda entry: entry.offset) - 1
+        position = 0 if number < 1 else self._index[number].position
+        data = self._disk.read(self.path, position, self.size - position)
+        self._disk.write(self.path, position, data)
+        self._disk.sync(self.path)
+
     def cut(self, end: int) -> None:
         """Leave out the records from an offset on: they could not be synced."""
         kept = [entry for entry in self._index if entry.offset < end]

@@ -10,18 +10,18 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tamis.broker.log.active_file import ActiveFile, Span
-from tamis.broker.log.columns import MOMENT, arrow_schema, own_names
+from tamis.broker.log.columns import arrow_schema
 from tamis.broker.log.disk import Bytes, Disk
 from tamis.broker.log.event_decoder import EventDecoder
 from tamis.broker.log.event_ids import IdRun, hashes_of
 from tamis.broker.log.marks import TEMPORARY
+from tamis.broker.log.record_table import record_table
 from tamis.broker.log.sealed_segment import (
     FORMAT,
     KEY,
@@ -42,8 +42,10 @@ def seal(disk: Disk, folder: Path, files: Sequence[ActiveFile], first: int, end:
     temporary = folder / f"{first:020d}-{end:020d}{TEMPORARY}"
     with suppress(FileNotFoundError):
         disk.remove(temporary)
+    disk.create(temporary)
+    output = _Output(disk, temporary)
+    writer = _SegmentWriter(output, files[0].decoder)
     try:
-        writer = _SegmentWriter(_Output(disk, temporary), files[0].decoder)
         for spans in _groups(files):
             writer.write(spans)
         crc32 = writer.finish()
@@ -52,6 +54,8 @@ def seal(disk: Disk, folder: Path, files: Sequence[ActiveFile], first: int, end:
         path = folder / segment_name(first, end, crc32)
         disk.rename(temporary, path)
     except BaseException:  # whatever ends it, nothing is left behind
+        output.is_abandoned = True
+        writer.close()
         with suppress(OSError):
             disk.remove(temporary)
         raise
@@ -92,10 +96,11 @@ class _SegmentWriter:
     def __init__(self, output: "_Output", decoder: EventDecoder) -> None:
         self._output = output
         self._decoder = decoder
-        self._names = own_names(decoder.schema)
-        self._schema = arrow_schema(decoder.schema)
         self._writer = pq.ParquetWriter(
-            pa.PythonFile(output, "w"), self._schema, compression="zstd", compression_level=1
+            pa.PythonFile(output, "w"),
+            arrow_schema(decoder.schema),
+            compression="zstd",
+            compression_level=1,
         )
         self._groups: list[RowGroup] = []
         self._time = 0
@@ -104,32 +109,20 @@ class _SegmentWriter:
 
     def write(self, spans: Sequence[Span]) -> None:
         """Write a row group."""
-        records = [record for s in spans for record in s.records.records(s.start, s.stop)]
-        decoded = self._decoder.decode(
-            b",".join([r.body for r in records]), len(records), lambda: [r.body for r in records]
-        )
-        for row in reversed(decoded.bad):
-            del records[row]
+        given = [record for s in spans for record in s.records.records(s.start, s.stop)]
+        table, records = record_table(given, self._decoder)
         if not records:
             return
-        offsets, times, ids, headers, bodies = zip(*records, strict=True)
-        own: dict[str, Any] = {
-            self._names.offset: pa.array(offsets, pa.int64()),
-            self._names.time: pa.array(times, pa.int64()).cast(MOMENT),
-            self._names.id: pa.array(ids, pa.large_string()),
-            self._names.headers: pa.array(headers, pa.large_binary()).cast(pa.large_string()),
-            self._names.body: pa.array(bodies, pa.large_binary()).cast(pa.large_string()),
-        }
-        table = pa.table({**own, **decoded.columns}, schema=self._schema)
         start = self._groups[-1].end if self._groups else 0
         self._writer.write_table(table, row_group_size=len(records))
-        self._time = max(self._time, *times)
-        size = sum(map(len, bodies))
+        self._time = max(self._time, *(record.time for record in records))
+        size = sum(len(record.body) for record in records)
         crc32, end = self._output.take_crc32(), self._output.position
-        self._groups.append(RowGroup(offsets[0], len(records), start, end, crc32, self._time, size))
-        given = [record for record in records if record.id]
-        self._ids += [record.id for record in given]
-        self._offsets += [record.offset for record in given]
+        first = records[0].offset
+        self._groups.append(RowGroup(first, len(records), start, end, crc32, self._time, size))
+        with_ids = [record for record in records if record.id]
+        self._ids += [record.id for record in with_ids]
+        self._offsets += [record.offset for record in with_ids]
 
     def finish(self) -> int:
         """Write the footer; its checksum."""
@@ -141,6 +134,11 @@ class _SegmentWriter:
         self._writer.add_key_value_metadata({KEY: json.dumps(meta, separators=(",", ":"))})
         self._writer.close()
         return self._output.take_crc32()
+
+    def close(self) -> None:
+        """Let go of what was not finished."""
+        with suppress(pa.ArrowException, OSError):
+            self._writer.close()
 
     def ids(self, first: int) -> IdRun:
         """The run of all ids."""
@@ -156,12 +154,13 @@ class _Output:
         self._disk = disk
         self._path = path
         self.position = 0
+        self.is_abandoned = False  # what is still written goes nowhere
         self._crc32 = 0
-        disk.create(path)
 
     def write(self, data: Bytes) -> int:
         data = bytes(data)
-        self._disk.write(self._path, self.position, data)
+        if not self.is_abandoned:
+            self._disk.write(self._path, self.position, data)
         self.position += len(data)
         self._crc32 = zlib.crc32(data, self._crc32)
         return len(data)

@@ -106,10 +106,10 @@ class TopicLog:
 
     @staticmethod
     def _make_safe(disk: Disk, folder: Path, found: FoundLog) -> None:
-        """Sync what a killed process has left unsynced; then remove what is left over."""
+        """Make safe what a killed process has left unsynced; then remove what is left over."""
         unsafe = [f for f in found.files if isinstance(f, ActiveFile) and f.end > found.synced]
         for file in unsafe:
-            disk.sync(file.path)
+            file.write_again(found.synced)
         if unsafe or found.leftovers:
             disk.sync_folder(folder)
         for path in found.leftovers:

@@ -151,7 +151,13 @@ class SimulatedDisk:
         if self.random.random() < self.failing_syncs:
             self._settle(file)
             raise OSError(errno.EIO, "the disk does not answer", str(path))
-        file.safe, file.unsafe = bytearray(file.seen), []
+        # Only what is known to be unsafe: what a failed sync has lost stays lost.
+        for position, written in file.unsafe:
+            if written is None:
+                _cut(file.safe, position)
+            else:
+                _write(file.safe, position, written)
+        file.unsafe = []
 
     def sync_folder(self, folder: Path) -> None:
         self._step()
