@@ -76,6 +76,12 @@ def test_ids_come_from_a_header():
     assert [event.id for event in lines.events] == ["k-0", "k-1"]
 
 
+@each("key", ["", "\udcff", "a\nb"])
+def test_ids_are_texts(key):
+    with pytest.raises(EventError, match="event-id"):
+        events_of({"event-id": key}, b"{}")
+
+
 def test_cloud_events_are_found_by_their_type_or_their_headers():
     event = {"specversion": "1.0", "id": "1", "source": "s", "type": "t", "data": {}}
     text = json.dumps(event).encode()
@@ -99,7 +105,8 @@ def test_rows_of_refusals_count_what_was_sent():
 
 
 @given(
-    st.sampled_from([JSON, LINES[0], "application/cloudevents-batch+json", "", "x"]) | st.text(),
+    st.sampled_from([JSON, LINES[0], "application/cloudevents-batch+json", "", "x"])
+    | st.text(max_size=20),
     st.binary(max_size=100) | st.sampled_from([b"[{}, 1]", b'{"a": [}']),
     st.dictionaries(st.sampled_from(["event-id", "ce-specversion", "ce-id"]), st.text(max_size=5)),
 )

@@ -34,6 +34,7 @@ def all_of(connection):
     return b"".join(pieces)
 
 
+@pytest.mark.long
 def test_a_head_that_comes_slowly_ends_the_connection(served):
     for begun in (b"", b"GET / HTTP/1.1\r\n", HEAD):
         with served.connect() as connection:
@@ -59,6 +60,7 @@ def test_a_body_that_comes_slowly_is_refused(served, monkeypatch):
     assert b"body-too-slow" in answer
 
 
+@pytest.mark.long
 def test_a_body_that_is_too_large_is_refused(served):
     answer = served.ask("POST", "/topics/t/events", {"symbol": "x" * 200_000})
     assert (answer.status, answer.json["error"]) == (413, "body-too-large")
@@ -67,7 +69,7 @@ def test_a_body_that_is_too_large_is_refused(served):
         for _ in range(30):
             connection.sendall(b"1000\r\n" + b" " * 4096 + b"\r\n")
         assert all_of(connection).startswith(b"HTTP/1.1 413")
-    bomb = gzip.compress(b'{"symbol": "' + b"x" * 50_000_000 + b'"}')
+    bomb = gzip.compress(b'{"symbol": "' + b"x" * 20_000_000 + b'"}')
     assert len(bomb) < 100_000
     answer = served.ask(
         "POST", "/topics/t/events", bomb, Content_Type="application/json", Content_Encoding="gzip"
@@ -93,11 +95,12 @@ def test_a_compressed_body_is_read(served):
     assert answer.status == 400
 
 
-def test_bytes_that_are_not_http_are_refused(served):
+def test_bytes_that_are_not_http_are_refused_and_do_not_fill_the_log(served, caplog):
     for text in (b"\x00\xff" * 100 + b"\r\n\r\n", b"GET\r\n\r\n", b"x" * 100_000):
         with served.connect() as connection:
             connection.sendall(text)
             assert all_of(connection).startswith((b"HTTP/1.0 400", b"HTTP/1.1 400"))
+    assert not caplog.records
     assert served.ask("GET", "/healthz").status == 200
 
 
@@ -119,6 +122,7 @@ def test_an_account_may_listen_only_so_often(served):
         stream.close()
 
 
+@pytest.mark.long
 def test_a_reader_that_takes_nothing_is_disconnected_and_costs_little(served, monkeypatch):
     monkeypatch.setattr(streams, "PATIENCE", 0.3)
     before = served.broker.metrics.connections.of("sse").value

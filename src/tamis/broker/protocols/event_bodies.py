@@ -61,7 +61,7 @@ def events_of(headers: Mapping[str, str], body: bytes) -> EventBatch:
         return EventBatch([cloud_events.of_object(body)])
     if "ce-specversion" in headers:
         return EventBatch([cloud_events.of_headers(headers, body)])
-    return EventBatch(_with_ids(_texts(kind, body), headers.get(EVENT_ID)))
+    return EventBatch(_with_ids(_texts(kind, body), event_key(headers)))
 
 
 def media_type(headers: Mapping[str, str]) -> str:
@@ -73,6 +73,16 @@ def media_type(headers: Mapping[str, str]) -> str:
         if name.strip().lower() == "charset" and charset not in {"utf-8", "utf8", "us-ascii"}:
             raise UnsupportedType(f"the body is in the charset {charset!r}; send UTF-8")
     return kind.strip().lower()
+
+
+def event_key(headers: Mapping[str, str]) -> str | None:
+    """What the header ``event-id`` says; None if there is none."""
+    key = headers.get(EVENT_ID)
+    if key is None:
+        return None
+    if not key or not key.isprintable():  # bytes that are not UTF-8 are not printable, either
+        raise EventError(f"the header {EVENT_ID} is {key[:40]!r}; it must be a text in UTF-8")
+    return key
 
 
 def _texts(kind: str, body: bytes) -> list[bytes] | bytes:

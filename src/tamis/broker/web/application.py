@@ -11,6 +11,7 @@ from aiohttp import hdrs, web
 
 from tamis.broker.accounts import Accounts
 from tamis.broker.broker import Broker
+from tamis.broker.metrics import OTHER
 from tamis.broker.web import watching
 from tamis.broker.web.answers import problem_answer
 from tamis.broker.web.calls import Call
@@ -18,6 +19,7 @@ from tamis.broker.web.listeners import Listeners
 from tamis.broker.web.operations import OPERATIONS, Handler
 from tamis.broker.web.origins import Origins
 
+_METHODS = frozenset({"GET", "HEAD", "PUT", "POST", "DELETE"})
 _Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -88,5 +90,6 @@ class WebBroker:
         except Exception as error:  # noqa: BLE001 - the client gets an answer, the log the error
             answer = problem_answer(error)
             metrics.refusals.of("http", str(answer.status)).add()
-        metrics.requests.of("http", request.method).add()
+        kind = request.method if request.method in _METHODS else OTHER
+        metrics.requests.of("http", kind).add()
         return answer

@@ -4,7 +4,7 @@ import asyncio
 
 from aiohttp import web
 
-from tamis.broker.protocols.event_bodies import ARROW, EVENT_ID, events_of, media_type
+from tamis.broker.protocols.event_bodies import ARROW, event_key, events_of, media_type
 from tamis.broker.protocols.sse import record_json
 from tamis.broker.records import Published
 from tamis.broker.web.answers import JSON, json_answer, text_answer
@@ -20,7 +20,7 @@ async def publish(call: Call) -> web.Response:
     headers = {name.lower(): value for name, value in call.request.headers.items()}
     body = await call.body()
     if media_type(headers) == ARROW:
-        batch = await asyncio.to_thread(events_of_stream, body, headers.get(EVENT_ID))
+        batch = await asyncio.to_thread(events_of_stream, body, event_key(headers))
     else:
         batch = events_of(headers, body)
     # Without events, this still finds out whether there is such a topic.

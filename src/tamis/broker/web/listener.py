@@ -5,9 +5,11 @@ whoever sends it byte by byte, or nothing, is disconnected. `calls.py` does the 
 `streams.py` for answers that nobody takes.
 """
 
+import logging
 import ssl
 
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
 from tamis.broker.accounts import Accounts
 from tamis.broker.broker import Broker
@@ -21,6 +23,18 @@ BACKLOG = 1024
 MOST_LINE, MOST_HEADER, MOST_HEADERS = 65_536, 16_384, 100
 
 
+logger = logging.getLogger(__name__)
+
+
+def _is_worth_saying(record: logging.LogRecord) -> bool:
+    """Whether a line of aiohttp belongs into the log: bytes that are not HTTP could fill it."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, HttpProcessingError)
+
+
+logger.addFilter(_is_worth_saying)
+
+
 class WebListener:
     """A broker that answers over HTTP."""
 
@@ -30,7 +44,7 @@ class WebListener:
     ) -> None:  # fmt: skip
         self._web = WebBroker(broker, accounts)
         self._runner = web.AppRunner(
-            self._web.application, access_log=None, keepalive_timeout=keep_alive,
+            self._web.application, access_log=None, logger=logger, keepalive_timeout=keep_alive,
             lingering_time=lingering, shutdown_timeout=STOPPING, handler_cancellation=True,
             max_line_size=MOST_LINE, max_field_size=MOST_HEADER, max_headers=MOST_HEADERS,
         )  # fmt: skip

@@ -5,8 +5,9 @@ waited for after every piece. A client that takes nothing for a minute is discon
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+import logging
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 
 from aiohttp import hdrs, web
 
@@ -20,6 +21,8 @@ MOST_TAKEN = 500  # deliveries at once
 PIECE = 64_000  # bytes that are written before the connection is waited for
 SILENCE = 15.0  # seconds after which a comment says that the connection is alive
 PATIENCE = 60.0  # seconds for a client to take what waits for it
+
+logger = logging.getLogger(__name__)
 
 
 async def subscription_events(call: Call) -> web.StreamResponse:
@@ -91,7 +94,7 @@ async def _stream(call: Call, attachment: Attachment) -> web.StreamResponse:
         }
     )
     await response.prepare(call.request)
-    with suppress(ConnectionError):  # the client is gone
+    with ended_by_errors(call):
         await _write(call, response, sse.COMMENT)
         while (taken := await take(attachment)) != []:
             for piece in pieces(attachment, taken):
@@ -136,6 +139,18 @@ async def _write(call: Call, response: web.StreamResponse, piece: bytes) -> None
     except TimeoutError:
         abort(call)
         raise ConnectionAbortedError("the client takes nothing") from None
+
+
+@contextmanager
+def ended_by_errors(call: Call) -> Iterator[None]:
+    """End the connection if an answer that has begun cannot go on."""
+    try:
+        yield
+    except ConnectionError:  # the client is gone
+        pass
+    except Exception:
+        logger.exception("a stream failed")
+        abort(call)
 
 
 def abort(call: Call) -> None:
