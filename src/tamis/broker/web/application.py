@@ -12,12 +12,14 @@ from aiohttp import hdrs, web
 from tamis.broker.accounts import Accounts
 from tamis.broker.broker import Broker
 from tamis.broker.metrics import OTHER
+from tamis.broker.stomp.service import StompService
 from tamis.broker.web import watching
 from tamis.broker.web.answers import problem_answer
 from tamis.broker.web.calls import Call
 from tamis.broker.web.listeners import Listeners
 from tamis.broker.web.operations import OPERATIONS, Handler
 from tamis.broker.web.origins import Origins
+from tamis.broker.web.stomp_socket import stomp_socket
 
 _METHODS = frozenset({"GET", "HEAD", "PUT", "POST", "DELETE"})
 _Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -30,6 +32,7 @@ class WebBroker:
         self.broker = broker
         self.accounts = accounts
         self._listeners = Listeners()
+        self._stomp = StompService(broker)
         self._origins = Origins(has_accounts=accounts.guest is None)
         self.application = web.Application(middlewares=[self._guarded])
         for operation in OPERATIONS:
@@ -39,7 +42,7 @@ class WebBroker:
         self.application.on_shutdown.append(self._end_listening)
 
     async def _end_listening(self, _: web.Application) -> None:
-        await self._listeners.end()
+        await asyncio.gather(self._listeners.end(), self._stomp.stop())
 
     def stop_taking(self) -> None:
         """Say to those who ask that the broker is stopping."""
@@ -72,7 +75,11 @@ class WebBroker:
         async def page(request: web.Request) -> web.Response:
             return watching.page(request.path)
 
+        async def stomp(request: web.Request) -> web.StreamResponse:
+            return await stomp_socket(request, self._stomp)
+
         router = self.application.router
+        router.add_get("/stomp", stomp, allow_head=False)
         router.add_get("/metrics", metrics)
         router.add_get("/healthz", healthz)
         router.add_get("/readyz", readyz)
