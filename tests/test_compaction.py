@@ -213,6 +213,26 @@ def table_of(some):
     )
 
 
+def test_ids_columns_to_keep_and_bad_events():
+    texts = {"a": "x > 1", "b": "x>1", "c": "x > 5"}
+    found = compacted(texts)
+    matcher = Matcher(SMALL)
+    matcher.subscribe_many(texts)
+    events = [
+        {"x": 3, "n": "three"}, {"x": "many", "n": "bad"}, {"x": 7, "n": "seven"}, {"x": 9},
+    ]  # fmt: skip
+    for output in ("pairs", "lists", "counts"):
+        for wanted in ({}, {"event_id": "n"}, {"keep": ["n"]}, {"event_id": "n", "keep": ["x"]}):
+            expected = matcher.match_batch(events, output, on_bad="skip", **wanted)
+            answer = found.match_batch(events, output, on_bad="skip", **wanted)
+            assert answer.to_pydict() == expected.to_pydict(), (output, wanted)
+            assert answer.bad == expected.bad
+    with pytest.raises(EventError, match="event 1"):
+        found.match_batch(iter(events), event_id="n")
+    with pytest.raises(OptionError, match="treatment of bad rows"):
+        found.match_batch(events, on_bad="keep")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("semantics", NAMES)
 @settings(max_examples=25)

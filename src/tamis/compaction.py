@@ -5,7 +5,7 @@ that one filter can replace exactly are merged. The mapping says which entry rep
 originals, so that the matches of the compacted table lead back to exactly those of the originals.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -18,6 +18,7 @@ from tamis.language.expression import Expression
 from tamis.language.shape_cache import ShapeCache
 from tamis.matcher import Id
 from tamis.matcher_settings import MatcherSettings
+from tamis.matches import Matches
 from tamis.predicates.event_space import EventSpace
 from tamis.relations.merging.mergers import Merger
 from tamis.relations.reduction import canonical, reduce_filters, why_never
@@ -162,9 +163,14 @@ class Compacted:
         """The ids of all originals that an event matches."""
         return self._matcher.match(event)
 
-    def match_batch(self, events: Any, output: str = "pairs") -> pa.Table:
-        """The matches of the originals with many events, as `Matcher.match_batch`."""
-        return self._matcher.match_batch(events, output)
+    def match_batch(
+        self, events: Any, output: str = "pairs", *, on_bad: str = "raise",
+        event_id: str | None = None, keep: Sequence[str] = (),
+    ) -> pa.Table | Matches:  # fmt: skip
+        """The matches of the originals with many events; arguments as of `Matcher.match_batch`."""
+        return self._matcher.match_batch(
+            events, output, on_bad=on_bad, event_id=event_id, keep=keep
+        )
 
     def __repr__(self) -> str:
         return f"<Compacted: {self.report}>"

@@ -6,7 +6,7 @@ matches: a second matcher has these forms, each once, and sees only the events t
 their representatives.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -16,9 +16,11 @@ import pyarrow.compute as pc
 
 from tamis.errors import EventError, OptionError, SubscriptionError, choose
 from tamis.events.columns import as_table
+from tamis.given_events import ON_BAD
 from tamis.id_columns import Array, IdColumn
 from tamis.matcher import OUTPUTS, Id, Matcher
 from tamis.matcher_settings import MatcherSettings
+from tamis.matches import Matches
 from tamis.results import table_of, table_of_counts
 
 REMEMBERED = 100_000  # forms whose ids are kept as a list, once an event has matched them
@@ -108,15 +110,17 @@ class Restoration:
         more = self._more(found, events if held is None else held, size)
         return self._written(found._replace(positions=self._own[found.positions]), more, output)
 
+    def of_lists(self, column: pa.ChunkedArray, output: str) -> pa.Table:
+        """The matches of originals that all are exact, from a list for each event."""
+        found = self._listed_in(column)
+        none = _Matched(np.zeros(len(column) + 1, np.int64), np.empty(0, np.int32))
+        return self._written(found._replace(positions=self._own[found.positions]), none, output)
+
     def _found(self, matches: pa.Table, size: int) -> _Matched:
         """The representatives that events matched."""
         names = set(matches.column_names)
         if names >= {"event", "subscriptions"} and len(matches) == size:
-            lists = matches["subscriptions"].combine_chunks()
-            bounds = np.asarray(lists.offsets, np.int64)
-            return _Matched(
-                bounds - bounds[0], self._positions_of(pa.chunked_array([lists.flatten()]))
-            )
+            return self._listed_in(matches["subscriptions"])
         if not names >= {"event", "subscription"}:
             raise OptionError(
                 "restore takes matches as pairs, with the columns event and subscription, or as "
@@ -133,6 +137,13 @@ class Restoration:
             order = np.argsort(events, kind="stable")
             events, places = events[order], places[order]
         return _Matched(_ends(np.bincount(events, minlength=size)), places)
+
+    def _listed_in(self, column: pa.ChunkedArray) -> _Matched:
+        """The representatives in a column of lists."""
+        lists = column.combine_chunks()
+        bounds = np.asarray(lists.offsets, np.int64)
+        places = self._positions_of(pa.chunked_array([lists.flatten()]))
+        return _Matched(bounds - bounds[0], places)
 
     def _positions_of(self, column: pa.ChunkedArray) -> Array:
         known = self._representation.representatives
@@ -215,12 +226,28 @@ class CompactedMatcher:
         """The ids of the originals that an event matches, in the order of the distinct filters."""
         return self._restoration.of_event(self._first.match(event))  # type: ignore[arg-type]  # the ids are forms
 
-    def match_batch(self, events: Any, output: str = "pairs") -> pa.Table:
+    def match_batch(
+        self, events: Any, output: str = "pairs", *, on_bad: str = "raise",
+        event_id: str | None = None, keep: Sequence[str] = (),
+    ) -> pa.Table | Matches:  # fmt: skip
         """The matches of the originals, within an event in the order of the distinct filters."""
         choose("output", output, OUTPUTS)
-        if as_table(events) is None and not isinstance(events, Mapping | str | bytes):
-            events = list(events)
-        return self._restoration.table(self._first.match_batch(events, "lists"), events, output)
+        choose("treatment of bad rows", on_bad, ON_BAD)
+        if on_bad == "raise":
+            found = self._first.match_batch(events, "lists", event_id=event_id, keep=keep)
+            return self._restored(found, output)
+        good = self._first.match_batch(
+            events, "lists", on_bad="skip", event_id=event_id, keep=keep
+        )  # fmt: skip
+        return Matches(self._restored(good.table, output), good.bad)
+
+    def _restored(self, lists: pa.Table, output: str) -> pa.Table:
+        """The matches of the originals, with what the lists of the first matches say of events."""
+        matches = self._restoration.of_lists(lists["subscriptions"], output)
+        first, _, *kept = lists.column_names
+        places, found = matches.columns
+        named = {first: lists[first].take(places), matches.column_names[1]: found}
+        return pa.table(named | {name: lists[name].take(places) for name in kept})
 
 
 def _ends(counts: Array) -> Array:

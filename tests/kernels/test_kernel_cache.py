@@ -47,6 +47,24 @@ def test_damaged_files_count_as_missing(place):
     assert kernel_cache.read(NAME) == b"code"
 
 
+def test_a_new_folder_replaces_those_that_nobody_has_used_for_a_month(place, monkeypatch):
+    kept = place.parent
+    days = {"a" * 32: 31, "b" * 32: 29, "c" * 32: 31, "notes": 400}
+    now = kernel_cache.time.time()
+    for name, age in days.items():
+        (kept / name).mkdir(parents=True)
+        kernel_cache.write(NAME, b"code", kept / name)
+        os.utime(kept / name, (now, now - age * kernel_cache.DAY))
+    with monkeypatch.context() as other:
+        other.setattr(kernel_cache, "content_key", lambda: "c" * 32)
+        assert kernel_cache.read(NAME) == b"code"  # so it is in use
+        assert kernel_cache.usual_folder() == kept / ("c" * 32)  # not new: nothing is removed
+    assert {path.name for path in kept.iterdir()} == set(days)
+    kernel_cache.usual_folder.cache_clear()
+    assert kernel_cache.usual_folder() == place
+    assert {path.name for path in kept.iterdir()} == {"b" * 32, "c" * 32, "notes", place.name}
+
+
 def test_places_that_cannot_be_had_are_passed_over(monkeypatch, tmp_path):
     def fails():
         raise PermissionError

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tamis.errors import FileError
 from tamis.file_tables.lines import CHARACTERS, LINES, in_groups, lines_of, open_text
-from tamis.file_tables.record_columns import Fault, Faults, batch_of, text_column
+from tamis.file_tables.record_columns import Fault, Faults, batch_of, text_column, type_of_all
 from tamis.file_tables.text_types import (
     BOOL,
     DOUBLE,
@@ -116,23 +116,21 @@ def _shape(value: Any) -> Any:
 
 def inferred(files: Sequence[Path], *, are_documents: bool) -> tuple[pa.Schema, bool]:
     """The columns of files and their types, and whether a row could not be read."""
-    known = EMPTY
-    seen: set[Any] = set()
-    any_bad = False
-    for path in files:
-        if are_documents and not is_valid(path):
-            any_bad = True
-            continue
-        for value in _values(path, are_documents=are_documents):
-            records = records_of(value)
-            any_bad = any_bad or records is None
-            for record in records or ():
-                shape = _shape(record)
-                if shape not in seen:  # most records are alike
-                    seen.add(shape)
-                    known = common_struct(known, type_of_record(record))
+    groups = _groups(files, are_documents=are_documents)
+    known, any_bad = type_of_all(groups, _shape, type_of_record, common_struct)
     types = settled(known) or EMPTY
     return pa.schema(list(types)), any_bad
+
+
+def _groups(
+    files: Sequence[Path], *, are_documents: bool
+) -> "Iterator[list[Mapping[str, Any]] | None]":
+    """The records of each value of files, None for what could not be read."""
+    for path in files:
+        if are_documents and not is_valid(path):
+            yield None
+        else:
+            yield from map(records_of, _values(path, are_documents=are_documents))
 
 
 def _values(path: Path, *, are_documents: bool) -> Iterator[Any]:

@@ -1,7 +1,7 @@
 """Columns of records, and which of the values do not fit the types of their columns."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -141,6 +141,27 @@ def _lists(
         faults.setdefault(rows[place], fault)
     offsets = pa.array(ends, pa.int32())
     return pa.ListArray.from_arrays(offsets, items, mask=pa.array(missing))
+
+
+def type_of_all(
+    groups: Iterable[Iterable[Any] | None], shape: Callable[[Any], Any],
+    type_of: Callable[[Any], Any], common: Callable[[Any, Any], Any],
+) -> tuple[pa.DataType, bool]:  # fmt: skip
+    """The type that the records of all groups have in common, and whether a group is None.
+
+    Records of the same `shape` are of the same type.
+    """
+    known: pa.DataType = pa.struct([])
+    seen: set[Any] = set()
+    any_bad = False
+    for group in groups:
+        any_bad = any_bad or group is None
+        for record in group or ():
+            found = shape(record)
+            if found not in seen:  # most records are alike
+                seen.add(found)
+                known = common(known, type_of(record))
+    return known, any_bad
 
 
 def batch_of(

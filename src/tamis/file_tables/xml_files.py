@@ -14,7 +14,7 @@ from xml.parsers import expat
 import pyarrow as pa
 
 from tamis.file_tables.lines import CHARACTERS, LINES, open_bytes, open_text
-from tamis.file_tables.record_columns import Fault, Faults, TextLeaves, batch_of
+from tamis.file_tables.record_columns import Fault, Faults, TextLeaves, batch_of, type_of_all
 from tamis.file_tables.text_types import (
     DOUBLE,
     LONG,
@@ -178,17 +178,8 @@ def _shape(value: Any) -> Any:
 
 def inferred(files: Sequence[Path], tag: str) -> tuple[pa.Schema, bool]:
     """The columns of files and their types, and whether a file is not well-formed."""
-    known: pa.DataType = pa.struct([])
-    seen: set[Any] = set()
-    any_bad = False
-    for path in files:
-        for group in groups_of(path, tag):
-            any_bad = any_bad or group is None
-            for record in group or ():
-                shape = _shape(record)
-                if shape not in seen:  # most records are alike
-                    seen.add(shape)
-                    known = _common(known, _type_of(record))
+    groups = (group for path in files for group in groups_of(path, tag))
+    known, any_bad = type_of_all(groups, _shape, _type_of, _common)
     return pa.schema(list(settled(known) or ())), any_bad
 
 

@@ -4,7 +4,8 @@ A compiled kernel depends on what it was made of and on nothing else: the source
 the versions of Python, numba, llvmlite and numpy, and the processor. A hash of all this, the
 *content key*, names the folder in which it is kept, so that it is found again wherever tamis is
 installed. A folder is never changed, only added to: each file is written aside and then moved to
-its place, so any number of processes may share one.
+its place, so any number of processes may share one. Where a process makes a new folder, it removes
+those beside it that no process has read from or written to for 30 days.
 
 Kernels are read from the first of these places that has them, and written to the first one that can
 be written:
@@ -22,9 +23,12 @@ fails: what cannot be read or written, or is damaged, is compiled.
 import hashlib
 import os
 import pickle
+import re
+import shutil
 import stat
 import sys
 import tempfile
+import time
 import uuid
 import zipfile
 import zlib
@@ -46,10 +50,13 @@ from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
 
 FORMAT = 1  # of the files
+DAY = 86_400.0  # seconds
+UNUSED = 30 * DAY  # after which a folder is removed
 config: Any = numba_config  # its settings are made when it is imported
 SUFFIX = ".kernel"
 # Modules of this package that have no part in what is compiled.
 _OTHERS = {Path(__file__).with_name(f"{name}.py") for name in ("kernel_cache", "compilations")}
+_KEY = re.compile("[0-9a-f]{32}")
 _DIGEST = hashlib.sha256().digest_size
 
 
@@ -63,7 +70,7 @@ def content_key() -> str:
     settings = (config.OPT, config.LOOP_VECTORIZE, config.SLP_VECTORIZE, config.BOUNDSCHECK)
     processor = cpu_target.target_context.codegen().magic_tuple()
     found.update(repr((FORMAT, versions, settings, processor)).encode())
-    return found.hexdigest()[:32]
+    return found.hexdigest()[:32]  # as `_KEY` says
 
 
 # --- places
@@ -122,7 +129,34 @@ def _folders() -> Iterator[Path]:
 @cache
 def usual_folder() -> Path | None:
     """The folder to which kernels are usually written, None if nothing can be written."""
-    return next((folder for folder in _folders() if can_be_written(folder)), None)
+    for folder in _folders():
+        is_new = not folder.exists()
+        if can_be_written(folder):
+            if is_new and folder.parent != package_folder():  # that is the image's, not the user's
+                _remove_unused(folder)
+            return folder
+    return None
+
+
+def _remove_unused(new: Path) -> None:
+    """Remove the folders beside a new one that have not been used for a long time.
+
+    A process that still reads from one compiles what it misses.
+    """
+    latest = time.time() - UNUSED
+    with suppress(OSError):
+        for folder in new.parent.iterdir():
+            is_ours = _KEY.fullmatch(folder.name) and folder != new and not folder.is_symlink()
+            if is_ours and folder.is_dir() and folder.stat().st_mtime < latest:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+@cache
+def _notice_use(folder: Path) -> None:
+    """Let the time of a folder say that it is in use: once per process, and at most once a day."""
+    with suppress(OSError):  # it cannot be written, and so nobody will remove it
+        if folder.stat().st_mtime < time.time() - DAY:
+            os.utime(folder)
 
 
 _chosen: Path | None = None
@@ -207,7 +241,9 @@ def _contents(name: str) -> Iterator[bytes]:
             yield archive.read(name)
     for folder in (*([] if _chosen is None else [_chosen]), *_folders()):
         with suppress(OSError):
-            yield (folder / name).read_bytes()
+            found = (folder / name).read_bytes()
+            _notice_use(folder)
+            yield found
 
 
 def write(name: str, content: bytes, folder: Path) -> bool:
