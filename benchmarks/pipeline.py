@@ -1,8 +1,9 @@
 """The pipeline on Spark: against what users write, against the bare engine, as it grows.
 
-    python benchmarks/pipeline.py [users] [overhead] [growth] [memory] [--quick | --long]
-                                  [--json FILE] [--workloads stock w4] [--sizes 1000 ...]
-                                  [--contestants tamis join ...] [--seconds 1.5] [--patience 20]
+    python benchmarks/pipeline.py [users] [overhead] [growth] [memory] [files]
+                                  [--quick | --long] [--json FILE] [--workloads stock w4]
+                                  [--sizes 1000 ...] [--contestants tamis join ...]
+                                  [--seconds 1.5] [--patience 20]
 
 *users*: all pairs of events and subscriptions, by tamis and by what a Spark user would write
 (`pipeline_sections/users.py` says how), on two local cores. Events are in Spark's cache; pairs go
@@ -17,7 +18,8 @@ reason, and does not take part with more subscriptions.
 *overhead*: the bare engine and the job on the same one or two cores, and where the time goes
 (`pipeline_sections/overhead.py` says how). *growth*: seconds of compiling and matching for ten and
 a hundred times as many events and subscriptions; `growth_plot.py` draws it. *memory*: what the
-workers need.
+workers need. *files*: all pairs from Parquet to Parquet, written by Spark, by the workers and by
+one process without Spark, and micro-batches of one event (`pipeline_sections/files.py` says how).
 
 The time to start a JVM is in none of the numbers except the one that says so.
 """
@@ -33,7 +35,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from field_process import machine
-from pipeline_sections import growth, memory, overhead, users
+from pipeline_sections import files, growth, memory, overhead, users
 from pipeline_sections.spark_process import Failed, Place, SparkProcess
 from pipeline_sections.tables import (
     MEMORY_COLUMNS,
@@ -50,7 +52,7 @@ from pipeline_sections.tables import (
 )
 from rivals.base import LeftOut
 
-SECTIONS = ("users", "overhead", "growth", "memory")
+SECTIONS = ("users", "overhead", "growth", "memory", "files")
 CORES = 2
 LIMIT = 600.0  # seconds for calls that should not fail
 
@@ -70,6 +72,8 @@ class Extent(NamedTuple):
     grown: tuple[int, ...]  # subscriptions of growth, with the events of `steady`
     steady: int
     held: int  # subscriptions in memory
+    read: int  # events of files, with the subscriptions of `steady`
+    turns: int  # of each writer of files, and a fifth of the micro-batches of one event
     most: int = 4_000_000  # events of a round
 
 
@@ -80,12 +84,13 @@ DEFAULT = Extent(
         ("w4", 100_000, "lists"), ("bdd:0.15", 100_000, "counts"),
     ),
     cores=(1, 2), events=(10_000, 100_000, 1_000_000), grown=(1000, 10_000, 100_000, 1_000_000),
-    steady=100_000, held=1_000_000,
+    steady=100_000, held=1_000_000, read=400_000, turns=4,
 )  # fmt: skip
 QUICK = DEFAULT._replace(
     workloads=("stock",), sizes=(1000, 100_000), seconds=0.5, patience=10,
     cases=(("stock", 100_000, "counts"), ("stock", 100_000, "pairs")), cores=(2,),
     events=(10_000, 100_000), grown=(1000, 10_000, 100_000), held=100_000,
+    read=100_000, turns=2,
 )  # fmt: skip
 LONG = DEFAULT._replace(events=(*DEFAULT.events, 10_000_000), seconds=3.0, patience=90)
 
@@ -110,6 +115,7 @@ def main() -> None:
         "overhead": lambda folder: overheads(extent, folder, record),
         "growth": lambda folder: growths(extent, folder, record),
         "memory": lambda folder: memories(extent, folder, record),
+        "files": lambda folder: files_to_files(extent, folder, record),
     }
     with tempfile.TemporaryDirectory(prefix="tamis-pipeline-", ignore_cleanup_errors=True) as made:
         for section in options.sections or SECTIONS:
@@ -150,7 +156,7 @@ def extent_of(options: argparse.Namespace) -> Extent:
         sizes=tuple(map(scaled, extent.sizes)), most=scaled(extent.most),
         cases=tuple((spec, scaled(size), output) for spec, size, output in extent.cases),
         events=tuple(map(scaled, extent.events)), grown=tuple(map(scaled, extent.grown)),
-        steady=scaled(extent.steady), held=scaled(extent.held),
+        steady=scaled(extent.steady), held=scaled(extent.held), read=scaled(extent.read),
     )  # fmt: skip
 
 
@@ -287,6 +293,34 @@ def memories(extent: Extent, folder: Path, record: Record) -> None:
     print(head(MEMORY_COLUMNS))
     for line in memory_cells(rows):
         print(row(line), flush=True)
+
+
+# --- files
+
+
+def files_to_files(extent: Extent, folder: Path, record: Record) -> None:
+    columns = ("median, s", "least", "most")
+    with SparkProcess(Place(CORES, folder)) as spark_process:
+        progress("files: the writers in turns")
+        found = spark_process.call(
+            files.written, LIMIT, spec="stock", events=extent.read, size=extent.steady,
+            times=extent.turns,
+        )  # fmt: skip
+        record({"kind": "files", "workload": "stock", "cores": CORES, **found})
+        print(f"\n**stock, {found['events']:,} events, {found['size']:,} subscriptions, "
+              f"{found['pairs']:,} pairs, Parquet to Parquet**\n")  # fmt: skip
+        print(head(("who writes", *columns)))
+        for line in files.lines(found["times"]):
+            print(row(line), flush=True)
+        progress("files: micro-batches of one event")
+        small = spark_process.call(
+            files.small_batches, LIMIT, size=extent.steady // 50, number=5 * extent.turns
+        )
+        record({"kind": "small", "size": extent.steady // 50, "cores": CORES, "times": small})
+        print(f"\n**micro-batches of one event, {extent.steady // 50:,} subscriptions**\n")
+        print(head(("micro-batch", *columns)))
+        for line in files.lines(small):
+            print(row(line), flush=True)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import growth_plot
 import pipeline
 import tamis
 from cases import each
-from pipeline_sections import growth, memory, overhead, tables, users, workload_files
+from pipeline_sections import files, growth, memory, overhead, tables, users, workload_files
 from pipeline_sections.spark_process import Failed, Place, Session, SparkProcess
 from pipeline_sections.timing import fitting, rate, rounds
 from rivals.base import LeftOut
@@ -182,6 +182,22 @@ def test_growth_and_memory(session):
     assert all(line["rss"] >= line["pss"] > 0 for line in rows)
     assert all((line["file"] > 0) == (line["stage"] != "started") for line in rows)
     assert len(tables.memory_cells(rows)) == 9
+
+
+@pytest.mark.spark
+def test_all_writers_write_the_same(session):
+    found = files.written(session, "stock", 200, 100, 1)
+    assert found["pairs"] == all_pairs(200, 100)
+    assert [len(times) for times in found["times"].values()] == [1, 1, 1, 1]
+    assert {line[0] for line in files.lines(found["times"])} >= {"Spark's writer", "workers"}
+    small = files.small_batches(session, 20, 1)
+    assert [len(times) for times in small.values()] == [1, 1, 1]
+
+
+def all_pairs(events, size):
+    matcher = tamis.Matcher(workload("stock").schema)
+    matcher.subscribe_many(workload_files.subscriptions("stock", size))
+    return matcher.match_batch(workload_files.events("stock", events)).num_rows
 
 
 # --- the command and what it prints

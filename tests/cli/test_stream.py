@@ -221,6 +221,10 @@ def test_bad_events_fail_on_demand_and_leave_no_matches(place):
     message = place.fail("--once", "--on-bad", "fail")
     assert "the row cannot be read, it is not valid JSON" in message
     assert "\n" not in message
+    message = place.fail("--once", "--max-bad", "20%")
+    assert (
+        "micro-batch 0, events: 1 of 2 rows cannot be used, and at most 20% may be bad" in message
+    )
     assert place.matches() == {}
 
 

@@ -79,3 +79,51 @@ def test_the_plan(said):
     found, _, _ = said
     assert "72 rows: 71 usable, 1 bad" in found["plan"]
     assert "71 subscriptions" in found["plan"]
+
+
+KERNELS = """
+from pathlib import Path
+from unittest.mock import patch
+
+from tamis.engines.preparation import batch_preparation
+from tamis.kernels import kernel_cache
+from tamis.spark.compile import published_code
+
+NAME, ARCHIVE = "sent.kernel", "kernels-of-the-test.zip"
+
+
+def look(batches):
+    import pyarrow as pa
+
+    from tamis.kernels import kernel_cache
+    from tamis.spark.compile import published_code
+
+    rows = sum(batch.num_rows for batch in batches)
+    usual, published_code.archive_name = published_code.archive_name, lambda: ARCHIVE
+    published_code.take_code()
+    published_code.archive_name = usual  # the worker has other tasks
+    found = kernel_cache.read(NAME) or b"nothing"
+    yield pa.RecordBatch.from_pydict({"rows": [rows], "found": [found.decode()]})
+
+
+def main(spark, given):
+    def seen():
+        frame = spark.range(4).repartition(2).mapInArrow(look, "rows long, found string")
+        return sorted({row.found for row in frame.collect()})
+
+    before, folder = seen(), Path(given)
+    with (
+        patch.object(published_code, "_shares_files", lambda _: False),  # as if on other machines
+        patch.object(published_code, "archive_name", lambda: ARCHIVE),
+        patch.object(kernel_cache, "_PLACES", (lambda: folder,)),
+        patch.object(batch_preparation, "wait", lambda: None),
+    ):
+        kernel_cache.write(NAME, b"code", folder / kernel_cache.content_key())
+        published_code.publish_code(spark)
+    return [before, seen()]
+"""
+
+
+def test_workers_take_the_kernels_of_the_driver(connect, tmp_path):
+    found, _ = connect.run(KERNELS, str(tmp_path))
+    assert found == [["nothing"], ["code"]]

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tamis.cli.argument_types import positive, size
+from tamis.cli.argument_types import bad_limit, positive, size
 from tamis.cli.input_files import columns_of
 from tamis.cli.interruption import interruptible
 from tamis.cli.match import add_matching, add_sharding, matching_settings
@@ -80,6 +80,12 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="column that numbers the changes of a table (default: version)",
     )
     add_matching(parser, "default: id")
+    parser.add_argument(
+        "--max-bad",
+        type=bad_limit,
+        metavar="LIMIT",
+        help="fail at a micro-batch if more than 1%% (or 20) of its events are bad",
+    )
     add_sharding(parser)
     add_schema(parser, "inferred from the events that are there")
     add_semantics(parser)
@@ -98,7 +104,7 @@ def run(options: argparse.Namespace) -> None:
     settings = matching_settings(options) | {
         "format": options.format, "event_time": options.event_time,
         "version": options.version_column, "budget": options.budget or BUDGET,
-        "shards": options.shards,
+        "shards": options.shards, "max_bad": options.max_bad,
     }  # fmt: skip
     options.checkpoint = options.checkpoint or f"{options.out.rstrip('/')}-checkpoint"
     check_changes(options.changes)

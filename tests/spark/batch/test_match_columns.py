@@ -3,6 +3,7 @@
 import json
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from tamis import OptionError, TamisError
@@ -53,6 +54,38 @@ def test_rules_of_pandas_keep_their_columns_and_ids_their_name(spark):
             MatchJob(events, RULES, "nr", **settings)
     with pytest.raises(OptionError, match="must be a Spark DataFrame, not int"):
         MatchJob(events, 5, "nr")
+
+
+def test_workers_write_ids_under_their_name(spark, tmp_path):
+    events = spark.createDataFrame([(1, 7.0), (2, 70.0)], "nr int, price double")
+    for place, settings in (("whole", {}), ("sharded", {"shards": 2}), ("lists", {})):
+        output = place if place == "lists" else "pairs"
+        job = MatchJob(
+            events, RULES, "nr", keep_id_name=True, order="at", output=output, **settings
+        )
+        counts = job.write(str(tmp_path / place), "parquet")
+        assert (counts.events, counts.matches) == (2, 3)
+        table = pq.read_table(tmp_path / place / "matches").sort_by("nr")
+        assert table.column_names[0] == "nr"
+        assert table["nr"].to_pylist() == ([1, 2] if place == "lists" else [1, 1, 2])
+        assert not list((tmp_path / place).rglob("*.snappy.parquet"))  # as Spark names its files
+        job.release()
+    nothing = MatchJob(events.where("nr > 5"), RULES, "nr", keep_id_name=True, order="at")
+    nothing.write(str(tmp_path / "nothing"), "parquet")
+    assert pq.read_table(tmp_path / "nothing/matches").column_names == ["nr", "subscription"]
+
+
+def test_times_may_be_texts_if_the_schema_says_so(spark):
+    events = spark.createDataFrame(
+        [(1, "2024-05-01"), (2, "2024-01-01T10:00:00Z"), (3, "soon"), (4, None)],
+        "id int, at string",
+    )
+    rules = pd.DataFrame({"id": ["late"], "filter": ["at >= TIMESTAMP '2024-03-01'"]})
+    job = MatchJob(events, rules, schema={"at": "timestamp"})
+    assert rows(job.matches) == [(1, "late")]
+    (letter,) = job.bad_events().collect()
+    assert letter.id == "3"
+    assert "at" in letter.reason
 
 
 def test_ids_that_come_again_and_too_many_bad_rows(spark, tmp_path):

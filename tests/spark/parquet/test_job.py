@@ -4,6 +4,7 @@ What Spark promises is that the driver gets the report of one successful attempt
 many others there were, how far they came, and whether they still run, it does not say.
 """
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -52,7 +53,7 @@ class Frame:
         reports = []
         for attempts in self._tasks:
             for attempt in attempts:
-                run = type(task)(attempt, task.output, task.folder)
+                run = replace(task, matches=attempt)
                 self.zombies.append(run)
                 try:
                     found = list(run(iter(())))

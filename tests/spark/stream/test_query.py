@@ -436,3 +436,19 @@ def test_an_event_that_must_not_be_bad_stops_the_stream(place):
     with pytest.raises(TamisError, match="the event has no id"):
         place.run(on_bad="fail")
     assert not (place.root / "out/matches").exists()
+
+
+def test_too_many_bad_events_stop_the_stream_until_the_limit_allows_them(place):
+    place.changes([("a", "kind = 'x'")])
+    place.events({"id": 1, "kind": "x"}, {"id": None, "kind": "x"})
+    message = "micro-batch 0, events: 1 of 2 rows cannot be used, and at most 10% may be bad"
+    with pytest.raises(TamisError, match=message) as caught:
+        place.run(max_bad="10%")
+    assert "the event has no id" in str(caught.value)
+    assert not (place.root / "out/matches").exists()
+    assert list((place.root / "out/_aside").iterdir()) == []
+    with pytest.raises(TamisError, match="at most 0 may be bad"):
+        place.run(max_bad=0, checkpoint=place.root / "other", out=lambda frame, _: frame.collect())
+    place.run(max_bad="50%")
+    assert place.found() == place.wanted
+    assert [letter.batch for letter in place.letters()] == [0]

@@ -89,8 +89,12 @@ def test_a_schema_of_ones_own(wide):
 def test_a_frame_without_records_may_have_their_fields(spark):
     frame = spark.sql("SELECT 1 id, 2 `r.k`, named_struct('x', 3) q, 4 `q.k`")
     events = EventTable(frame, "id", Schema({"r.k": "int", "q.x": "int", "q.k": "int"}), ())
-    assert events.layout(["r.k", "q.x", "q.k"]).names == ("r.k", "q")
+    assert events.layout(["r.k", "q.x", "q.k"]).names == ("r.k", "q", "q.k")
     assert events.project(["r.k"]).columns == ["id", "e0"]
+    twice = spark.sql("SELECT 1 id, named_struct('k', 3) q, 4 `q.k`")
+    for schema in (Schema({"q.k": "int"}), None):
+        with pytest.raises(SchemaError, match=r"have q.k twice: in the record q and as a column"):
+            EventTable(twice, "id", schema, ())
 
 
 @pytest.mark.parametrize(

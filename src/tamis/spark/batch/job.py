@@ -188,8 +188,8 @@ class MatchJob:
 
     def write(self, place: str, format: str) -> MatchCounts:  # noqa: A002 - Spark's name
         """Match, and write the folder of matches to a place; returns how many there are."""
-        is_plain = not self._keep_rules and self.id_name == "event_id"
-        if format != "parquet" or not is_plain or not workers_can_write(place):
+        # Columns of rules are joined to the matches by Spark, which has them then, and writes them.
+        if format != "parquet" or self._keep_rules or not workers_can_write(place):
             matched = self.counted()
             writer = matched.frame.write.format(format).options(**WRITE_OPTIONS.get(format, {}))
             writer.mode("overwrite").save(f"{place}/{MATCHES}")
@@ -198,8 +198,11 @@ class MatchJob:
             return written_afterwards(
                 self.matches, self.output, self._events, self.bad_events(), place, MATCHES
             )
-        task, id_type = self._task(self._events), self._subscriptions.id_type
-        return written_matches(self._events, self._attributes, task, id_type, place, MATCHES)
+        schema = spark_schema(
+            self._events, self.output, self._subscriptions.id_type, id_name=self.id_name
+        )
+        task = self._task(self._events)
+        return written_matches(self._events, self._attributes, task, schema, place, MATCHES)
 
     def counted(self) -> CountedMatches:
         """The matches, which count events and matches while they are written."""

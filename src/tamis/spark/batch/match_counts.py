@@ -12,6 +12,7 @@ from tamis.spark.tables.match_schema import matches_per_row, spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructType
 
 
 class MatchCounts(NamedTuple):
@@ -59,10 +60,13 @@ def counted_matches(
 
 
 def written_matches(
-    events: EventTable, attributes: set[str], task: MatchTask, id_type: str, place: str, name: str,
-    event_time: str | None = None,
+    events: EventTable, attributes: set[str], task: MatchTask, schema: "StructType", place: str,
+    name: str, event_time: str | None = None,
 ) -> MatchCounts:  # fmt: skip
-    """Let workers match, count, and write the matches to the folder `name` of a place."""
+    """Let workers match, count, and write the matches to the folder `name` of a place.
+
+    `schema` is that of the matches; its first column names the ids of events.
+    """
     from pyspark.sql import Observation
 
     seen, observed = Observation(), events
@@ -70,7 +74,6 @@ def written_matches(
         times = newest_of(event_time).alias("newest")
         observed = events.like(events.frame.observe(seen, times))
     projected = observed.project(attributes)
-    schema = spark_schema(events, task.output, id_type)
     written = write_matches(projected, task.matches, task.output, schema, place, name)
     moment = None if event_time is None else seen.get["newest"]
     newest = None if moment is None else moment / 1e6

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.dead_letters import SHOWN, BadLimit, DeadLetter, listing
 from tamis.errors import FileError, SubscriptionError
+from tamis.spark.dead_letters.job import first_letters
 from tamis.spark.files.atomic_folders import (
     DEAD_LETTERS,
     MATCHES,
@@ -19,8 +20,6 @@ from tamis.spark.files.atomic_folders import (
 from tamis.spark.files.folders import Folder
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from tamis.spark.batch.job import MatchJob
 
 logger = logging.getLogger("tamis")
@@ -134,14 +133,14 @@ def _write(
     counted = job.write(place, format)
     logger.info("wrote %s matches of %s events", counted.matches, counted.events)
     if limit is not None and limit.is_exceeded(counted.bad, counted.events):
-        some = _letters(job.bad_events().limit(SHOWN))
+        some = first_letters(job.bad_events(), SHOWN)
         limit.check("events", counted.bad, counted.events, some)
     letters: list[DeadLetter] = []
     if compiled.bad or counted.bad:
         frame = job.dead_letters
         frame.write.format("json").mode("overwrite").save(f"{place}/{DEAD_LETTERS}")
         written = frame.sparkSession.read.json(f"{place}/{DEAD_LETTERS}")
-        letters = _letters(written.limit(SHOWN))
+        letters = first_letters(written, SHOWN)
     summary = MatchSummary(
         subscriptions=compiled.good, events=counted.events, matches=counted.matches,
         bad_subscriptions=compiled.bad, bad_events=counted.bad, replaced=compiled.replaced,
@@ -152,8 +151,3 @@ def _write(
     )  # fmt: skip
     write_summary(place, json.dumps(summary.to_dict(), indent=2) + "\n")
     return summary
-
-
-def _letters(frame: "DataFrame") -> list[DeadLetter]:
-    rows = [row.asDict() for row in frame.collect()]
-    return [DeadLetter(*(row.get(name) for name in DeadLetter._fields)) for row in rows]  # type: ignore[arg-type]  # as they were written

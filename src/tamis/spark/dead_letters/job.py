@@ -30,3 +30,9 @@ def bad_events(
 def letters_frame(spark: "SparkSession", letters: tuple[DeadLetter, ...]) -> "DataFrame":
     """Letters that the driver knows, as a DataFrame."""
     return spark.createDataFrame([tuple(letter) for letter in letters], SCHEMA)
+
+
+def first_letters(frame: "DataFrame", number: int) -> list[DeadLetter]:
+    """Some letters of a DataFrame, read on the driver."""
+    rows = [row.asDict() for row in frame.limit(number).collect()]
+    return [DeadLetter(*(row.get(name) for name in DeadLetter._fields)) for row in rows]  # type: ignore[arg-type]  # as they were written

@@ -35,7 +35,7 @@ def write_matches(
     """Let workers write what `matches` finds in a frame to the folder `name` of a place.
 
     The folder replaces one that is there, and has `_SUCCESS` when it is complete. `schema` is that
-    of the matches.
+    of the matches; its first column names the ids of events.
     """
     folder = Folder(place)
     folder.make()
@@ -46,7 +46,7 @@ def write_matches(
     aside = mark + uuid.uuid4().hex
     folder.make(aside)
     try:
-        task = WriteTask(matches, output, f"{place}/{aside}")
+        task = WriteTask(matches, output, f"{place}/{aside}", schema.names[0])
         reports = frame.mapInArrow(task, REPORT).toArrow()
         files = [file for file in reports["file"].to_pylist() if file is not None]
         if not files:

@@ -46,12 +46,14 @@ def plain_matches(batches: Iterable[pa.RecordBatch]) -> Iterator[FoundMatches]:
 class WriteTask:
     """The function of `mapInArrow` that writes what `matches` finds, and reports on it.
 
-    `output` is the form of the matches. The file has a name of its own for each attempt.
+    `output` is the form of the matches, `id_name` the name of their first column. The file has a
+    name of its own for each attempt.
     """
 
     matches: Callable[[Iterable[pa.RecordBatch]], Iterable[FoundMatches]]
     output: str
     folder: str
+    id_name: str
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         name = f"part-{task_number():05}-{uuid.uuid4().hex}.parquet"
@@ -79,7 +81,8 @@ class WriteTask:
         file: MatchFile | None = None
         for found in self.matches(batches):
             events, bad = events + found.events, bad + found.bad
-            for table in found.tables:
+            for unnamed in found.tables:
+                table = unnamed.rename_columns([self.id_name, *unnamed.column_names[1:]])
                 if file is None:
                     stream = opened.enter_context(create())
                     file = opened.enter_context(MatchFile(stream, required(table.schema)))
@@ -90,7 +93,7 @@ class WriteTask:
 
 def required(schema: pa.Schema) -> pa.Schema:
     """The columns of matches, of which neither ids nor counts are ever null."""
-    never = {"event_id", "subscription", "count"}
+    never = {schema.names[0], "subscription", "count"}
     return pa.schema(
         [field.with_nullable(field.nullable and field.name not in never) for field in schema]
     )

@@ -39,6 +39,10 @@ class BatchFolder(NamedTuple):
         for left in aside.glob(f"*{self.name.partition('.')[0]}.*"):
             shutil.rmtree(left, ignore_errors=True)
 
+    def discard(self) -> None:
+        """Delete it, because the micro-batch is not to be."""
+        Folder(self.place).delete_folder(self.name)
+
 
 @dataclass(frozen=True)
 class FileSink:

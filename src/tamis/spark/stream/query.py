@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tamis.errors import OptionError, choose, did_you_mean
+from tamis.dead_letters import BadLimit
+from tamis.errors import OptionError, TamisError, choose, did_you_mean
 from tamis.matcher import OUTPUTS
 from tamis.matcher_settings import MatcherSettings
 from tamis.schema import Schema, as_schema
@@ -25,7 +26,7 @@ from tamis.spark.batch.match_counts import (
     written_matches,
 )
 from tamis.spark.batch.worker import MatchTask
-from tamis.spark.dead_letters.job import bad_events, letters_frame
+from tamis.spark.dead_letters.job import bad_events, first_letters, letters_frame
 from tamis.spark.files.atomic_folders import DEAD_LETTERS, MATCHES
 from tamis.spark.files.folders import Folder
 from tamis.spark.session.failures import spark_errors
@@ -37,7 +38,7 @@ from tamis.spark.stream.file_sink import BatchFolder, FileSink
 from tamis.spark.stream.pinned_versions import PinnedVersion, StreamSubscriptions
 from tamis.spark.stream.versions import Versions, log_of
 from tamis.spark.tables.event_table import EventTable
-from tamis.spark.tables.match_schema import with_sorted_lists
+from tamis.spark.tables.match_schema import spark_schema, with_sorted_lists
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -57,6 +58,7 @@ def match_stream(  # noqa: PLR0913 - all but three by name
     trigger: str | None = None, format: str = "parquet",  # noqa: A002 - Spark's name
     version: str = "version", event_time: str | None = None, name: str | None = None,
     budget: int | str = BUDGET, mode: str = "auto", shards: int | None = None,
+    max_bad: BadLimit | str | int | None = None,
 ) -> "StreamingQuery":  # fmt: skip
     """Match a stream of events with subscriptions that change meanwhile; the running query.
 
@@ -77,9 +79,12 @@ def match_stream(  # noqa: PLR0913 - all but three by name
     are there are matched, or an interval such as ``"10 seconds"``. How many events a micro-batch
     takes at most is a setting of the source (``maxFilesPerTrigger``, ``maxOffsetsPerTrigger``).
     `event_time` names a column of times by which `StreamMetrics` says how old events are when they
-    are matched. The other settings are those of `MatchJob`.
+    are matched. With `max_bad`, such as ``"1%"`` or 20, the query fails at a micro-batch more of
+    whose events cannot be used, and nothing of it is written (a function `out` was called by then).
+    The other settings are those of `MatchJob`.
     """
     choose("output", output, OUTPUTS)
+    limit = BadLimit.of(max_bad)
     choose("treatment of bad rows", on_bad, ON_BAD)
     if not getattr(events, "isStreaming", False):
         raise OptionError(
@@ -109,7 +114,7 @@ def match_stream(  # noqa: PLR0913 - all but three by name
     if isinstance(sink, FileSink):
         sink.claim(owner)
     found.note(versions)
-    options = BatchOptions(event_id, output, tuple(keep), on_bad, event_time)
+    options = BatchOptions(event_id, output, tuple(keep), on_bad, event_time, limit)
     writer = events.writeStream.foreachBatch(MicroBatchJob(versioned, sink, options).run)
     writer = writer.option("checkpointLocation", str(checkpoint))
     if name is not None:
@@ -136,6 +141,7 @@ class BatchOptions:
     keep: tuple[str, ...]
     on_bad: str
     event_time: str | None
+    max_bad: BadLimit | None = None
 
 
 @dataclass(frozen=True)
@@ -183,7 +189,9 @@ class MicroBatchJob:
         if not isinstance(self.sink, FileSink):
             matches = self._counted(events, pinned)
             self.sink(matches.frame, batch)
-            return matches.counts()
+            counts = matches.counts()
+            self._check_bad(counts, events, batch, pinned)
+            return counts
         # The first subscription decides on the type of ids; before, no file must have another one.
         is_typed = pinned.id_type is not None or of.output == "counts"
         if is_typed and self.sink.is_written_by_workers:
@@ -194,12 +202,27 @@ class MicroBatchJob:
             write = self.sink.write if is_typed else self.sink.write_nothing
             written = write(matches.frame, MATCHES, batch)
             counts = matches.counts()
+        try:
+            self._check_bad(counts, events, batch, pinned)
+        except TamisError:
+            written.discard()
+            raise
         if counts.bad or pinned.letters:
             letters = letters_frame(frame.sparkSession, pinned.letters)
             letters = letters.unionByName(bad_events(events, settings, pinned.attributes))
             self.sink.write(letters, DEAD_LETTERS, batch).reveal()
         written.reveal()  # the last step: a folder of matches means that all is there
         return counts
+
+    def _check_bad(
+        self, counts: MatchCounts, events: EventTable, batch: int, pinned: PinnedVersion
+    ) -> None:
+        """Fail if more events than allowed cannot be used."""
+        limit = self.options.max_bad
+        if limit is not None and limit.is_exceeded(counts.bad, counts.events):
+            bad = bad_events(events, pinned.settings, pinned.attributes)
+            what = f"micro-batch {batch}, events"
+            limit.check(what, counts.bad, counts.events, first_letters(bad, 1))  # see `run`
 
     def _written(
         self, events: EventTable, pinned: PinnedVersion, folder: BatchFolder
@@ -212,10 +235,10 @@ class MicroBatchJob:
                 found, of.output, events, bad, folder.place, folder.name, of.event_time
             )
         task = MatchTask(pinned.rules, events.layout(attributes), of.output, of.on_bad)
+        schema = spark_schema(events, of.output, pinned.id_type or "string")
         return written_matches(
-            events, attributes, task, pinned.id_type or "string", folder.place, folder.name,
-            of.event_time,
-        )  # fmt: skip
+            events, attributes, task, schema, folder.place, folder.name, of.event_time
+        )
 
     def _counted(self, events: EventTable, pinned: PinnedVersion) -> CountedMatches:
         """The matches as a frame."""

@@ -21,11 +21,14 @@ from tamis.schema import Attribute, Schema
 from tamis.spark.files.dirty_texts import dirty_texts
 from tamis.spark.tables.event_chunks import EventLayout
 from tamis.spark.tables.match_schema import refuse_names_of_matches
-from tamis.types import DOUBLE, INT
+from tamis.types import DOUBLE, INT, STRING, TIMESTAMP
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType, StructType
+
+# Columns of another type than their attribute that workers read: whole numbers, and times as texts.
+_READ_AS = {(INT, DOUBLE), (STRING, TIMESTAMP)}
 
 
 class EventTable:
@@ -181,7 +184,6 @@ def _fields(frame: "DataFrame") -> "dict[str, DataType]":
 def present_attributes(schema: Schema, found: Schema, skipped: dict[str, str]) -> dict[Path, Path]:
     """The attributes that the frame has, and their columns; others are missing in all events."""
     present: dict[Path, Path] = {}
-    tops = {path[0] for path in found.positions}
     for attribute in schema.attributes:
         path = attribute.path
         for length in range(1, len(path) + 1):
@@ -198,11 +200,18 @@ def present_attributes(schema: Schema, found: Schema, skipped: dict[str, str]) -
                 )
         if any(other[: len(path)] == path != other for other in found.positions):
             raise SchemaError(f"column {attribute.name} is a record, expected {attribute}")
-        # A frame without the record address may name a column address.city, as a table may.
-        column = found.find(path if path[0] in tops else (".".join(path),))
+        column, flat = found.find(path), None
+        if len(path) > 1:  # a frame may name a column address.city, as a table may
+            flat = found.find((".".join(path),))
+        if column is not None and flat is not None:
+            raise SchemaError(
+                f"the events have {attribute.name} twice: in the record {path_text(path[:1])} and "
+                f"as a column named {'.'.join(path)!r}; rename one of them"
+            )
+        column = flat if column is None else column
         if column is None:
             continue
-        if column.type != attribute.type and (column.type, attribute.type) != (INT, DOUBLE):
+        if column.type != attribute.type and (column.type, attribute.type) not in _READ_AS:
             raise SchemaError(
                 f"column {attribute.name} is of type {column}, expected {attribute}; "
                 "convert the column, or change the schema"

@@ -57,12 +57,12 @@ def refuse_names_of_matches(what: str, names: Iterable[str]) -> None:
 
 def spark_schema(
     events: "EventTable", output: str, id_type: str,
-    kept: "Iterable[tuple[str, DataType]] | None" = None,
+    kept: "Iterable[tuple[str, DataType]] | None" = None, id_name: str = "event_id",
 ) -> "StructType":  # fmt: skip
     """The columns of matches for Spark; `kept` are names and types instead of those of `events`."""
     from pyspark.sql.types import StructType
 
-    schema = StructType().add("event_id", events.id_type).add(FOUND[output], _type(output, id_type))
+    schema = StructType().add(id_name, events.id_type).add(FOUND[output], _type(output, id_type))
     for name, of in events.kept_fields() if kept is None else kept:
         schema.add(name, of)
     return schema
