@@ -124,8 +124,8 @@ def small_batches(session: Session, size: int, number: int) -> dict[str, list[fl
     for name, start in queries.items():
         query = start()
         query.awaitTermination()
-        progress = [one for one in query.recentProgress if one["numInputRows"]]
-        taken = [one["durationMs"]["triggerExecution"] / 1000 for one in progress]
+        spent = [one["durationMs"] for one in query.recentProgress]
+        taken = [one["triggerExecution"] / 1000 for one in spent if "addBatch" in one]
         found[name] = taken[len(taken) // 2 :]
     shutil.rmtree(folder)
     return found
