@@ -52,7 +52,8 @@ class TcpWire(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        self._transport.set_write_buffer_limits(0)  # `pause_writing` as soon as something waits
+        # `pause_writing` as soon as something waits; with TLS, 0 would mean that nothing may wait.
+        self._transport.set_write_buffer_limits(high=1, low=0)
         peer = self._transport.get_extra_info("peername")
         self._connection = self._service.connect(self, f"{peer[0]}:{peer[1]}" if peer else "?")
 
@@ -64,6 +65,8 @@ class TcpWire(asyncio.Protocol):
         if self._connection is None or self._finished:
             return False
         self._connection.received_all()
+        if self._transport is None or not self._transport.can_write_eof():
+            return False  # with TLS, a connection ends for both sides at once
         return not self._finished  # whether the connection stays open for answers
 
     def pause_writing(self) -> None:

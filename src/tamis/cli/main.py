@@ -13,19 +13,21 @@ from typing import Any, NoReturn
 
 from tamis import __version__
 from tamis.cli import (
+    account,
     compact,
     demo,
     explain,
     match,
     profile,
     publish,
+    serve,
     simulate,
     stream,
     subscribe,
     topic,
     warm,
 )
-from tamis.errors import EventError, ExpressionError, TamisError
+from tamis.errors import EventError, ExpressionError, SettingsError, TamisError
 from tamis.visible_text import visible_lines
 
 DONE, FAILED, MISUSE, INTERRUPTED = 0, 1, 2, 130
@@ -38,6 +40,13 @@ exit codes: 0 done, 1 failed, 2 misuse (nothing was done), 130 interrupted by Ct
 an error is also an object on standard output: {"command": ..., "error": {"kind", "message", ...}}
 """
 _LEVELS = ("debug", "info", "warning", "error")
+_COMMANDS = {
+    module.__name__.rpartition(".")[2]: module
+    for module in (
+        demo, match, stream, profile, compact, simulate, explain, warm, serve, account, topic,
+        publish, subscribe,
+    )
+}  # fmt: skip
 
 
 class _JsonParser(argparse.ArgumentParser):
@@ -51,7 +60,7 @@ class _JsonParser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    parser = build_parser(is_json="--json" in given)
+    parser = build_parser(given[0] if given else None, is_json="--json" in given)
     options = parser.parse_args(given)
     if options.command is None:
         parser.print_help()
@@ -85,9 +94,15 @@ def print_error(command: str | None, kind: str, message: str, **place: Any) -> N
 
 
 def _place(error: TamisError) -> dict[str, Any]:
-    """Where in a filter or a batch the error is, for those that know."""
+    """Where in a filter, a batch or a file the error is, for those that know."""
     if isinstance(error, ExpressionError):
         return {"line": error.line, "column": error.column, "filter": error.text}
+    if isinstance(error, SettingsError):
+        problems = [
+            {"line": one.line, "column": one.column, "message": one.problem, "hint": one.hint}
+            for one in error.problems
+        ]
+        return {"file": error.file, "problems": problems}
     return {"row": error.row} if isinstance(error, EventError) and error.row is not None else {}
 
 
@@ -98,8 +113,12 @@ def set_log_level(level: str | None) -> None:
         logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
 
-def build_parser(*, is_json: bool = False) -> argparse.ArgumentParser:
-    """The parser of all commands; with `is_json` it reports misuse as JSON as well."""
+def build_parser(command: str | None = None, *, is_json: bool = False) -> argparse.ArgumentParser:
+    """The parser of one command, or of all of them if there is no such command.
+
+    With `is_json` it reports misuse as JSON as well. The options of some commands are known only
+    to modules that take a while to import.
+    """
     kind = _JsonParser if is_json else argparse.ArgumentParser
     parser = kind(
         prog="tamis",
@@ -111,13 +130,10 @@ def build_parser(*, is_json: bool = False) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         dest="command", metavar="COMMAND", title="commands", parser_class=kind
     )
-    modules = (
-        demo, match, stream, profile, compact, simulate, explain, warm, topic, publish, subscribe,
-    )  # fmt: skip
-    for module in modules:
+    for module in (_COMMANDS[command],) if command in _COMMANDS else _COMMANDS.values():
         module.add_parser(commands)
-    for command in commands.choices.values():
-        command.add_argument(
+    for one in commands.choices.values():
+        one.add_argument(
             "--log-level",
             choices=_LEVELS,
             help="log what is being done to standard error, from this level on; Spark logs, too",

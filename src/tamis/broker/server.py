@@ -1,0 +1,135 @@
+"""The process of a broker: opens its data, listens, and stops when it is told to.
+
+A listener is one protocol at one address. Listeners start after the broker has opened its data and
+stop before it closes, so that whatever they have accepted is finished. What links brokers to each
+other will be one more listener.
+"""
+
+import asyncio
+import contextlib
+import logging
+import resource
+import signal
+import ssl
+import threading
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+import pyarrow as pa
+
+from tamis.broker import logs
+from tamis.broker.broker import Broker
+from tamis.broker.settings import Address, Settings
+from tamis.broker.stomp.service import StompService
+from tamis.broker.stomp_server import StompServer
+from tamis.broker.tls import load_certificate, server_context
+from tamis.broker.web.listener import WebListener
+from tamis.errors import FileError, TamisError
+from tamis.matcher import Matcher
+
+_LOG = logging.getLogger(__name__)
+_STOPS = signal.SIGTERM, signal.SIGINT
+
+
+class Listener(Protocol):
+    """One protocol at one address."""
+
+    async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> int:
+        """Listen, and return the port, which is a free one if 0 was asked for."""
+
+    async def stop(self) -> None:
+        """Take no more connections, finish what is under way, and end the connections."""
+
+
+def serve(settings: Settings) -> None:
+    """Run a broker until SIGTERM or SIGINT comes; say on standard output when it is ready."""
+    logs.configure(settings.log_level, settings.log_format)
+    allow_many_connections()
+    asyncio.run(_serve(settings))
+
+
+async def _serve(settings: Settings) -> None:
+    told, loop = asyncio.Event(), asyncio.get_running_loop()
+    tls = None if settings.tls is None else server_context(settings.tls)
+
+    def stop() -> None:
+        told.set()
+        for number in _STOPS:  # the second signal ends the process at once
+            loop.remove_signal_handler(number)
+
+    for number in _STOPS:
+        loop.add_signal_handler(number, stop)
+    loop.add_signal_handler(signal.SIGHUP, _renew, tls, settings)
+    async with running(settings, tls) as addresses:
+        # Programs wait for this line, and read the ports from it.
+        shown = {name: str(address) for name, address in addresses.items()}
+        print("ready", *(f"{name}={text}" for name, text in shown.items()), flush=True)  # noqa: T201
+        _LOG.info("ready", extra=shown)
+        # In the background, and not waited for at the end: what is imported and made ready here
+        # would make the first event wait.
+        threading.Thread(target=rehearse, name="tamis-rehearsal", daemon=True).start()
+        await told.wait()
+        _LOG.info("stopping")
+    _LOG.info("stopped")
+
+
+@contextlib.asynccontextmanager
+async def running(
+    settings: Settings, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[dict[str, Address]]:
+    """A broker that listens, and its true addresses by the names of their settings."""
+    broker = await Broker.open(settings)
+    async with contextlib.AsyncExitStack() as stack:
+        stack.push_async_callback(broker.close)
+        stomp = StompService(broker)
+        listeners: dict[str, Listener] = {
+            "http": WebListener(broker, broker.accounts),
+            "stomp": StompServer(stomp),
+        }
+        found: dict[str, Address] = {}
+        for name, listener in listeners.items():
+            stack.push_async_callback(listener.stop)
+            found[name] = await _listen(listener, name, getattr(settings, name), tls)
+        yield found
+
+
+async def _listen(
+    listener: Listener, name: str, address: Address, tls: ssl.SSLContext | None
+) -> Address:
+    try:
+        port = await listener.start(address.host, address.port, tls)
+    except OSError as error:
+        raise FileError(
+            f"{name} cannot listen on {address}: {error.strerror or error}; "
+            f"choose another address with --{name} HOST:PORT"
+        ) from None
+    return Address(address.host, port)
+
+
+def _renew(tls: ssl.SSLContext | None, settings: Settings) -> None:
+    """Read the certificate again, for the connections to come."""
+    if tls is None or settings.tls is None:
+        _LOG.info("there is no certificate to read again")
+        return
+    try:
+        load_certificate(tls, settings.tls)
+    except TamisError as error:
+        _LOG.error("the certificate stays the old one", extra={"reason": str(error)})
+    else:
+        _LOG.info("the certificate was read again", extra={"file": str(settings.tls.certificate)})
+
+
+def rehearse() -> None:
+    """Match once what nobody has sent, so that the first event is matched as fast as the others."""
+    matcher = Matcher({"price": "double", "symbol": "string"})
+    matcher.subscribe("nobody", "price < 10 AND symbol = 'IBM'")
+    matcher.match_rows([(9.5, "IBM")])
+    matcher.match_batch(pa.table({"price": [9.5], "symbol": ["IBM"]}))
+
+
+def allow_many_connections() -> None:
+    """Let this process have as many open files, and so connections, as it may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with contextlib.suppress(ValueError, OSError):  # an unlimited hard limit, on some systems
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,0 +1,132 @@
+"""``tamis serve``: the broker."""
+
+import argparse
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tamis.cli.options import add_json
+from tamis.errors import OptionError
+
+if TYPE_CHECKING:
+    from tamis.broker.settings import Settings
+
+_DESCRIPTION = """\
+Run a broker: clients publish events and subscribe over HTTP and STOMP. Without options its data is
+in ./tamis-data, it listens on this machine only, and everybody may do everything. Accounts, TLS,
+limits and retention are in a file of settings (docs/broker.md). The line
+
+  ready http=HOST:PORT stomp=HOST:PORT
+
+on standard output says that it accepts connections; port 0 takes a free one. It logs to standard
+error. Ctrl-C or SIGTERM stops it, and loses nothing; SIGHUP reads the certificate of TLS again.
+"""
+
+
+def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = commands.add_parser(
+        "serve",
+        help="run a broker",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--data", metavar="DIR", help="folder of the data (default: tamis-data)")
+    parser.add_argument(
+        "--http", metavar="HOST:PORT", help="address of HTTP (default: 127.0.0.1:8420)"
+    )
+    parser.add_argument(
+        "--stomp", metavar="HOST:PORT", help="address of STOMP (default: 127.0.0.1:61613)"
+    )
+    parser.add_argument(
+        "--config", metavar="FILE.toml", help="file of settings; options count more than the file"
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="only print what is wrong with the settings and where, or the settings",
+    )
+    add_json(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the broker until a signal comes, or check its settings."""
+    settings = read_options(options)
+    settings.check_exposure()
+    if options.check:
+        from tamis.broker.tls import server_context
+
+        if settings.tls is not None:
+            server_context(settings.tls)
+        shown = shown_settings(settings)
+        print(json.dumps(shown) if options.json else _as_text(shown))
+        return
+    from tamis.broker.server import serve
+
+    serve(settings)
+
+
+def read_options(options: argparse.Namespace) -> "Settings":
+    """The settings of the file, and what the options say instead."""
+    from tamis.broker.settings import Address, Settings
+    from tamis.broker.settings_file import read_settings
+
+    settings = Settings() if options.config is None else read_settings(Path(options.config))
+    given: dict[str, Any] = {}
+    for name in ("http", "stomp"):
+        text = getattr(options, name)
+        if text is not None:
+            try:
+                given[name] = Address.read(text)
+            except OptionError as error:
+                raise OptionError(f"--{name}: {error}") from None
+    if options.data is not None:
+        given["data"] = Path(options.data)
+    if options.log_level is not None:
+        given["log_level"] = options.log_level
+    return replace(settings, **given)
+
+
+def shown_settings(settings: "Settings") -> dict[str, Any]:
+    """The settings for people and programs, without any secret."""
+    limits = {account.name: vars(account.limits) for account in settings.new_accounts()}
+    return {
+        "data": str(settings.data.absolute()),
+        "http": str(settings.http),
+        "stomp": str(settings.stomp),
+        "durability": settings.durability,
+        "tls": None if settings.tls is None else str(settings.tls.certificate),
+        "log": {"level": settings.log_level, "format": settings.log_format},
+        "retention": vars(settings.retention),
+        "topics": {
+            name: {
+                "schema": topic.schema,
+                "semantics": topic.semantics,
+                "retention": vars(settings.retention_of(name)),
+            }
+            for name, topic in settings.topics.items()
+        },
+        "accounts": {
+            account.name: {
+                "publish": account.publish.filters,
+                "subscribe": account.subscribe.filters,
+                "wider": account.wider,
+                "topics": list(account.topics.filters),
+                "metrics": account.metrics,
+                "limits": limits[account.name],
+            }
+            for account in settings.new_accounts()
+        },
+    }
+
+
+def _as_text(shown: dict[str, Any], indent: str = "") -> str:
+    lines = []
+    for name, value in shown.items():
+        if isinstance(value, dict) and value:
+            lines += [f"{indent}{name}:", _as_text(value, indent + "  ")]
+        else:
+            text = "-" if value is None or value in ({}, []) else value
+            lines.append(f"{indent}{name}: {text}")
+    return "\n".join(lines)

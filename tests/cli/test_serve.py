@@ -1,0 +1,68 @@
+"""``tamis serve --check``: what is wrong with settings and where, or the settings."""
+
+import json
+
+import pytest
+
+from cases import each
+from tamis.broker.accounts import new_token, token_hash
+from tamis.cli import main
+from tamis.cli.main import build_parser
+
+ACCOUNT = f'[accounts.desk]\ntokens = ["{token_hash(new_token())}"]\n'
+
+
+def test_the_usual_settings_are_shown(capsys):
+    assert main(["serve", "--check"]) == 0
+    shown = capsys.readouterr().out
+    assert "http: 127.0.0.1:8420\nstomp: 127.0.0.1:61613\n" in shown
+    assert "  guest:\n" in shown
+
+
+def test_options_count_more_than_the_file(put, capsys):
+    config = put("t.toml", 'http = "127.0.0.1:1"\nstomp = "127.0.0.1:2"\n' + ACCOUNT)
+    options = ["--http", "[::1]:0", "--data", "elsewhere", "--log-level", "warning"]
+    assert main(["serve", "--check", "--json", "--config", str(config), *options]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["http"], shown["stomp"]) == ("[::1]:0", "127.0.0.1:2")
+    assert shown["data"].endswith("/elsewhere")
+    assert shown["log"]["level"] == "warning"
+    assert list(shown["accounts"]) == ["desk"]
+    assert "sha256" not in json.dumps(shown)  # no secret, not even hashed
+
+
+def test_every_problem_of_the_file_has_its_place(put, capsys):
+    config = put("t.toml", "http = 1\n[limits]\nconnection = 3\n")
+    assert main(["serve", "--check", "--json", "--config", str(config)]) == 1
+    output = capsys.readouterr()
+    error = json.loads(output.out)["error"]
+    assert error["file"] == str(config)
+    assert [(p["line"], p["column"]) for p in error["problems"]] == [(1, 8), (3, 1)]
+    assert error["problems"][1]["hint"] == "did you mean 'connections'?"
+    assert "(line 1, column 8)\n  http = 1\n         ^\n" in output.err
+
+
+@each(
+    "options, message",
+    [
+        (["--http", "8420"], "--http: expected an address HOST:PORT"),
+        (["--http", "0.0.0.0:8420"], "there are no accounts"),
+        (["--stomp", "[::]:1"], "there are no accounts"),
+        (["--config", "nowhere.toml"], "nowhere.toml cannot be read"),
+    ],
+)
+def test_what_cannot_be_served_is_refused(options, message, capsys):
+    assert main(["serve", *options]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_an_option_that_opens_a_broker_without_tls_is_refused(put, capsys):
+    config = put("t.toml", ACCOUNT)
+    assert main(["serve", "--config", str(config), "--http", "192.0.2.1:80"]) == 1
+    assert "there is no TLS" in capsys.readouterr().err
+
+
+def test_options_of_networks_are_not_taken_yet(capsys):
+    with pytest.raises(SystemExit):
+        build_parser().parse_args(["serve", "--peer", "b2=127.0.0.1:1"])
+    assert "unrecognized arguments: --peer" in capsys.readouterr().err
