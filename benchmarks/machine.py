@@ -42,7 +42,7 @@ def described() -> dict[str, Any]:
     """The machine, its libraries and, measured now, its bytes per second."""
     read, written = bandwidth()
     return {
-        "cpu": _processor(), "python": platform.python_version(),
+        "cpu": processor(), "python": platform.python_version(),
         "libraries": {name: version(name) for name in LIBRARIES},
         "read": read, "written": written,
     }  # fmt: skip
@@ -74,7 +74,8 @@ def _best(work: Callable[[], Any]) -> float:
     return min(times)
 
 
-def _processor() -> str:
+def processor() -> str:
+    """The name of the processor."""
     for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
         if line.startswith("model name"):
             return line.partition(":")[2].strip()

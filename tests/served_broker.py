@@ -32,20 +32,20 @@ class Answer(NamedTuple):
 class ServedBroker:
     """A broker and its HTTP server, with a loop of their own."""
 
-    def __init__(self, folder, *, keep_alive=30.0, lingering=0.1, **settings):
+    def __init__(self, folder, *, keep_alive=30.0, lingering=0.1, port=0, **settings):
         self.settings = replace(Settings(data=folder), **settings)
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
         self.accounts: Accounts = self.settings.new_accounts()
-        self.run(self._open(keep_alive, lingering))
+        self.run(self._open(keep_alive, lingering, port))
 
-    async def _open(self, keep_alive, lingering):
+    async def _open(self, keep_alive, lingering, port):
         self.broker = await Broker.open(self.settings)
         self.listener = WebListener(
             self.broker, self.accounts, keep_alive=keep_alive, lingering=lingering
         )
-        self.port = await self.listener.start("127.0.0.1", 0)
+        self.port = await self.listener.start("127.0.0.1", port)
 
     def run(self, coroutine):
         """The result of a coroutine that runs in the broker's loop."""
@@ -55,6 +55,7 @@ class ServedBroker:
         self.run(self.listener.stop())
         self.run(self.broker.close())
         self.accounts.close()
+        self.run(_last_connections())
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join()
         self.loop.close()
@@ -95,6 +96,15 @@ class ServedBroker:
     def connect(self):
         """A socket, for requests that no client makes."""
         return socket.create_connection(("127.0.0.1", self.port))
+
+
+async def _last_connections():
+    """Let connections end that came while the server stopped."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    await asyncio.sleep(0)
 
 
 class Message(NamedTuple):
