@@ -52,14 +52,6 @@ def problem_of(error: Exception) -> tuple[int, Problem, dict[str, str]]:
     return 500, Problem("failed", "the broker failed; its log says why"), {}
 
 
-def problem_answer(error: Exception) -> web.Response:
-    """The answer to a request that failed."""
-    status, problem, headers = problem_of(error)
-    answer = json_answer(problem, status)
-    answer.headers.update(headers)
-    return answer
-
-
 def _headers(status: int, error: TamisError) -> dict[str, str]:
     if status == 401:
         return {hdrs.WWW_AUTHENTICATE: 'Bearer realm="tamis", Basic realm="tamis"'}

@@ -9,18 +9,21 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import hdrs, web
 
-from tamis.broker.accounts import Accounts
+import tamis
+from tamis.broker.accounts import Account, Accounts
 from tamis.broker.broker import Broker
 from tamis.broker.metrics import OTHER
 from tamis.broker.stomp.service import StompService
-from tamis.broker.web import watching
-from tamis.broker.web.answers import problem_answer
+from tamis.broker.web.answers import JSON, json_answer, problem_of, text_answer
 from tamis.broker.web.calls import Call
 from tamis.broker.web.listeners import Listeners
-from tamis.broker.web.operations import OPERATIONS, Handler
+from tamis.broker.web.openapi import description
+from tamis.broker.web.operations import OPERATIONS, Operation
 from tamis.broker.web.origins import Origins
+from tamis.broker.web.page_files import FILES, page_file
 from tamis.broker.web.stomp_socket import stomp_socket
 
+NOBODY = Account("nobody")  # may do nothing
 _METHODS = frozenset({"GET", "HEAD", "PUT", "POST", "DELETE"})
 _Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -35,10 +38,14 @@ class WebBroker:
         self._stomp = StompService(broker)
         self._origins = Origins(has_accounts=accounts.guest is None)
         self.application = web.Application(middlewares=[self._guarded])
+        router = self.application.router
         for operation in OPERATIONS:
-            answer = self._answer(operation.handler, changes=operation.method != "GET")
-            self.application.router.add_route(operation.method, operation.path, answer)
-        self._add_watching()
+            path, answer = operation.path, self._answer(operation)
+            if operation.method == "GET":  # what streams cannot be asked for its head
+                router.add_get(path, answer, allow_head=JSON in operation.answer)
+            else:
+                router.add_route(operation.method, path, answer)
+        self._add_others(router)
         self.application.on_shutdown.append(self._end_listening)
 
     async def _end_listening(self, _: web.Application) -> None:
@@ -48,7 +55,9 @@ class WebBroker:
         """Say to those who ask that the broker is stopping."""
         self._listeners.stopping = True
 
-    def _answer(self, handler: Handler, *, changes: bool) -> _Answer:
+    def _answer(self, operation: Operation) -> _Answer:
+        handler = operation.handler
+
         async def answer(request: web.Request) -> web.StreamResponse:
             account = await self.accounts.of_header(request.headers.get(hdrs.AUTHORIZATION))
             return await handler(Call(request, self.broker, account, self._listeners))
@@ -56,36 +65,24 @@ class WebBroker:
         async def finish(request: web.Request) -> web.StreamResponse:
             return await asyncio.shield(answer(request))
 
-        return finish if changes else answer
+        async def answer_all(request: web.Request) -> web.StreamResponse:
+            return await handler(Call(request, self.broker, NOBODY, self._listeners))
 
-    def _add_watching(self) -> None:
-        async def metrics(request: web.Request) -> web.Response:
-            account = await self.accounts.of_header(request.headers.get(hdrs.AUTHORIZATION))
-            return watching.metrics(self.broker, account)
+        if operation.for_all:
+            return answer_all
+        return answer if operation.method == "GET" else finish
 
-        async def healthz(_: web.Request) -> web.Response:
-            return watching.healthz()
-
-        async def readyz(_: web.Request) -> web.Response:
-            return watching.readyz(stopping=self._listeners.stopping)
-
+    def _add_others(self, router: web.UrlDispatcher) -> None:
         async def openapi(_: web.Request) -> web.Response:
-            return watching.openapi()
-
-        async def page(request: web.Request) -> web.Response:
-            return watching.page(request.path)
+            return text_answer(description(tamis.__version__), JSON)
 
         async def stomp(request: web.Request) -> web.StreamResponse:
             return await stomp_socket(request, self._stomp)
 
-        router = self.application.router
-        router.add_get("/stomp", stomp, allow_head=False)
-        router.add_get("/metrics", metrics)
-        router.add_get("/healthz", healthz)
-        router.add_get("/readyz", readyz)
         router.add_get("/openapi.json", openapi)
-        for path in watching.PAGES:
-            router.add_get(path, page)
+        router.add_get("/stomp", stomp, allow_head=False)
+        for path in FILES:
+            router.add_get(path, page_file)
 
     @web.middleware
     async def _guarded(self, request: web.Request, handler: _Answer) -> web.StreamResponse:
@@ -95,8 +92,10 @@ class WebBroker:
             self._origins.check(request)
             answer = await handler(request)
         except Exception as error:  # noqa: BLE001 - the client gets an answer, the log the error
-            answer = problem_answer(error)
-            metrics.refusals.of("http", str(answer.status)).add()
+            status, problem, headers = problem_of(error)
+            answer = json_answer(problem, status)
+            answer.headers.update(headers)
+            metrics.refusals.of("http", problem.error).add()
         kind = request.method if request.method in _METHODS else OTHER
         metrics.requests.of("http", kind).add()
         return answer

@@ -7,7 +7,16 @@ from aiohttp import web
 
 from tamis.broker.protocols import cloud_events, sse
 from tamis.broker.protocols.event_bodies import ARROW, EVENT_ID, JSON, LINES
-from tamis.broker.web import events, questions, shapes, sockets, streams, subscriptions, topics
+from tamis.broker.web import (
+    events,
+    questions,
+    shapes,
+    sockets,
+    streams,
+    subscriptions,
+    topics,
+    watching,
+)
 from tamis.broker.web.calls import Call
 
 Handler = Callable[[Call], Awaitable[web.StreamResponse]]
@@ -34,6 +43,7 @@ class Operation(NamedTuple):
     status: int = 200
     answer: Mapping[str, Any] = {}  # likewise
     refusals: tuple[int, ...] = ()
+    for_all: bool = False  # whether it is answered without asking who it is
 
 
 TOPIC = "/topics/{topic}"
@@ -170,5 +180,17 @@ OPERATIONS = (
     Operation(
         "POST", SUBSCRIPTION + "/ack", subscriptions.acknowledge,
         "Acknowledge everything up to an offset", body=_json(shapes.AckWanted), status=204,
+    ),
+    Operation(
+        "GET", "/metrics", watching.metrics, "The metrics, for Prometheus",
+        answer={watching.PROMETHEUS: _TEXT},
+    ),
+    Operation(
+        "GET", "/healthz", watching.healthz, "That the broker lives",
+        answer=_json(shapes.Health), for_all=True,
+    ),
+    Operation(
+        "GET", "/readyz", watching.readyz, "That the broker takes requests",
+        answer=_json(shapes.Health), for_all=True,
     ),
 )  # fmt: skip

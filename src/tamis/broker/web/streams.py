@@ -16,6 +16,7 @@ from tamis.broker.protocols import sse
 from tamis.broker.records import Delivery
 from tamis.broker.web.calls import Call
 from tamis.broker.web.shapes import start_of
+from tamis.errors import Busy
 
 MOST_TAKEN = 500  # deliveries at once
 PIECE = 64_000  # bytes that are written before the connection is waited for
@@ -61,6 +62,8 @@ async def listening(call: Call, protocol: str, attachment: Attachment) -> AsyncI
     """Count a connection that listens, and close its attachment when it ends."""
     open_now = call.broker.metrics.connections.of(protocol)
     try:
+        if call.listeners.stopping:
+            raise Busy("the broker is stopping")
         call.account.usage.connect()
         open_now.add()
         call.listeners.add(attachment)
