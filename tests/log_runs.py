@@ -135,11 +135,11 @@ class LogRun:
     def expire(self):
         most = self.random.randint(10, 60)
         before = len(self.everything())
-        # After an interruption the mark may be written and nobody told.
-        self.first_possible = self.log.next_offset
+        # A call that fails may have written the mark, which counts after the next restart.
+        before_call, self.first_possible = self.first_possible, self.log.next_offset
         gone = self.log.expire(self.now, max_events=most)
         demand(before - gone.events >= min(before, most), "too much has expired")
-        self.first_possible, self.first = gone.first_offset, gone.first_offset
+        self.first_possible, self.first = max(before_call, gone.first_offset), gone.first_offset
 
     def widen(self):
         self.schema = min(self.schema + 1, len(SCHEMAS) - 1)

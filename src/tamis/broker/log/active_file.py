@@ -272,6 +272,16 @@ class ActiveFile:
         """All its frames with records."""
         return self._frames(self.first)
 
+    def ids_at(self, offsets: Sequence[int]) -> Iterator[tuple[int, str]]:
+        """The ids at some offsets, ascending; those that cannot be read are left out."""
+        frame: FrameRecords | None = None
+        for offset in offsets:
+            if frame is None or offset >= frame.first + frame.count:
+                frame = next(self._frames(offset), None)
+            if frame is not None and offset >= frame.first:
+                at = offset - frame.first
+                yield offset, frame.records(at, at + 1)[0].id
+
     def offset_at(self, time: int) -> int | None:
         """The first offset whose record came at a time or later."""
         if time > self.last_time:
@@ -291,11 +301,14 @@ class _Taker:
         self._spans = spans
         self._offsets = offsets
         self._firsts = [span.records.first for span in spans]
+        # Where an event did not fit the schema.
+        self._has_gaps = sum(span.stop - span.start for span in spans) > len(offsets)
 
     def __call__(self, rows: Sequence[int]) -> list[Record]:
+        if len(rows) == len(self._offsets) and rows == range(len(rows)) and not self._has_gaps:
+            return [r for s in self._spans for r in s.records.records(s.start, s.stop)]
         found = []
-        for row in rows:
-            offset = int(self._offsets[row])
+        for offset in self._offsets[np.asarray(rows, np.int64)].tolist():
             records = self._spans[bisect_right(self._firsts, offset) - 1].records
             found += records.records(offset - records.first, offset - records.first + 1)
         return found

@@ -10,7 +10,7 @@ segment::
     count     u8
     first     u8        the first offset of the segment
     crc32     u4        of everything after it, and of the three above
-    padding   4 bytes
+    padding   4 bytes   zeros
     bits      u1[]      2 ** k bits, with k so that there are from 16 to 32 per id
     hashes    u8[count] ascending
     places    u4[count] offsets after the first one
@@ -33,7 +33,7 @@ MOST_RUNS = 6  # runs in memory before they become one
 
 _MAGIC = b"TAMIS-I\n"
 _HEAD = struct.Struct("<8sQQ")
-_SUM = struct.Struct("<I4x")
+_SUM = struct.Struct("<II")  # the second is the padding
 
 
 def hashes_of(ids: Sequence[str]) -> Array:
@@ -89,7 +89,7 @@ class IdRun:
         """The run as the bytes of a file."""
         head = _HEAD.pack(_MAGIC, len(self), self.first)
         body = self._bits.tobytes() + self._hashes.tobytes() + self._places.tobytes()
-        return head + _SUM.pack(zlib.crc32(body, zlib.crc32(head))) + body
+        return head + _SUM.pack(zlib.crc32(body, zlib.crc32(head)), 0) + body
 
     @classmethod
     def decode(cls, data: Bytes) -> "IdRun | None":
@@ -102,7 +102,7 @@ class IdRun:
         if magic != _MAGIC or size < 1 or size & (size - 1):
             return None
         head, body = memoryview(data)[: _HEAD.size], memoryview(data)[start:]
-        if _SUM.unpack_from(data, _HEAD.size)[0] != zlib.crc32(body, zlib.crc32(head)):
+        if _SUM.unpack_from(data, _HEAD.size) != (zlib.crc32(body, zlib.crc32(head)), 0):
             return None
         bits = np.frombuffer(body, np.uint8, size)
         hashes = np.frombuffer(body[size:], "<u8", count)

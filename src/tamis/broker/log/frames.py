@@ -19,6 +19,7 @@ import json
 import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -168,42 +169,50 @@ class FrameRecords:
         count = self.count = frame.records
         view = memoryview(data)[frame.start + HEAD_BYTES : frame.end]
         self.times: Array = np.frombuffer(view, "<i8", count)
-        lengths = np.frombuffer(view, "<u4", 3 * count, 8 * count).reshape(3, count)
-        # The ends of all texts, as if they followed each other without commas.
-        ends = 20 * count + np.cumsum(lengths.ravel(), dtype=np.int64)
-        self._ends = ends.reshape(3, count)
-        self._lengths = lengths
-        self.body_lengths: Array = lengths[2]
+        self.body_lengths: Array = np.frombuffer(view, "<u4", count, 16 * count)
         self._view = view
+        self._places: list[list[int]] | None = None
+
+    def _bounds(self) -> list[list[int]]:
+        """Where each id, header and body begins, and at the end where the last one ends.
+
+        A body is followed by a comma, the last one by where a comma would be.
+        """
+        if self._places is None:
+            count = self.count
+            lengths = np.frombuffer(self._view, "<u4", 3 * count, 8 * count).astype(np.int64)
+            lengths[2 * count :] += 1
+            bounds = np.full(3 * count + 1, 20 * count, np.int64)
+            np.cumsum(lengths, out=lengths)
+            bounds[1:] += lengths
+            parts = (bounds[n * count : (n + 1) * count + 1] for n in range(3))
+            self._places = [part.tolist() for part in parts]
+        return self._places
 
     def ids(self) -> list[str]:
         """The ids, in the order of the records."""
-        return [str(one, "utf-8") for one in self._texts(0, 0, self.count)]
+        places = self._bounds()[0]
+        texts = bytes(self._view[places[0] : places[-1]])
+        first = places[0]
+        return [texts[a - first : b - first].decode() for a, b in pairwise(places)]
 
     def bodies(self, start: int, stop: int) -> memoryview:
         """The bodies of some records, with commas between them."""
-        ends = self._ends[2]
-        begin = int(ends[start] - self.body_lengths[start]) + start
-        return self._view[begin : int(ends[stop - 1]) + stop - 1]
+        places = self._bounds()[2]
+        return self._view[places[start] : places[stop] - 1]
 
     def records(self, start: int, stop: int) -> list[Record]:
         """Some records."""
+        ids, headers, bodies = self._bounds()
+        view, first = self._view, self.first
         times: list[int] = self.times[start:stop].tolist()
-        ids, headers, bodies = (self._texts(part, start, stop) for part in range(3))
         return [
-            Record(offset, time, str(one, "utf-8"), bytes(head), bytes(body))
-            for offset, time, one, head, body in zip(
-                range(self.first + start, self.first + stop), times, ids, headers, bodies,
-                strict=True,
+            Record(
+                first + n,
+                time,
+                str(view[ids[n] : ids[n + 1]], "utf-8"),
+                bytes(view[headers[n] : headers[n + 1]]),
+                bytes(view[bodies[n] : bodies[n + 1] - 1]),
             )
-        ]  # fmt: skip
-
-    def _texts(self, part: int, start: int, stop: int) -> list[memoryview]:
-        ends = self._ends[part, start:stop]
-        starts = (ends - self._lengths[part, start:stop]).tolist()
-        stops = ends.tolist()
-        if part == 2:  # commas
-            starts = [n + k for k, n in enumerate(starts, start)]
-            stops = [n + k for k, n in enumerate(stops, start)]
-        view = self._view
-        return [view[a:b] for a, b in zip(starts, stops, strict=True)]
+            for n, time in enumerate(times, start)
+        ]

@@ -20,7 +20,7 @@ import re
 import struct
 import zlib
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -262,6 +262,17 @@ class SealedSegment:
     @property
     def ids_path(self) -> Path:
         return self.path.with_name(ids_name(self.first, self.end))
+
+    def ids_at(self, offsets: Sequence[int]) -> Iterator[tuple[int, str]]:
+        """The ids at some offsets, ascending; those that cannot be read are left out."""
+        for offset in offsets:
+            number = bisect_right(self._groups, offset, key=lambda group: group.first) - 1
+            table = self._table(number, is_columns=False) if number >= 0 else None
+            if table is not None:
+                known = table.column(self._names.offset).chunk(0)
+                row = int(np.searchsorted(known.to_numpy(), offset))
+                if row < len(known) and known[row].as_py() == offset:
+                    yield offset, table.column(self._names.id)[row].as_py()
 
     def ids(self) -> IdRun:
         """The run of its ids; it is made again if its file is missing or damaged."""

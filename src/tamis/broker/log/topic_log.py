@@ -285,7 +285,8 @@ class TopicLog:
         """
         with self._lock:
             recent = self._recent_ids()
-            found = {one: at for one in ids if (at := recent.latest(one)) is not None}
+            latest = {one: recent.latest(one) for one in ids}
+            found = {one: offset for one, offset in latest.items() if offset is not None}
             runs: list[IdRun] = list(recent.runs())
             segments = [file for file in self._files if isinstance(file, SealedSegment)]
         others = [one for one in dict.fromkeys(ids) if one and one not in found]
@@ -295,11 +296,13 @@ class TopicLog:
         for segment in segments:
             runs.append(segment.ids())
             self._take_damage(segment)
-        for run in runs:
-            for number, offset in run.candidates(hashes):
-                one = others[number]
-                if one not in found and offset >= self._first and self._id_at(offset) == one:
-                    found[one] = offset
+        at: list[tuple[int, int]] = [
+            pair for run in runs for pair in run.candidates(hashes) if pair[1] >= self._first
+        ]
+        ids_at = self._ids_at(sorted({offset for _, offset in at}))
+        for number, offset in sorted(at):
+            if ids_at.get(offset) == others[number]:  # the hash alone is no proof
+                found.setdefault(others[number], offset)
         return found
 
     def _recent_ids(self) -> RecentIds:
@@ -311,15 +314,21 @@ class TopicLog:
                         self._recent.add(records.first, records.ids())
         return self._recent
 
-    def _id_at(self, offset: int) -> str | None:
-        """The id of an event, synced or not; None if it cannot be read."""
+    def _ids_at(self, offsets: Sequence[int]) -> dict[int, str]:
+        """The ids of events, synced or not; those that cannot be read are left out."""
+        found: dict[int, str] = {}
         with self._lock:
             files = self._files
-        at = bisect_right(files, offset, key=lambda file: file.first) - 1
-        if at < 0:
-            return None
-        chunk = self._read_file(files[at], offset, offset + 1, 1, 1)
-        return chunk.records[0].id if len(chunk.offsets) else None
+        for file in files:
+            inside = [offset for offset in offsets if file.first <= offset < file.end]
+            try:
+                found.update(file.ids_at(inside))
+            except FileNotFoundError:
+                if file in self._files:
+                    raise
+                return self._ids_at(offsets)  # it was sealed meanwhile
+            self._take_damage(file)
+        return found
 
     # --- sealing and expiring
 
@@ -398,7 +407,8 @@ class TopicLog:
         """Remove the oldest files of which every event is beyond one of the limits.
 
         `now` is in microseconds, `max_age` in seconds. An event that is within all limits stays,
-        and so does everything in one file with it.
+        and so does everything in one file with it. A call that fails may be found done when the log
+        is opened again.
         """
         with self._lock:
             if self._active is not None and max_age is not None and (
