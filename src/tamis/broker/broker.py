@@ -47,6 +47,7 @@ from tamis.errors import Busy, EventError, OptionError, TamisError, UnknownTopic
 from tamis.explanation import Explanation
 from tamis.language.expression import Expression
 from tamis.matcher import Matcher
+from tamis.schema import Schema
 
 DEFAULTS = DeliveryOptions()
 RETRY = 1.0  # seconds until a dead letter that could not be written is tried again
@@ -66,7 +67,7 @@ class Broker:
         self._catalogue = catalogue
         self._host = host
         self._topics = topics
-        self._allowed: dict[tuple[str, str, int], Matcher | None] = {}
+        self._allowed: dict[tuple[str, str, Schema], Matcher | None] = {}
         self._burials: set[asyncio.Task[None]] = set()
         self._upkeep = Upkeep(host, topics, settings)
 
@@ -218,7 +219,7 @@ class Broker:
             _raise_refusal(topic.name, published.refused)
 
     def _allowed_events(self, account: Account, topic: Topic) -> Matcher | None:
-        key = account.name, topic.name, id(topic.schema)
+        key = account.name, topic.name, topic.schema
         if key not in self._allowed:
             row = topic.row
             found = publish_matcher(
@@ -316,15 +317,9 @@ class Broker:
         if subscription is not None:
             text = found.subscriptions.info(account.name, subscription).filter
         wanted = self._narrowed(account, found.topic, text)
-        if offset is not None and not await self._may_see(account, found.topic, offset):
-            event, offset = None, -1  # as if there were no such event
         about: Any = offset if event is None else event
-        return await why(found.topic, subscription or "filter", wanted, about)
-
-    async def _may_see(self, account: Account, topic: Topic, offset: int) -> bool:
-        everything = self._narrowed(account, topic, None)
-        found = await read_log(topic, everything, max(0, offset), 1)
-        return bool(found) and found[0].offset == offset
+        visible = self._narrowed(account, found.topic, None)
+        return await why(found.topic, subscription or "filter", wanted, about, visible)
 
     def _narrowed(self, account: Account, topic: Topic, text: str | None) -> Expression:
         row = topic.row

@@ -69,14 +69,16 @@ def narrowed(
 ) -> Expression:  # fmt: skip
     """What an account gets if it asks with a filter: the same, or the filter and its grant.
 
-    Without a filter it asks for everything. Raises `Forbidden` if the account has no grant for the
-    topic, or if its settings refuse what is wider than the grant.
+    Without a filter it asks for everything that it may have. Raises `Forbidden` if the account has
+    no grant for the topic, or if its settings refuse what is wider than the grant.
     """
+    grant = subscribe_grant(account, topic, schema)
+    if filter is None:
+        return parse(EVERYTHING, schema) if grant is None else grant
     if isinstance(filter, Expression):
         asked = filter if filter.schema == schema else Expression(filter.tree, schema)
     else:
-        asked = parse(EVERYTHING if filter is None else filter, schema)
-    grant = subscribe_grant(account, topic, schema)
+        asked = parse(filter, schema)
     if grant is None:
         return asked
     from tamis.relations.covering import counterexample, covers

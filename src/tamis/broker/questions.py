@@ -55,17 +55,33 @@ def check(topic: Topic, text: str, narrowed: Expression) -> CheckAnswer:
 
 
 async def why(
-    topic: Topic, name: str, wanted: Expression, event: Mapping[str, Any] | str | bytes | int
-) -> Explanation:
-    """Why an event, or the event at an offset, does or does not match a filter."""
+    topic: Topic, name: str, wanted: Expression, event: Mapping[str, Any] | str | bytes | int,
+    visible: Expression,
+) -> Explanation:  # fmt: skip
+    """Why an event, or the event at an offset, does or does not match a filter.
+
+    For events of the log that do not match `visible`, it is as if they were not there.
+    """
     if isinstance(event, int):
-        found = await topic.host.workers.run(MATCH, topic.log.read, event, 1, CHUNK_BYTES)
-        if event >= topic.log.synced_offset or not len(found.offsets) or found.offsets[0] != event:
+        record = await _record_at(topic, event, visible)
+        if record is None:
             raise OptionError(
                 f"there is no event with offset {event} in topic {topic.name!r}: it has "
                 f"{topic.log.first_offset} to {topic.log.synced_offset - 1}, as far as they are "
                 "kept"
             )
-        event = found.take([0])[0].body
+        event = record.body
     given, row = topic.live.reader.read(event, beside=())
     return explain(name, wanted, topic.live.meaning, row, given)
+
+
+async def _record_at(topic: Topic, offset: int, visible: Expression) -> Record | None:
+    """The record at an offset, if there is one and it matches `visible`."""
+    if not 0 <= offset < topic.log.synced_offset:
+        return None
+    matcher = topic.new_matcher()
+    matcher.subscribe(0, visible)
+    found, _ = await topic.host.workers.run(
+        MATCH, _read_chunk, topic.log, matcher, offset, offset + 1, 1
+    )
+    return found[0] if found else None

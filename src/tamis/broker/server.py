@@ -81,10 +81,9 @@ async def running(
     broker = await Broker.open(settings)
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(broker.close)
-        stomp = StompService(broker)
         listeners: dict[str, Listener] = {
             "http": WebListener(broker, broker.accounts),
-            "stomp": StompServer(stomp),
+            "stomp": StompServer(StompService(broker)),
         }
         found: dict[str, Address] = {}
         for name, listener in listeners.items():
