@@ -9,6 +9,8 @@ import pytest
 from cases import each
 from stomp_brokers import StompBroker, stomp_broker
 from tamis.broker.protocols.stomp.time_limits import TimeSettings
+from tamis.broker.stomp.connection import HIGH_WATER
+from tamis.broker.stomp.deliveries import BATCH_BYTES
 
 IMPATIENT = TimeSettings(connect=0.3, frame=0.3, write=0.3)
 
@@ -109,6 +111,70 @@ def test_there_is_a_most_of_connections(impatient):
     for client in clients:
         client.disconnect()
     works(impatient)
+
+
+def unread(running):
+    """How many bytes are kept for clients that do not read."""
+    wires = [connection._wire for connection in running.service.connections]
+    return sum(wire._transport.get_write_buffer_size() for wire in wires)
+
+
+def test_a_client_that_does_not_read_costs_one_batch_and_is_cut(impatient):
+    body = json.dumps({"price": 1, "text": "x" * 10_000})
+    lazy = impatient.raw()
+    lazy.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    lazy.subscribe("/topic/t", name="lazy")
+    eager, sender = impatient.raw(), impatient.raw()
+    eager.subscribe("/topic/t", "selector:price = 1")
+    most = 0
+    for _ in range(50):
+        sender.publish("/topic/t", *[body] * 20)
+        eager.messages(20)
+        most = max(most, impatient.ask(lambda: unread(impatient)))
+    assert most < 2 * BATCH_BYTES
+    while impatient.ask(lambda: len(impatient.service.connections)) > 2:  # until it is cut
+        eager.publish("/topic/t", body)
+        eager.messages(1)
+    eager.disconnect()
+    sender.disconnect()
+
+
+def send_for_ever(sock, data):
+    for _ in range(1000):
+        sock.send(data)
+
+
+def test_a_client_that_sends_and_does_not_read_its_receipts_has_to_wait(tmp_path):
+    with stomp_broker(tmp_path) as running:
+        running.create_topic("t")
+        client = running.raw()
+        client.socket.setblocking(False)
+        frame = b"SEND\ndestination:/topic/t\nreceipt:" + b"r" * 10_000 + b'\n\n{"price":1}\0'
+        with pytest.raises(BlockingIOError):
+            send_for_ever(client.socket, frame * 20)
+        waiting = running.ask(
+            lambda: sum(one._session.waiting for one in running.service.connections)
+        )
+        assert waiting <= 2 * HIGH_WATER
+        client.socket.close()
+
+
+def test_a_slow_subscriber_is_told_how_many_events_it_lost(tmp_path):
+    with stomp_broker(tmp_path) as running:
+        topic = running.create_topic("t")
+        lazy, sender = running.raw(), running.raw()
+        lazy.subscribe(topic)
+        body = json.dumps({"price": 1, "text": "x" * 200_000})
+        count = 200  # 40 MB; sockets take a few, the buffer 16
+        for _ in range(count // 10):
+            sender.publish(topic, *[body] * 10)
+        got = lost = 0
+        while got + lost < count:
+            message = lazy.frame("MESSAGE")
+            got += 1
+            lost += int(message.headers.get("dropped", 0))
+        assert lost > 0
+        assert message.headers["offset"] == str(count - 1)
 
 
 def test_a_window_bounds_what_is_unacknowledged(tmp_path):

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 HEAD_BYTES = 1_100_000  # of a frame; a selector is a header, and may be as long as a filter
 MOST_HEADERS = 1000
-KEPT_PARTS = 1024  # MESSAGE frames of a topic that are kept for the next subscriber
-KEPT_BYTES = 1 << 22
+KEPT_PARTS = 1 << 14  # parts of MESSAGE frames that are kept for the next subscriber
+KEPT_BYTES = 1 << 25
+KEPT_TOPICS = 1024  # whose schemas are kept
 
 
 class StompService:
@@ -43,7 +44,7 @@ class StompService:
         self._most_connections = most_connections
         self._most_half_open = most_half_open
         self._half_open: dict[StompConnection, None] = {}  # no CONNECT yet; the oldest first
-        self._shared: dict[tuple[str, str], SharedParts] = {}
+        self._shared: dict[str, SharedParts] = {}  # by versions of the protocol
         self._header_events: dict[str, HeaderEvents] = {}
 
     def connect(self, wire: Wire, peer: str) -> StompConnection:
@@ -98,39 +99,35 @@ class StompService:
         schema = self.broker.topic(account, topic).schema
         known = self._header_events.get(topic)
         if known is None or known.types != schema:
-            if len(self._header_events) >= KEPT_PARTS:
+            if len(self._header_events) >= KEPT_TOPICS:
                 self._header_events.clear()
             known = self._header_events[topic] = HeaderEvents(Schema(schema))
         return known
 
     def shared_parts(self, topic: str, version: str) -> Callable[[Record], bytes]:
         """What makes the part of MESSAGE frames that all subscribers of a topic share."""
-        known = self._shared.get((topic, version))
-        if known is None:
-            if len(self._shared) >= KEPT_PARTS:
-                self._shared.clear()
-            known = self._shared[topic, version] = SharedParts(topic, version)
-        return known.part
+        shared = self._shared.setdefault(version, SharedParts(version))
+        return lambda record: shared.part(topic, record)
 
 
 class SharedParts:
-    """The shared parts of the last MESSAGE frames of a topic."""
+    """The shared parts of the last MESSAGE frames, for one version of the protocol."""
 
-    def __init__(self, topic: str, version: str) -> None:
-        self._topic = topic
+    def __init__(self, version: str) -> None:
         self._version = version
+        # By the identity of records: those in the table are kept, so no two have the same.
         self._kept: dict[int, tuple[Record, bytes]] = {}
         self._size = 0
 
-    def part(self, record: Record) -> bytes:
-        """The shared part of a record's MESSAGE."""
-        known = self._kept.get(record.offset)
-        if known is not None and known[0] is record:
+    def part(self, topic: str, record: Record) -> bytes:
+        """The shared part of the MESSAGE of a topic's record."""
+        known = self._kept.get(id(record))
+        if known is not None:
             return known[1]
-        part = shared_part(self._topic, record, self._version)
+        part = shared_part(topic, record, self._version)
         if len(self._kept) >= KEPT_PARTS or self._size > KEPT_BYTES:
             self._kept.clear()
             self._size = 0
-        self._kept[record.offset] = record, part
+        self._kept[id(record)] = record, part
         self._size += len(part)
         return part
