@@ -1,5 +1,6 @@
 """Compilations are counted, and announced on a terminal only."""
 
+import gc
 import io
 from types import SimpleNamespace
 
@@ -42,3 +43,21 @@ def test_the_notice(stream):
     if written is not None:
         assert written.getvalue() == (f"{NOTICE}\r\x1b[K" if stream is Terminal else "")
     assert "\n" not in NOTICE
+
+
+@each("enabled", [True, False])
+def test_garbage_is_not_collected_while_compiling(enabled):
+    """And is collected afterwards as it was before."""
+    before = gc.isenabled()
+    seen = []
+    try:
+        (gc.enable if enabled else gc.disable)()
+        counted = Compilations()
+        counted.on_start(event(OURS))
+        compile_one(counted, OURS)
+        seen.append(gc.isenabled())
+        counted.on_end(event(OURS))
+        seen.append(gc.isenabled())
+    finally:
+        (gc.enable if before else gc.disable)()
+    assert seen == [False, enabled]

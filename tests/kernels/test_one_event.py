@@ -25,6 +25,7 @@ from tamis.engines.sliced.segment_predicates import SegmentPredicates
 from tamis.kernels.comparisons import EQUAL, UNEQUAL
 from tamis.kernels.event_truth import EventTruth, fill_truth_table, touched_references
 from tamis.kernels.one_event import (
+    OneEventScratch,
     _all_within,
     _interval,
     _tested,
@@ -190,9 +191,13 @@ class Bench:
         found, marks = np.full(size + 3, -1, np.int32), np.zeros(-(-size // 64), np.uint64)
         counts = []
         for some_marks in (marks[:0], marks):
-            stack = np.full(segment.depth + 1, 0xBAD, np.uint64)
+            scratch = OneEventScratch(
+                stack=np.full(segment.depth + 1, 0xBAD, np.uint64),
+                intervals=np.full((segment.widest, 3), 0xBAD, np.int64),
+                columns=np.full(segment.widest, 0xBAD, np.uint64),
+            )
             counts.append(run_one_event(
-                programs, numbering, predicates.number_owners, event, touched[:count], stack,
+                programs, numbering, predicates.number_owners, event, touched[:count], scratch,
                 some_marks, found,
             ))  # fmt: skip
         assert (found[size + 1 :] == -1).all()

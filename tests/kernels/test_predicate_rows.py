@@ -13,6 +13,7 @@ from tamis.engines.sliced.interning import sets_of
 from tamis.engines.sliced.segment_predicates import SegmentPredicates
 from tamis.kernels.comparisons import ABOVE, AT_LEAST, AT_MOST, BELOW, EQUAL, UNEQUAL
 from tamis.kernels.predicate_rows import (
+    DIGIT,
     EMPTY,
     END,
     EVENTS,
@@ -83,7 +84,10 @@ class Bench:
     def block(self, classes, start, end, passed=()):
         """Make the truth of some events."""
         order, spare = np.full((2, EVENTS), -3, np.int64)
-        make_rows(classes, start, end, self.used, self.numbering, self.block_rows, order, spare)
+        digits = np.full((1 << DIGIT) + 1, -5, np.int64)
+        make_rows(
+            classes, start, end, self.used, self.numbering, self.block_rows, order, spare, digits
+        )
         for codes, lists in passed:
             starts = np.cumsum([0, *map(len, lists)]).astype(np.int64)
             numbers = np.array([number for one in lists for number in one], np.int32)

@@ -156,7 +156,7 @@ class Bench:
         classes = of_events.classes_of(batch, segment.predicates, segment.used)
         make_rows(
             classes, 0, len(rows), segment.used, segment.numbering, block, self.room.order,
-            self.room.spare,
+            self.room.spare, self.room.digits,
         )  # fmt: skip
         for part in self._tests.of_batch(batch, rows):
             rows_of_tests(part.codes, part.starts, part.numbers, block)

@@ -98,9 +98,10 @@ class Lists(_Counts):
         self.needed[slot] = 0
 
     def complete(self, satisfied: Ids) -> Ids:
-        return count_lists(
+        count = count_lists(
             satisfied, self._start, self._length, self._pool, self.hits, self.needed, self.found
         )
+        return self.found[:count].copy()
 
 
 class _Matrix(_Counts):
@@ -143,7 +144,8 @@ class Bits(_Matrix):
         self.needed[slot] = 0
 
     def complete(self, satisfied: Ids) -> Ids:
-        return count_bits(satisfied, self.matrix, self.columns, self.hits, self.needed, self.found)
+        count = count_bits(satisfied, self.matrix, self.columns, self.hits, self.needed, self.found)
+        return self.found[:count].copy()
 
 
 class Bytes(_Matrix):
@@ -162,4 +164,7 @@ class Bytes(_Matrix):
         self.needed[slot] = 0
 
     def complete(self, satisfied: Ids) -> Ids:
-        return count_bytes(satisfied, self.matrix, self.columns, self.hits, self.needed, self.found)
+        count = count_bytes(
+            satisfied, self.matrix, self.columns, self.hits, self.needed, self.found
+        )
+        return self.found[:count].copy()

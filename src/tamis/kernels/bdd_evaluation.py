@@ -12,10 +12,12 @@ import numpy as np
 
 from tamis.kernels.bdd_nodes import FALSE, NODES, TRUE, Array, NodeStore
 from tamis.kernels.jit import inner, jit
+from tamis.kernels.records import record
 
 UNDEFINED = 2  # the third truth value, * in the paper
 
 
+@record
 class VariableRanges(NamedTuple):
     """Where the nodes of each variable are, as `compact_nodes` puts them; newer ones come after."""
 
@@ -95,10 +97,15 @@ def true_slots(value: Array, roots: Array, found: Array) -> int:
     return count
 
 
-@jit
 def without_missing(slots: Array, needed: Array, missing: Array) -> Array:
     """Those of slots[*] that need no missing attribute, by needed[slot, word] and missing[word]."""
     found = np.empty(slots.size, np.int32)
+    return found[: _without_missing(slots, needed, missing, found)]
+
+
+@jit
+def _without_missing(slots: Array, needed: Array, missing: Array, found: Array) -> int:
+    """Write the slots that need no missing attribute to found[*]; returns how many."""
     count = 0
     for slot in slots:
         lacks = np.uint64(0)
@@ -106,4 +113,4 @@ def without_missing(slots: Array, needed: Array, missing: Array) -> Array:
             lacks |= needed[slot, word] & missing[word]
         found[count] = slot
         count += lacks == 0
-    return found[:count]
+    return count

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.kernels.jit import inner, jit
+from tamis.kernels.records import record
 
 Array = np.ndarray[Any, Any]
 
@@ -29,6 +30,7 @@ NODES, LIMIT = 0, 1  # places of `NodeStore.sizes`
 BOTTOM_LEVEL = 2**62  # below all variables
 
 
+@record
 class NodeStore(NamedTuple):
     """The arrays of a diagram."""
 

@@ -18,6 +18,7 @@ from tamis.kernels.bdd_nodes import (
     level_of,
     make_node,
 )
+from tamis.kernels.bits import smaller
 from tamis.kernels.jit import inner, jit
 
 AND, OR, XOR, RESTRICT = 0, 1, 2, 3  # operations of the computed table
@@ -229,11 +230,11 @@ def restrict_by(
                 continue
             if effort < 0:
                 return best
-            effort -= min(size, scratch.size)
+            effort -= smaller(size, scratch.size)
             tried = restrict(best, values[k], s)
             if tried < 0:
                 return tried
-            smaller = count_nodes(tried, s, scratch)
-            if smaller < size:
-                best, size, changed = tried, smaller, left > 1
+            fewer = count_nodes(tried, s, scratch)
+            if fewer < size:
+                best, size, changed = tried, fewer, left > 1
     return best

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.kernels.jit import Number, inner, jit
+from tamis.kernels.records import record
 
 Array = np.ndarray[Any, Any]
 
@@ -20,6 +21,7 @@ OPERATORS = ("=", "<>", "<", "<=", ">", ">=")
 EQUAL, UNEQUAL, BELOW, AT_MOST, ABOVE, AT_LEAST = range(6)
 
 
+@record
 class ListArrays(NamedTuple):
     """Ordered lists of constants, one per segment, and new constants that are not in order yet."""
 
@@ -32,6 +34,7 @@ class ListArrays(NamedTuple):
     young: int  # how many new constants there are
 
 
+@record
 class TableArrays(NamedTuple):
     """The tables [operator][value] of attributes with a finite domain (COUNT, Fig. 1)."""
 
@@ -102,7 +105,7 @@ def _in_list(op: int, segment: int, key: int, lists: ListArrays, found: Array, c
     return _copy(lists.ids, start, right, found, count)
 
 
-@jit
+@inner
 def first_at_least(keys: Array, start: int, end: int, key: Number) -> int:
     """The first place in keys[start:end] whose key is at least `key`, or `end`."""
     while start < end:

@@ -1,5 +1,6 @@
 """The compilations of this process: counted, and announced to whoever waits at a terminal."""
 
+import gc
 import sys
 import threading
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ class Compilations(event.Listener):
     seconds: float = 0.0
     _began: list[float] = field(default_factory=list)  # of those that are being compiled
     _is_shown: bool = False
+    _collected: bool = True  # whether garbage was collected before
     _stopped: "WeakSet[threading.Thread]" = field(default_factory=WeakSet)
 
     def stop(self, thread: threading.Thread) -> None:
@@ -37,6 +39,9 @@ class Compilations(event.Listener):
         if not self._began and sys.stderr is not None and sys.stderr.isatty():
             self._show(NOTICE)
             self._is_shown = True
+        if not self._began:
+            self._collected = gc.isenabled()
+            gc.disable()  # compiling makes many objects, of which few are garbage
         self._began.append(perf_counter())
         if threading.current_thread() in self._stopped:
             raise CompilationStopped
@@ -46,6 +51,8 @@ class Compilations(event.Listener):
             return
         began = self._began.pop()
         if not self._began:
+            if self._collected:
+                gc.enable()
             self.count += 1
             self.seconds += perf_counter() - began
             if self._is_shown:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tamis.kernels.bits import larger
 from tamis.kernels.jit import inner, jit
 
 Array = np.ndarray[Any, Any]
@@ -25,10 +26,11 @@ DENSE = 16  # comparing a conjunction at the end costs a sixteenth of counting o
 def count_lists(
     satisfied: Array, start: Array, length: Array, pool: Array, hit_vector: Array,
     count_vector: Array, touched: Array,
-) -> Array:  # fmt: skip
-    """The conjunctions that match, by lists: predicate p is in pool[start[p]:start[p] + length[p]].
+) -> int:  # fmt: skip
+    """Write the conjunctions that match to touched[*], and return how many there are.
 
-    satisfied[s], hit_vector[c], count_vector[c]; touched[c] is scratch. Where the lists are long,
+    Predicate p is in the list pool[start[p]:start[p] + length[p]]; satisfied[s], hit_vector[c],
+    count_vector[c]. Where the lists are long,
     it is faster to count without remembering what was touched, and to compare all conjunctions at
     the end: neither has a branch.
     """
@@ -57,7 +59,7 @@ def count_lists(
             touched[found] = c
             found += 1
         hit_vector[c] = 0
-    return touched[:found].copy()
+    return found
 
 
 @jit
@@ -68,10 +70,11 @@ def count_bits(
     hit_vector: Array,
     count_vector: Array,
     found: Array,
-) -> Array:
-    """The conjunctions that match, by a matrix of bits: matrix[p, word] for 64 conjunctions each.
+) -> int:
+    """Write the conjunctions that match to found[*], and return how many there are.
 
-    satisfied[s], hit_vector[c], count_vector[c]; found[c] is scratch.
+    matrix[p, word] has a bit for each of 64 conjunctions; satisfied[s], hit_vector[c],
+    count_vector[c].
     """
     for s in range(satisfied.size):
         p = satisfied[s]
@@ -93,10 +96,11 @@ def count_bits(
 @jit
 def count_bytes(
     satisfied: Array, matrix: Array, size: int, hit_vector: Array, count_vector: Array, found: Array
-) -> Array:
-    """The conjunctions that match, by a matrix of bytes: matrix[p, c], the paper's "regular" form.
+) -> int:
+    """Write the conjunctions that match to found[*], and return how many there are.
 
-    satisfied[s], hit_vector[c], count_vector[c]; found[c] is scratch.
+    matrix[p, c] has a byte for each conjunction, the paper's "regular" form; satisfied[s],
+    hit_vector[c], count_vector[c].
     """
     for s in range(satisfied.size):
         p = satisfied[s]
@@ -106,15 +110,15 @@ def count_bytes(
 
 
 @inner
-def _equal(size: int, hit_vector: Array, count_vector: Array, found: Array) -> Array:
-    """The conjunctions where the hit vector equals the count vector; clears the hit vector."""
+def _equal(size: int, hit_vector: Array, count_vector: Array, found: Array) -> int:
+    """Write where the hit vector equals the count vector; clears the hit vector."""
     count = 0
     for c in range(size):
         # Always written, and kept only if it matches: there is no branch to predict.
         found[count] = c
         count += (hit_vector[c] == count_vector[c]) & (count_vector[c] > 0)
         hit_vector[c] = 0
-    return found[:count].copy()
+    return count
 
 
 @jit
@@ -131,7 +135,7 @@ def link(
     for k in range(predicates.size):
         p = predicates[k]
         if length[p] == capacity[p]:
-            need += max(4, 2 * capacity[p])
+            need += larger(4, 2 * capacity[p])
     if used + need > pool.size:
         return -1
     for k in range(predicates.size):
@@ -140,7 +144,7 @@ def link(
             for j in range(length[p]):
                 pool[used + j] = pool[start[p] + j]
             start[p] = used
-            capacity[p] = max(4, 2 * capacity[p])
+            capacity[p] = larger(4, 2 * capacity[p])
             used += capacity[p]
         pool[start[p] + length[p]] = slot
         length[p] += 1

@@ -10,11 +10,13 @@ import numpy as np
 from tamis.kernels.comparisons import EQUAL, first_at_least
 from tamis.kernels.jit import Number, inner, jit
 from tamis.kernels.predicate_rows import NO_ROW, SETS, PredicateNumbering
+from tamis.kernels.records import record
 from tamis.kernels.value_classes import MISSING, REF_KINDS, holds_class, string_class
 
 Array = np.ndarray[Any, Any]
 
 
+@record
 class NumberOwners(NamedTuple):
     """The attribute of each number; the numbers of one start at a multiple of 2**shift."""
 
@@ -22,6 +24,7 @@ class NumberOwners(NamedTuple):
     shift: Number
 
 
+@record
 class EventTruth(NamedTuple):
     """What is true of single events; if there is a table, of one event."""
 
@@ -42,7 +45,8 @@ def row_classes(
     the strings are in texts[*] one after another, up to their ends[*]. The cuts of attribute a are
     at cut_at[0, a] to cut_at[1, a] in cut_keys, or, for strings, in cut_offsets into cut_data.
     """
-    classes[:] = MISSING
+    for a in range(classes.size):
+        classes[a] = MISSING
     text = begin = 0
     for a in used:
         if present[a] == 1:
@@ -81,7 +85,7 @@ def touched_references(
                 for k in range(numbering.set_at[place], numbering.set_at[place + 1]):
                     number = numbering.set_numbers[k]
                     positive = number < numbering.absent_from[0]
-                    listed[number] = int(positive)
+                    listed[number] = positive
                     touched[count] = (base + number) * REF_KINDS
                     count += positive
     return count

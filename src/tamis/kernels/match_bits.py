@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.kernels.bits import count_ones, first_one
+from tamis.kernels.bits import count_ones, first_one, smaller
 from tamis.kernels.jit import Number, inner, jit
 from tamis.kernels.simd_rows import WORDS, write_bit_places
 
@@ -89,7 +89,8 @@ def _sort_listed(
     size = slots.size
     shift = 0
     while most >> shift:
-        counts[:] = 0
+        for digit in range(counts.size):
+            counts[digit] = 0
         for k in range(size):
             counts[1 + ((slots[k] >> shift) & ((1 << DIGIT) - 1))] += 1
         for digit in range(1 << DIGIT):
@@ -122,17 +123,21 @@ def transpose_square(block: Array) -> None:
         mask ^= mask << np.uint64(width) if width else np.uint64(0)
 
 
-@jit
 def transpose_matrix(matrix: Array, transposed: Array) -> None:
     """Write the bits of matrix[slot, word] to transposed[event, slot // 64].
 
     Writing matches slot by slot would write to 512 places at a time, and wait for memory.
     """
-    block = np.empty(64, np.uint64)
+    _transpose_matrix(matrix, transposed, np.empty(64, np.uint64))
+
+
+@jit
+def _transpose_matrix(matrix: Array, transposed: Array, block: Array) -> None:
+    """`transpose_matrix`, with scratch for a square."""
     slots = matrix.shape[0]
     for near in range(0, slots, NEAR):
         for w in range(WORDS):
-            for start in range(near, min(near + NEAR, slots), 64):
+            for start in range(near, smaller(near + NEAR, slots), 64):
                 _load_square(matrix, start, w, block)
                 transpose_square(block)
                 for b in range(64):
@@ -181,7 +186,7 @@ def write_numbers(numbers: Array, counts: Array, found: Array) -> None:
 @inner
 def _load_square(matrix: Array, start: int, word: int, block: Array) -> None:
     """Copy matrix[start:start + 64, word] to block[*], with zeros after the last slot."""
-    size = min(64, matrix.shape[0] - start)
+    size = smaller(64, matrix.shape[0] - start)
     for k in range(size):
         block[k] = matrix[start + k, word]
     for k in range(size, 64):

@@ -10,8 +10,10 @@ from typing import NamedTuple
 
 from tamis.kernels.bdd_nodes import TRUE, Array, NodeStore
 from tamis.kernels.jit import inner, jit
+from tamis.kernels.records import record
 
 
+@record
 class OutputNodes(NamedTuple):
     """A set of MBDs; the output nodes of each are a linked list of slots."""
 

@@ -5,11 +5,11 @@ interval, found by one comparison of 64 numbers. Where there are few distinct re
 of all is written to a table first. Otherwise each reference is tested.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.kernels.bits import count_ones, first_one
+from tamis.kernels.bits import count_ones, first_one, larger
 from tamis.kernels.comparisons import (
     ABOVE,
     AT_LEAST,
@@ -21,7 +21,7 @@ from tamis.kernels.comparisons import (
 )
 from tamis.kernels.event_truth import EventTruth, NumberOwners, is_true
 from tamis.kernels.jit import Number, inner, jit
-from tamis.kernels.predicate_rows import EVENTS, BlockRows, PredicateNumbering
+from tamis.kernels.predicate_rows import BlockRows, PredicateNumbering
 from tamis.kernels.programs import (
     AND_LEAF,
     AND_TOP,
@@ -33,6 +33,7 @@ from tamis.kernels.programs import (
     Programs,
     cluster_end,
 )  # fmt: skip
+from tamis.kernels.records import record
 from tamis.kernels.simd_rows import LANES, WORDS, within_interval
 from tamis.kernels.value_classes import ABSENT, MISSING, PRESENT, REF_KINDS
 
@@ -44,6 +45,15 @@ TRUTHS = (
     0b010 << 4 * EQUAL | 0b101 << 4 * UNEQUAL | 0b001 << 4 * BELOW | 0b011 << 4 * AT_MOST
     | 0b100 << 4 * ABOVE | 0b110 << 4 * AT_LEAST | 0b111 << 4 * PRESENT
 )  # fmt: skip
+
+
+@record
+class OneEventScratch(NamedTuple):
+    """Scratch memory of one thread, for single events."""
+
+    stack: Array  # uint64[depth]
+    intervals: Array  # int64[width, 3]
+    columns: Array  # uint64[width]
 
 
 @inner
@@ -79,7 +89,7 @@ def _intervals(
         low, high, negative = _interval(
             ref % REF_KINDS, np.int64(classes[a]), starts[a], starts[a + 1]
         )
-        intervals[k, 0], intervals[k, 1] = low * REF_KINDS, max(high - low, 0) * REF_KINDS
+        intervals[k, 0], intervals[k, 1] = low * REF_KINDS, larger(high - low, 0) * REF_KINDS
         intervals[k, 2] = negative
 
 
@@ -121,11 +131,11 @@ def _tested(
         if number < base:
             value, here = classes[attribute_of[number >> shift]], 2 * number + 1
             if value == MISSING:
-                true = int(kind == ABSENT)
+                true = np.int64(kind == ABSENT)
             else:
                 true = (TRUTHS >> (4 * kind + (value >= here) + (value > here))) & 1
         else:
-            true = int(is_true(
+            true = np.int64(is_true(
                 part[i], e, classes, starts, absent_from, rows, listed, attribute_of, shift
             ))  # fmt: skip
         found |= np.uint64(true) << np.uint64(i)
@@ -165,7 +175,7 @@ def _operate(
 @jit
 def run_one_event(
     programs: Programs, numbering: PredicateNumbering, owners: NumberOwners, event: EventTruth,
-    touched: Array, stack: Array, marks: Array, found: Array,
+    touched: Array, scratch: OneEventScratch, marks: Array, found: Array,
 ) -> Number:  # fmt: skip
     """Write the slots that event 0 matches to found[*]; returns how many.
 
@@ -176,7 +186,7 @@ def run_one_event(
         start, end = programs.chunk_bounds[shape, 1], programs.chunk_bounds[shape, 3]
         if start < end:
             count = _chunks(programs, numbering, owners, event, shape, start, end, np.int64(0),
-                            stack, marks, found, count)  # fmt: skip
+                            scratch, marks, found, count)  # fmt: skip
     size = programs.access.size
     for k in range(touched.size if size else 0):
         ref = np.int64(touched[k])
@@ -186,7 +196,7 @@ def run_one_event(
             of = np.int64(programs.access_shapes[place])
             after = cluster_end(first, of, programs)
             count = _chunks(programs, numbering, owners, event, of, first, after, np.int64(1),
-                            stack, marks, found, count)  # fmt: skip
+                            scratch, marks, found, count)  # fmt: skip
             place += 1
     return count
 
@@ -194,8 +204,8 @@ def run_one_event(
 @inner
 def _chunks(
     programs: Programs, numbering: PredicateNumbering, owners: NumberOwners, event: EventTruth,
-    shape: Number, first: Number, end: Number, skip: Number, stack: Array, marks: Array,
-    found: Array, count: Number,
+    shape: Number, first: Number, end: Number, skip: Number, scratch: OneEventScratch,
+    marks: Array, found: Array, count: Number,
 ) -> Number:  # fmt: skip
     """Append the true members of some chunks; their first `skip` leads are known to be true."""
     refs, chunk_subs, slots, ops = programs.refs, programs.chunk_subs, programs.slots, programs.ops
@@ -206,7 +216,7 @@ def _chunks(
     classes, table, rows, listed = event.classes[0], event.table, event.rows, event.listed
     starts, absent_from = numbering.starts, numbering.absent_from
     attribute_of, shift = owners.attributes, owners.shift
-    intervals, columns = np.empty((width, 3), np.int64), np.empty(width, np.uint64)
+    intervals, columns, stack = scratch.intervals, scratch.columns, scratch.stack
     signature = MIXED
     for chunk in range(first, end):
         sub = np.int64(chunk_subs[chunk])
@@ -283,7 +293,7 @@ def _living(slots: Array, died: Array, now: Number, handles: Array, found: Array
     for k in range(slots.size):
         slot = slots[k]
         found[count] = handles[slot]
-        count += 1 if died.size == 0 else int(died[slot] > now)
+        count += died.size == 0 or died[slot] > now
     return count
 
 
@@ -303,7 +313,7 @@ def _living_marked(marks: Array, died: Array, now: Number, handles: Array, found
         while left != 0:
             k = first_one(left)
             found[count] = own[k]
-            count += 1 if died.size == 0 else int(gone[k] > now)
+            count += died.size == 0 or gone[k] > now
             left &= left - np.uint64(1)
     return count
 
@@ -318,13 +328,13 @@ def run_clusters(
     signatures, rows, listed = programs.signatures, event.rows, event.listed
     starts, absent_from = numbering.starts, numbering.absent_from
     attribute_of, shift = owners.attributes, owners.shift
-    events, bits = np.empty(EVENTS, np.int64), np.zeros(LANES, np.uint64)
+    events, bits, intervals = buffers.events, buffers.bits, buffers.intervals
     for s in range(buffers.planned[1]):
         shape = buffers.single[s, 2]
         count = _events_of(block.rows[buffers.single[s, 3]], events)
         width = np.int64(programs.widths[shape])
         base = programs.refs_at[shape] - programs.subs[shape] * width
-        intervals, signature = np.empty((count, width, 3), np.int64), MIXED
+        signature = MIXED
         for chunk in range(buffers.single[s, 0], buffers.single[s, 1]):
             sub = np.int64(chunk_subs[chunk])
             size = chunk_subs[chunk + 1] - sub
@@ -396,4 +406,5 @@ def _put_words(bits: Array, size: Number, slots: Array, word: Number, out: Outpu
             out.slots[place], out.words[place], out.bits[place] = slots[i], word, bits[i]
             place += bits[i] != 0
         out.size[0] = place
-    bits[:size] = 0
+    for i in range(size):
+        bits[i] = 0

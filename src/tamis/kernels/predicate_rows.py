@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tamis.kernels.bits import larger, smaller
 from tamis.kernels.comparisons import (
     ABOVE,
     AT_LEAST,
@@ -28,6 +29,7 @@ from tamis.kernels.comparisons import (
     first_at_least,
 )
 from tamis.kernels.jit import Number, inner, jit
+from tamis.kernels.records import record
 from tamis.kernels.simd_rows import WORDS, empty_row, load_row, or_rows, store_row, xor_rows
 from tamis.kernels.value_classes import ABSENT, MISSING, PRESENT, REF_KINDS
 
@@ -43,6 +45,7 @@ _EQUAL = 1 << EQUAL | 1 << UNEQUAL | SETS
 DIGIT = 8  # bits of a class by which one pass sorts
 
 
+@record
 class PredicateNumbering(NamedTuple):
     """How the predicates of a segment are numbered, whatever the events are.
 
@@ -57,6 +60,7 @@ class PredicateNumbering(NamedTuple):
     absent_from: Array  # int64[attribute + 1]: its first NOT IN; the last is after all of them
 
 
+@record
 class BlockRows(NamedTuple):
     """The predicate rows of one block, and the way from a reference to its row."""
 
@@ -78,16 +82,16 @@ ROWS, RUNS, TOUCHED, NAMED = 0, 1, 2, 3  # places of `BlockRows.sizes`
 @jit
 def make_rows(
     classes: Array, start: int, end: int, used: Array, numbering: PredicateNumbering,
-    block: BlockRows, order: Array, spare: Array,
+    block: BlockRows, order: Array, spare: Array, digits: Array,
 ) -> None:  # fmt: skip
     """Make the rows of comparisons and sets for the events from start to end.
 
     classes[attribute, event]; used[*] are the attributes that predicates test, ascending;
-    order[event] and spare[event] are scratch.
+    order[event], spare[event] and digits[2**DIGIT + 1] are scratch.
     """
     start_block(block)
     for a in used:
-        attribute_rows(a, classes[a, start:end], numbering, block, order, spare)
+        attribute_rows(a, classes[a, start:end], numbering, block, order, spare, digits)
 
 
 @inner
@@ -96,7 +100,8 @@ def start_block(block: BlockRows) -> None:
     for k in range(block.sizes[NAMED]):
         block.listed[block.names[k]] = NO_ROW
     store_row(block.rows, EMPTY, empty_row())
-    block.sizes[:] = 0
+    for k in range(block.sizes.size):
+        block.sizes[k] = 0
     block.sizes[ROWS] = EMPTY + 1
 
 
@@ -108,6 +113,7 @@ def attribute_rows(
     block: BlockRows,
     order: Array,
     spare: Array,
+    digits: Array,
 ) -> None:
     """Make the rows and runs of attribute a, by classes[event] of this block."""
     rows, first = block.rows, block.sizes[ROWS]
@@ -115,7 +121,7 @@ def attribute_rows(
     there, gone, own, none = first, first + 1, first + 2, np.int64(EMPTY)
     _presence(classes, rows, there, gone)
     block.there[a] = there
-    count, distinct = _sort(classes, order, spare)
+    count, distinct = _sort(classes, order, spare, digits)
     low = own + 1
     high = low + (distinct + 1 if mask & _BELOW else 0)
     equal = high + (distinct + 1 if mask & _ABOVE else 0)
@@ -170,7 +176,7 @@ def _presence(classes: Array, rows: Array, there: int, gone: int) -> None:
     """Write the rows "present" and "missing" of an attribute."""
     for w in range(WORDS):
         present = missing = np.uint64(0)
-        for e in range(64 * w, min(64 * w + 64, classes.size)):
+        for e in range(64 * w, smaller(64 * w + 64, classes.size)):
             bit = np.uint64(1) << np.uint64(e & 63)
             if classes[e] == MISSING:
                 missing |= bit
@@ -311,7 +317,7 @@ def _fill_coarse(starts: Array, runs: int, shift: int, coarse: Array) -> None:
 
 
 @inner
-def _sort(classes: Array, order: Array, spare: Array) -> tuple[int, int]:
+def _sort(classes: Array, order: Array, spare: Array, digits: Array) -> tuple[int, int]:
     """Sort the events that have a value by class; returns how many they and their classes are.
 
     A radix sort, the lowest digit first: each pass keeps the order of the one before.
@@ -321,19 +327,19 @@ def _sort(classes: Array, order: Array, spare: Array) -> tuple[int, int]:
         if classes[e] != MISSING:
             order[count] = e
             count += 1
-            low, high = min(low, classes[e]), max(high, classes[e])
-    counts = np.empty((1 << DIGIT) + 1, np.int64)
+            low, high = smaller(low, classes[e]), larger(high, classes[e])
     shift = 0
     while count and (high - low) >> shift:
-        counts[:] = 0
+        for digit in range(digits.size):
+            digits[digit] = 0
         for k in range(count):
-            counts[1 + (((classes[order[k]] - low) >> shift) & ((1 << DIGIT) - 1))] += 1
+            digits[1 + (((classes[order[k]] - low) >> shift) & ((1 << DIGIT) - 1))] += 1
         for digit in range(1 << DIGIT):
-            counts[digit + 1] += counts[digit]
+            digits[digit + 1] += digits[digit]
         for k in range(count):
             digit = ((classes[order[k]] - low) >> shift) & ((1 << DIGIT) - 1)
-            spare[counts[digit]] = order[k]
-            counts[digit] += 1
+            spare[digits[digit]] = order[k]
+            digits[digit] += 1
         for k in range(count):
             order[k] = spare[k]
         shift += DIGIT

@@ -19,6 +19,7 @@ from tamis.kernels.bits import count_ones
 from tamis.kernels.comparisons import first_at_least
 from tamis.kernels.jit import Number, inner, jit
 from tamis.kernels.predicate_rows import TOUCHED, BlockRows
+from tamis.kernels.records import record
 from tamis.kernels.simd_rows import (
     LANES,
     WORDS,
@@ -37,11 +38,13 @@ Array = np.ndarray[Any, Any]
 
 PUSH, AND_LEAF, OR_LEAF, AND_TOP, OR_TOP = 0, 1, 2, 3, 4
 PLANES = 20  # of bits in which matches are counted: up to a million rows
+MOST_ADDED = 2**PLANES - 4 * LANES  # rows in the planes from which they go to the counts
 FEW = 64  # events up to which a cluster is run event by event, if its columns compare alike
 MIXED = -1  # the signature of a chunk whose columns do not compare alike
 ALIVE = 2**63 - 1  # the time of death of a subscription that is not removed
 
 
+@record
 class Programs(NamedTuple):
     """The programs of many filters; `sub` numbers them in the order of evaluation."""
 
@@ -63,6 +66,7 @@ class Programs(NamedTuple):
     slots: Array  # int32[sub]
 
 
+@record
 class Output(NamedTuple):
     """Where results go: to counts, to a matrix of bits, or to lists of words that are not 0.
 
@@ -78,6 +82,7 @@ class Output(NamedTuple):
     planes: Array  # uint64[PLANES, word]: sums of bits, not yet in the counts
 
 
+@record
 class ProgramBuffers(NamedTuple):
     """Scratch memory of one thread, and its plan for the current block."""
 
@@ -90,6 +95,9 @@ class ProgramBuffers(NamedTuple):
     visits: Array  # int64[*, 3]: what to run by rows: first chunk, the one after the last, shape
     single: Array  # int64[*, 4]: what to run event by event: the same, and the access row
     planned: Array  # int64[2]: how many of each
+    events: Array  # int64[event]
+    bits: Array  # uint64[LANES]: all zero between uses
+    intervals: Array  # int64[FEW, width, 3]
 
 
 @jit
@@ -203,7 +211,8 @@ def run_programs(
                 known = count if chunk < programs.chunk_bounds[shape, 1] else 0
                 if known:
                     _resolve(refs, at, np.int64(1), coarse, shift, starts, run_rows, numbers)
-                    numbers[1:count] = numbers[0]
+                    for k in range(1, count):
+                        numbers[k] = numbers[0]
                 _resolve(
                     refs, at + known, count * width - known, coarse, shift, starts, run_rows,
                     numbers[known:],
@@ -328,7 +337,7 @@ def _consume(
     if out.counts.size:
         _count(local, filled, carries, out.planes)
         out.size[1] += filled
-        if out.size[1] > 2**PLANES - 4 * LANES:
+        if out.size[1] > MOST_ADDED:
             add_planes(out)
     if out.matrix.size:
         for k in range(filled):

@@ -76,28 +76,17 @@ def find_child(nodes: Array, v: int, label: int, skipped: int) -> int:
 # --- from a growing tree
 
 
-@inner
 def _children(growing: Array, used: int) -> tuple[Array, Array]:
     """start[n + 1] and keys[*]: the children of v by values are keys[start[v]:start[v + 1]].
 
     A key is the label and the node in one number, so that keys sort by label.
     """
+    by_value = np.flatnonzero(growing[:used, t.LABEL] != t.STAR_EDGE)
+    parents = growing[by_value, t.PARENT]
+    keys = growing[by_value, t.LABEL].astype(np.int64) << 32 | by_value
     start = np.zeros(used + 1, np.int64)
-    for v in range(used):
-        if growing[v, t.LABEL] != t.STAR_EDGE:
-            start[growing[v, t.PARENT] + 1] += 1
-    for v in range(used):
-        start[v + 1] += start[v]
-    keys = np.empty(start[used], np.int64)
-    place = start.copy()
-    for v in range(used):
-        if growing[v, t.LABEL] != t.STAR_EDGE:
-            parent = growing[v, t.PARENT]
-            keys[place[parent]] = (np.int64(growing[v, t.LABEL]) << 32) | v
-            place[parent] += 1
-    for v in range(used):
-        keys[start[v] : start[v + 1]].sort()
-    return start, keys
+    np.cumsum(np.bincount(parents, minlength=used), out=start[1:])
+    return start, keys[np.lexsort((keys, parents))]
 
 
 @inner
@@ -123,20 +112,27 @@ def _write_leaf(links: Array, first: int, nodes: Array, v: int, held: Array, use
     return used
 
 
-@jit
 def freeze(tree: Tree, links: Array, order: Array, parents: Array, frozen: Frozen) -> None:
     """Write a tree that `place_in_subtrees` made as nodes[n, 8], roots[r], held[*] and parents[n].
 
     order[l] are the attributes of the levels. Parents come before children.
     """
+    growing, _, _, state = tree
+    used = int(state[t.USED])
+    level_of = np.zeros(order.max(initial=0) + 1, np.int64)
+    level_of[order] = np.arange(order.size)
+    stack = np.empty((used + 1, 2), np.int64)
+    _freeze(tree, links, order, parents, frozen, *_children(growing, used), level_of, stack)
+
+
+@jit
+def _freeze(
+    tree: Tree, links: Array, order: Array, parents: Array, frozen: Frozen, start: Array,
+    keys: Array, level_of: Array, stack: Array,
+) -> None:  # fmt: skip
+    """`freeze`; stack[*, 2] are the old and the new id of nodes to write."""
     nodes, roots, held = frozen
-    growing, _, old_roots, state = tree
-    used = state[t.USED]
-    start, keys = _children(growing, used)
-    level_of = np.zeros(order.max() + 1 if order.size else 1, np.int64)
-    for level in range(order.size):
-        level_of[order[level]] = level
-    stack = np.empty((used + 1, 2), np.int64)  # the old and the new id of nodes to write
+    growing, _, old_roots, _ = tree
     new = holding = 0
     for r in range(old_roots.size):
         roots[r] = NONE
@@ -176,22 +172,6 @@ def freeze(tree: Tree, links: Array, order: Array, parents: Array, frozen: Froze
 
 
 # --- successors
-
-
-@jit
-def order_by_entry(nodes: Array, levels: int) -> Array:
-    """The nodes, sorted by their ENTRY."""
-    count = nodes.shape[0]
-    start = np.zeros(levels + 2, np.int64)
-    for v in range(count):
-        start[nodes[v, ENTRY] + 1] += 1
-    for level in range(levels + 1):
-        start[level + 1] += start[level]
-    order = np.empty(count, np.int64)
-    for v in range(count):
-        order[start[nodes[v, ENTRY]]] = v
-        start[nodes[v, ENTRY]] += 1
-    return order
 
 
 @jit

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tamis.kernels.bits import larger
 from tamis.kernels.growing_tree import (
     ATTRIBUTE,
     CHILD,
@@ -37,29 +38,21 @@ L_GROUP, L_NEXT = range(2)
 I_ATTRIBUTE, I_CLASSES, I_STRIDE = range(3)  # columns of index
 
 
-@jit
 def equality_members(groups: Groups) -> Array:
     """The groups of the equality tree, young or old, that have slots."""
-    return _equality_groups(groups, YOUNG, True)
+    return _equality_groups(groups, YOUNG, has_slots=True)
 
 
-@jit
 def empty_groups(groups: Groups) -> Array:
     """The groups of the static tree that have no slots."""
-    return _equality_groups(groups, OLD, False)
+    return _equality_groups(groups, OLD, has_slots=False)
 
 
-@inner
-def _equality_groups(groups: Groups, least_home: int, has_slots: bool) -> Array:
+def _equality_groups(groups: Groups, least_home: int, *, has_slots: bool) -> Array:
     """The groups with a home from `least_home` on that have slots, or have none."""
     rows, _, _, _, state, first = groups
-    found = np.empty(state[G_USED], np.int64)
-    count = 0
-    for g in range(state[G_USED]):
-        if rows[g, HOME] >= least_home and (first[g] >= 0) == has_slots:
-            found[count] = g
-            count += 1
-    return found[:count].copy()
+    used = int(state[G_USED])
+    return np.flatnonzero((rows[:used, HOME] >= least_home) & ((first[:used] >= 0) == has_slots))
 
 
 @jit
@@ -109,7 +102,6 @@ def count_copies(
     return total, nodes
 
 
-@jit
 def place_in_subtrees(
     tree: Tree, elements: Elements, groups: Groups, members: Array, plan: FactoringPlan, start: int
 ) -> int:  # fmt: skip
@@ -119,13 +111,26 @@ def place_in_subtrees(
     of a tree without collapsed chains; for a tree with collapsed chains there are none. Returns how
     many members are done; that is not all of them if more room is needed.
     """
+    free = np.empty((len(plan[0]), 2), np.int64)
+    rest = np.empty(groups[0][members, LENGTH].max(initial=0), np.int32)
+    return int(_place_in_subtrees(tree, elements, groups, members, plan, start, free, rest))
+
+
+@jit
+def _place_in_subtrees(
+    tree: Tree, elements: Elements, groups: Groups, members: Array, plan: FactoringPlan, start: int,
+    free: Array, rest: Array,
+) -> int:  # fmt: skip
+    """`place_in_subtrees`.
+
+    free[*, 2] are the index attributes that a member does not test, and a class; rest[*] are its
+    elements that test other attributes.
+    """
     index, classes, links, levels = plan
     rows, pool, _, _, _, _ = groups
-    free = np.empty((index.shape[0], 2), np.int64)  # index attributes it does not test, and a class
     for i in range(start, members.size):
         g = members[i]
         sequence = pool[rows[g, START] : rows[g, START] + rows[g, LENGTH]]
-        rest = np.empty(sequence.size, np.int32)
         root, size, unset, copies_ = 0, 0, 0, 1
         for k in range(index.shape[0]):
             wanted = _class_of(elements[0], sequence, classes, index[k, I_ATTRIBUTE])
@@ -139,7 +144,7 @@ def place_in_subtrees(
             if not _is_index(index, elements[0][sequence[k], ATTRIBUTE]):
                 rest[size] = sequence[k]
                 size += 1
-        if lacks_room(tree, copies_ * (max(size, levels.size) + 1)):
+        if lacks_room(tree, copies_ * (larger(size, levels.size) + 1)):
             return i
         while True:
             if levels.size:
@@ -149,7 +154,7 @@ def place_in_subtrees(
             links[0, L_GROUP] += 1
             new = links[0, L_GROUP]
             links[new, L_GROUP] = g
-            links[new, L_NEXT] = max(tree[0][leaf, CHILD], 0)
+            links[new, L_NEXT] = larger(tree[0][leaf, CHILD], 0)
             tree[0][leaf, CHILD] = new
             k = 0
             while k < unset:  # the next combination of classes

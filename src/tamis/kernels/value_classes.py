@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tamis.kernels.bits import smaller
 from tamis.kernels.comparisons import (
     ABOVE,
     AT_LEAST,
@@ -73,7 +74,7 @@ def string_classes(
 @inner
 def _compare(one: Array, other: Array) -> int:
     """Negative, 0 or positive, as the first comes before, equals or comes after the second."""
-    for k in range(min(one.size, other.size)):
+    for k in range(smaller(one.size, other.size)):
         if one[k] != other[k]:
             return 1 if one[k] > other[k] else -1
     return one.size - other.size

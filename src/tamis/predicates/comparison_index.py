@@ -17,7 +17,6 @@ from tamis.kernels.comparisons import (
     OPERATORS,
     ListArrays,
     TableArrays,
-    first_at_least,
     merge_lists,
     satisfied_predicates,
 )
@@ -108,7 +107,7 @@ class OrderedLists:
             lists.young_ids[place] = -1
             return
         start, end = lists.starts[segment], lists.starts[segment + 1]
-        lists.ids[first_at_least(lists.keys, start, end, key)] = -1
+        lists.ids[start + np.searchsorted(lists.keys[start:end], key)] = -1
         self._removed += 1
 
     def ready(self) -> ListArrays:

@@ -24,6 +24,7 @@ from tamis.kernels.match_bits import (
     write_transposed,
 )
 from tamis.kernels.one_event import (
+    OneEventScratch,
     living_handles,
     living_marked_handles,
     run_clusters,
@@ -76,7 +77,9 @@ class SegmentEvaluator:
         self._schema = schema
         self._rows = RowClasses(segment.predicates, segment.used, keys)
         self._buffers: list[BlockBuffers] = []  # those not in use
-        self._slots: list[tuple[Array, Array]] = []  # buffers for single events, not in use
+        self._slots: list[
+            tuple[Array, Array, OneEventScratch]
+        ] = []  # buffers for single events, not in use
         self._last = 0  # matches of the last single event
         self._is_dense = False  # whether a block matches most subscriptions several times
         self._is_mixed = False  # whether the matches of many events are found out of order
@@ -158,15 +161,19 @@ class SegmentEvaluator:
         event = EventTruth(classes, np.empty(len(named), np.uint8), _TRUE_ROWS, listed)
         if len(named):
             fill_truth_table(named, numbering, predicates.number_owners, event)
-        stack = np.empty(segment.depth + 1, np.uint64)
         try:
-            slots, marks = self._slots.pop()
+            slots, marks, scratch = self._slots.pop()
         except IndexError:
             slots = np.empty(len(segment.handles) + 1, np.int32)
             marks = np.zeros(-(-len(segment.handles) // 64), np.uint64)
+            scratch = OneEventScratch(
+                stack=np.empty(segment.depth + 1, np.uint64),
+                intervals=np.empty((segment.widest, 3), np.int64),
+                columns=np.empty(segment.widest, np.uint64),
+            )
         are_many = self._last * SPARSE > len(segment.handles)
         size = run_one_event(
-            segment.programs, numbering, predicates.number_owners, event, touched[:count], stack,
+            segment.programs, numbering, predicates.number_owners, event, touched[:count], scratch,
             marks if are_many else _NO_MARKS, slots,
         )  # fmt: skip
         if are_many:
@@ -174,7 +181,7 @@ class SegmentEvaluator:
             found: Array = living_marked_handles(marks, most, segment.died, now, segment.handles)
         else:
             found = living_handles(slots[:size], segment.died, now, segment.handles)
-        self._slots.append((slots, marks))
+        self._slots.append((slots, marks, scratch))
         self._last = len(found)
         return found
 
@@ -199,7 +206,8 @@ class SegmentEvaluator:
         segment, block, scratch = self.segment, buffers.block_rows, buffers.program_buffers
         numbering, programs = segment.numbering, segment.programs
         make_rows(
-            window.classes, start, end, segment.used, numbering, block, buffers.order, buffers.spare
+            window.classes, start, end, segment.used, numbering, block, buffers.order,
+            buffers.spare, buffers.digits,
         )  # fmt: skip
         for part in window.passed:
             rows_of_tests(part.codes[start:end], part.starts, part.numbers, block)

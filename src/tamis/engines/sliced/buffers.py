@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from tamis.engines.sliced.segment import Segment
-from tamis.kernels.predicate_rows import EVENTS, NO_ROW, BlockRows
-from tamis.kernels.programs import PLANES, Output, ProgramBuffers
+from tamis.kernels.predicate_rows import DIGIT, EVENTS, NO_ROW, BlockRows
+from tamis.kernels.programs import FEW, PLANES, Output, ProgramBuffers
 from tamis.kernels.simd_rows import LANES, WORDS
 from tamis.kernels.value_classes import REF_KINDS
 
@@ -62,9 +62,13 @@ class BlockBuffers:
             visits=np.empty((len(programs.widths) + clusters, 3), np.int64),
             single=np.empty((clusters, 4), np.int64),
             planned=np.zeros(2, np.int64),
+            events=np.empty(EVENTS, np.int64),
+            bits=np.zeros(LANES, np.uint64),
+            intervals=np.empty((FEW, segment.widest, 3), np.int64),
         )
         self.order = np.empty(EVENTS, np.int64)
         self.spare = np.empty(EVENTS, np.int64)
+        self.digits = np.empty((1 << DIGIT) + 1, np.int64)
         self._planes = np.zeros((PLANES, WORDS), np.uint64)
         self._most = WORDS * len(segment.handles) + 1
         self._lists: tuple[Array, Array, Array] | None = None

@@ -56,7 +56,7 @@ class StaticTree:
         successors = None
         if options.successors != "none":
             refined = options.successors == "refined"
-            successors = _successors(nodes, parents, len(order), refined=refined)
+            successors = _successors(nodes, parents, refined=refined)
         s.set_gates(nodes)
         self.annotated = successors is not None
         self.successors = 0 if successors is None else len(successors)
@@ -86,9 +86,9 @@ def _place_in_subtrees(
             growing.make_room(t.NO_NODES)
 
 
-def _successors(nodes: Array, parents: Array, levels: int, *, refined: bool) -> Array | None:
+def _successors(nodes: Array, parents: Array, *, refined: bool) -> Array | None:
     """The successors of all nodes, None if there are too many."""
-    order = s.order_by_entry(nodes, levels)
+    order = np.argsort(nodes[:, s.ENTRY], kind="stable")
     most = min(MOST_SUCCESSORS * len(nodes) + 64, 2**31 - 1)  # places of 32 bits
     stack = np.zeros(DEEPEST, np.int64)
     plain = _fitting(

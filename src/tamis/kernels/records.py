@@ -1,0 +1,96 @@
+"""Records of arrays, which kernels take as one pointer.
+
+numba passes a named tuple field by field, an array as seven numbers or more: a hundred and more
+arguments, which are passed on in every call and copied at every use, and the compiler has to sort
+that out. A record is unpacked once, when Python calls the kernel, and is a pointer from then on.
+Without the compiler, it is the named tuple that it is in Python.
+"""
+
+from typing import Any, TypeVar
+
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    NativeValue,
+    infer_getattr,
+    lower_getattr_generic,
+    models,
+    register_model,
+    typeof_impl,
+    unbox,
+)
+
+R = TypeVar("R", bound=type[Any])
+
+
+class RecordType(types.Type):
+    """The type of a record in compiled code; it has the names and types of its fields."""
+
+    def __init__(self, name: str, fields: tuple[tuple[str, types.Type], ...]) -> None:
+        self.fields = fields
+        self.places = {field: place for place, (field, _) in enumerate(fields)}
+        super().__init__(name=f"{name}({', '.join(f'{field}={kind}' for field, kind in fields)})")
+
+
+def record(made: R) -> R:
+    """Let kernels take a class of named tuples as records; fields are arrays or whole numbers."""
+
+    def typed(value: Any, context: Any) -> RecordType:
+        fields = []
+        for name, part in zip(made._fields, value, strict=True):
+            kind: Any = typeof_impl(part, context)
+            if isinstance(part, np.ndarray):
+                # Also where memory is read-only, as in a mapped file: one kernel for both.
+                kind = kind.copy(readonly=False)
+            fields.append((name, kind))
+        return RecordType(made.__name__, tuple(fields))
+
+    typeof_impl.register(made)(typed)
+    return made
+
+
+@register_model(RecordType)
+class _RecordModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: RecordType) -> None:
+        parts = [manager.lookup(part).get_value_type() for _, part in kind.fields]
+        super().__init__(manager, kind, ir.LiteralStructType(parts).as_pointer())
+
+
+@infer_getattr
+class _RecordFields(AttributeTemplate):
+    key = RecordType
+
+    def generic_resolve(self, kind: RecordType, name: str) -> types.Type | None:  # type: ignore[override]  # a constant there
+        place = kind.places.get(name)
+        return None if place is None else kind.fields[place][1]
+
+
+@lower_getattr_generic(RecordType)
+def _field(_context: Any, builder: Any, kind: RecordType, value: Any, name: str) -> Any:
+    return builder.load(cgutils.gep_inbounds(builder, value, 0, kind.places[name]))
+
+
+@unbox(RecordType)
+def _unpacked(kind: RecordType, value: Any, c: Any) -> NativeValue:
+    """Write the fields, whose types numba's dispatcher has checked, to memory on the stack."""
+    builder, api = c.builder, c.pyapi
+    adapter = cgutils.get_or_insert_function(
+        builder.module,
+        ir.FunctionType(ir.IntType(32), [api.pyobj, api.voidptr]),
+        "numba_adapt_ndarray",
+    )
+    found = cgutils.alloca_once(builder, c.context.get_value_type(kind).pointee)
+    failed: Any = cgutils.false_bit
+    for place, (_, part) in enumerate(kind.fields):
+        item = api.tuple_getitem(value, place)
+        address = cgutils.gep_inbounds(builder, found, 0, place)
+        if isinstance(part, types.Array):
+            wrong = builder.call(adapter, [item, builder.bitcast(address, api.voidptr)])
+            failed = builder.or_(failed, cgutils.is_not_null(builder, wrong))
+        else:
+            native = c.unbox(part, item)
+            failed = builder.or_(failed, native.is_error)
+            builder.store(native.value, address)
+    return NativeValue(found, is_error=failed)
