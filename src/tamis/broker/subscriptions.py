@@ -8,6 +8,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -22,11 +23,12 @@ from tamis.broker.catalogue import (
 from tamis.broker.delivery.buffer import Buffer
 from tamis.broker.delivery.progress import starting_at
 from tamis.broker.delivery.window import Window
-from tamis.broker.grants import narrowed
+from tamis.broker.grants import narrowed, subscribe_grant
 from tamis.broker.records import DEAD, DeliveryOptions, SubscriptionInfo
 from tamis.broker.topic import Topic
 from tamis.broker.workers import MATCH
 from tamis.errors import Busy, Conflict, OptionError, UnknownSubscription
+from tamis.language.expression import parse
 
 if TYPE_CHECKING:
     from tamis.broker.accounts import Account
@@ -222,14 +224,16 @@ class Subscriptions:
     async def interest(self, account: "Account", id_: str | None, text: str) -> Interest:
         """What an account listens to if it asks with a filter."""
         topic = self._topic
-        arguments = account, topic.name, topic.schema, topic.row.semantics, text
-        defaults = topic.row.defaults
+        run, schema, semantics = topic.host.workers.run, topic.schema, topic.row.semantics
         if len(text) < LONG_FILTER:
-            found = narrowed(*arguments, defaults=defaults)
+            asked = topic.filters.parse(text)
         else:
-            found = await topic.host.workers.run(
-                MATCH, lambda: narrowed(*arguments, defaults=defaults)
-            )
+            asked = await run(MATCH, parse, text, schema)
+        grants = partial(narrowed, defaults=topic.row.defaults)
+        if subscribe_grant(account, topic.name, schema) is None:
+            found = grants(account, topic.name, schema, semantics, asked)
+        else:  # whether one filter covers another can take long
+            found = await run(MATCH, grants, account, topic.name, schema, semantics, asked)
         return Interest(account.name, id_, text, found)
 
     def _options(self, options: DeliveryOptions) -> DeliveryOptions:

@@ -14,12 +14,12 @@ each chunk at most once.
 import asyncio
 import logging
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tamis.broker.delivery.window import Window
-from tamis.broker.matches import Matched, by_subscription
+from tamis.broker.matches import Array, Matched, by_subscription
 from tamis.broker.records import Delivery
 from tamis.broker.workers import MATCH
 from tamis.errors import CapacityError
@@ -27,13 +27,20 @@ from tamis.matcher import Matcher
 
 if TYPE_CHECKING:
     from tamis.broker.attachment import Attachment
-    from tamis.broker.log.chunk import Chunk
     from tamis.broker.topic import Topic
 
 CHUNK = 8192  # offsets
 CHUNK_BYTES = 16_000_000
 
 logger = logging.getLogger("tamis.broker")
+
+
+class Found(NamedTuple):
+    """What was found in a part of the log, up to before `stop`."""
+
+    stop: int
+    deliveries: list[Delivery]  # made once for all that get them
+    matches: dict[int, list[int]]  # for each key, which of the deliveries
 
 
 class Sweep:
@@ -117,23 +124,21 @@ class Sweep:
             return
         start = min(starts)
         stop = min((start // CHUNK + 1) * CHUNK, self._topic.dispatched)
-        found: dict[int, list[int]] = {}
-        chunk = None
+        found = Found(start, [], {})
         if start < stop:
             run = self._topic.host.workers.run
+            wanted = np.fromiter(keys.values(), np.int64, len(keys))
             try:
-                chunk, matched = await run(MATCH, self._read_and_match, start, stop)
+                found = await run(MATCH, self._find, start, stop, wanted)
             except Exception:
                 logger.exception("topic %r cannot be read from %d", self._topic.name, start)
                 self._topic.host.later(1.0, lambda: self._queue_all(queue))
                 return
-            found = dict(by_subscription(matched))
-            stop = max(start, min(stop, chunk.next_offset))
-        deliveries = _Deliveries(chunk)
         for one, key in keys.items():
             # Meanwhile it may have been closed, or have got another filter.
             if one.closed_because is None and one.key == key and one.position is not None:
-                self._bring(one, deliveries, found.get(key, []), stop)
+                matching = [found.deliveries[n] for n in found.matches.get(key, ())]
+                self._bring(one, one.position, matching, found.stop)
 
     def _skip_removed(self, one: "Attachment") -> None:
         first = self._topic.log.first_offset
@@ -141,23 +146,19 @@ class Sweep:
             one.lost += first - one.position
             one.position = first
 
-    def _bring(
-        self, one: "Attachment", deliveries: "_Deliveries", rows: list[int], stop: int
-    ) -> None:
+    def _bring(self, one: "Attachment", position: int, matching: list[Delivery], stop: int) -> None:
         """Give a subscription what matches, and let it go on."""
-        position = one.position
-        assert position is not None  # noqa: S101 - it was asked before
-        offered = deliveries.of([row for row in rows if deliveries.offset(row) >= position])
-        accepted = one.outbox.fill(offered)
-        if accepted < len(offered):
-            one.position = offered[accepted].record.offset
+        if matching and matching[0].record.offset < position:
+            matching = [delivery for delivery in matching if delivery.record.offset >= position]
+        accepted = one.outbox.fill(matching)
+        if accepted < len(matching):
+            one.position = matching[accepted].record.offset
         else:
             one.position = max(position, stop)
             if isinstance(one.outbox, Window):
                 one.outbox.passed(one.position)
             if one.position >= self._topic.dispatched:
                 self._came_to_the_end(one)
-        one.wake()
         self._topic.was_changed(one)
         if one not in self._at_end:
             self.queue(one)
@@ -172,42 +173,23 @@ class Sweep:
 
     # --- in a thread
 
-    def _read_and_match(self, start: int, stop: int) -> "tuple[Chunk, Matched]":
+    def _find(self, start: int, stop: int, keys: Array) -> Found:
+        """What matches in a part of the log, for some of the subscriptions."""
         chunk = self._topic.log.read(start, stop - start, CHUNK_BYTES)
-        within = int(np.searchsorted(chunk.offsets, stop))
-        table = chunk.table.slice(0, within)
+        stop = max(start, min(stop, chunk.next_offset))
+        count = int(np.searchsorted(chunk.offsets, stop))
         while True:
             try:
-                return chunk, self._matched(table)
-            except CapacityError:
-                if table.num_rows <= 1:
+                pairs = self.matcher.match_batch(chunk.table.slice(0, count))
+                break
+            except CapacityError:  # so many matches do not fit into memory
+                if count <= 1:
                     raise
-                half = table.num_rows // 2
-                table = table.slice(0, half)
-                chunk = chunk._replace(next_offset=int(chunk.offsets[half]))
-
-    def _matched(self, table: "object") -> Matched:
-        pairs = self.matcher.match_batch(table)
-        return Matched(pairs["event"].to_numpy(), pairs["subscription"].to_numpy())
-
-
-class _Deliveries:
-    """The deliveries of a chunk, made once for all subscriptions that get them."""
-
-    def __init__(self, chunk: "Chunk | None") -> None:
-        self._chunk = chunk
-        self._made: dict[int, Delivery] = {}
-
-    def offset(self, row: int) -> int:
-        """The offset of a row."""
-        assert self._chunk is not None  # noqa: S101 - there are rows
-        return int(self._chunk.offsets[row])
-
-    def of(self, rows: list[int]) -> list[Delivery]:
-        """The deliveries of some rows."""
-        new = [row for row in rows if row not in self._made]
-        if new:
-            assert self._chunk is not None  # noqa: S101 - there are rows
-            for row, record in zip(new, self._chunk.take(new), strict=True):
-                self._made[row] = Delivery(record.named(), 1)
-        return [self._made[row] for row in rows]
+                count //= 2
+                stop = int(chunk.offsets[count])
+        matched = Matched(pairs["event"].to_numpy(), pairs["subscription"].to_numpy())
+        here = np.isin(matched.keys, keys)
+        rows, places = np.unique(matched.events[here], return_inverse=True)
+        records = chunk.take(rows.tolist())
+        deliveries = [Delivery(record.named(), 1) for record in records]
+        return Found(stop, deliveries, dict(by_subscription(Matched(places, matched.keys[here]))))

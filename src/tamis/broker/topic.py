@@ -31,6 +31,7 @@ Invariants
    for it, and it costs no memory beyond its buffer.
 """
 
+import asyncio
 import heapq
 import itertools
 import logging
@@ -52,6 +53,7 @@ from tamis.broker.workers import MATCH
 from tamis.broker.write_path import WritePath
 from tamis.events.event_reader import Row
 from tamis.language.expression import Expression
+from tamis.language.shape_cache import ShapeCache
 from tamis.matcher import Matcher
 from tamis.schema import Schema
 
@@ -76,6 +78,7 @@ class Topic:
         self.live = self.new_matcher()
         self.sweep = Sweep(self, self.new_matcher())
         self.rows = EventRows(self.live)
+        self.filters = ShapeCache(self.schema)  # reads filters, in the event loop
         self.writer = WritePath(self)
         self._by_key: dict[int, Attachment] = {}
         self._by_name: dict[tuple[str, str], Attachment] = {}
@@ -130,6 +133,7 @@ class Topic:
             self.live = self.live.with_attributes(more, new)
             self.sweep.matcher = self.sweep.matcher.with_attributes(more, new)
             self.rows = EventRows(self.live)
+            self.filters = ShapeCache(schema)
             self.log.widen(schema)
             for one in self._by_key.values():
                 wider = Expression(one.interest.filter.tree, schema)
@@ -138,8 +142,7 @@ class Topic:
     async def close(self, because: str = "the broker stops") -> None:
         """Write what waits and hand it out, then end all attachments."""
         await self.writer.close()
-        for one in list(self._by_key.values()):
-            await one.close(because)
+        await asyncio.gather(*(one.close(because) for one in self._by_key.values()))
         await self.sweep.close()
 
     # --- publishing
@@ -227,7 +230,9 @@ class Topic:
         self._listen(one)
         if interest.id is not None:
             self._by_name[interest.account, interest.id] = one
-        self.sweep.enter(one, position)
+        # Whoever begins now has nothing to read in the log.
+        if position != self.dispatched or not self.follows(one):
+            self.sweep.enter(one, position)
         return one
 
     def listeners(self) -> Iterable[Attachment]:

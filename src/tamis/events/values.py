@@ -76,9 +76,12 @@ def _shown(value: Any) -> str:
 
 
 def _read_int(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+    if type(value) is int:
+        whole = value
+    elif isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError
-    whole = int(value)
+    else:
+        whole = int(value)
     if not INT64_MIN <= whole <= INT64_MAX:
         raise ValueError("it does not fit in 64 bits")
     return whole
