@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from tamis.broker.accounts import Account
+from tamis.broker.arrow_events import events_of_table
 from tamis.broker.attachment import Attachment
 from tamis.broker.catalogue import Catalogue
 from tamis.broker.dead_letter import dead_letter
@@ -42,7 +43,7 @@ from tamis.broker.starts import EARLIEST, NEW, offset_of
 from tamis.broker.topic import Topic
 from tamis.broker.topics import OpenTopic, Topics
 from tamis.broker.upkeep import Upkeep
-from tamis.broker.workers import Workers
+from tamis.broker.workers import MATCH, Workers
 from tamis.errors import Busy, EventError, OptionError, TamisError, UnknownTopic, did_you_mean
 from tamis.explanation import Explanation
 from tamis.language.expression import Expression
@@ -67,7 +68,7 @@ class Broker:
         self._catalogue = catalogue
         self._host = host
         self._topics = topics
-        self._allowed: dict[tuple[str, str, Schema], Matcher | None] = {}
+        self._allowed: dict[tuple[str, int, Schema], Matcher | None] = {}
         self._burials: set[asyncio.Task[None]] = set()
         self._upkeep = Upkeep(host, topics, settings)
 
@@ -197,6 +198,13 @@ class Broker:
         self.metrics.publish_seconds.observe(self._host.monotonic() - began)
         return answer
 
+    async def publish_table(self, account: Account, topic: str, table: Any) -> Published:
+        """Store the rows of an Arrow table, or of what speaks Arrow; else as `publish`."""
+        events, refused = await self._host.workers.run(MATCH, events_of_table, table)
+        answer = await self.publish(account, topic, [event for _, event in events])
+        later = [Refusal(events[row][0], reason) for row, reason in answer.refused]
+        return answer._replace(refused=sorted([*refused, *later]))
+
     async def publish_together(
         self, account: Account, events: Mapping[str, Sequence[NewEvent]]
     ) -> None:
@@ -219,7 +227,7 @@ class Broker:
             _raise_refusal(topic.name, published.refused)
 
     def _allowed_events(self, account: Account, topic: Topic) -> Matcher | None:
-        key = account.name, topic.name, topic.schema
+        key = account.name, topic.number, topic.schema
         if key not in self._allowed:
             row = topic.row
             found = publish_matcher(

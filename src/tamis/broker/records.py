@@ -34,7 +34,8 @@ class Record(NamedTuple):
 
     def named(self) -> "Record":
         """The record with an id: its offset, if its publisher gave none."""
-        return self if self.id else self._replace(id=str(self.offset))
+        offset, time, id_, headers, body = self
+        return self if id_ else Record(offset, time, str(offset), headers, body)
 
 
 class Delivery(NamedTuple):

@@ -1,18 +1,14 @@
 """Arrow streams as events, from strangers: checked, and bounded in memory."""
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import msgspec
-
+from tamis.broker.arrow_events import event_text
 from tamis.broker.protocols.event_bodies import EventBatch
 from tamis.broker.records import NewEvent, Refusal
 from tamis.errors import EventError
 
 MOST_BYTES = 256_000_000  # of a table, which may be sent compressed
-
-_encode = msgspec.json.Encoder(decimal_format="number").encode
 
 
 def events_of_stream(body: bytes, key: str | None) -> EventBatch:
@@ -21,7 +17,7 @@ def events_of_stream(body: bytes, key: str | None) -> EventBatch:
     refused: list[Refusal] = []
     for row, record in enumerate(_records(body)):
         try:
-            text = _text(record)
+            text = event_text(record)
         except EventError as error:
             refused.append(Refusal(row, error.problem))
         else:
@@ -44,13 +40,3 @@ def _records(body: bytes) -> Iterator[Mapping[str, Any]]:
                 yield from batch.to_pylist()
     except (pa.ArrowException, OSError, ValueError) as error:
         raise EventError(f"the body is not an Arrow stream: {error}") from None
-
-
-def _text(record: Mapping[str, Any]) -> bytes:
-    for name, value in record.items():
-        if isinstance(value, float) and not math.isfinite(value):
-            raise EventError(f"the column {name!r} has {value}, for which JSON has no number")
-    try:
-        return _encode(record)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise EventError(f"the row has a value without a form in JSON: {error}") from None
