@@ -15,6 +15,7 @@ import argparse
 import asyncio
 import contextlib
 import json
+import math
 import random
 import signal
 import sys
@@ -89,8 +90,9 @@ class Trial:
             Subscriber("stomp-b", 5),
         ][: 4 if stomp else 2]  # fmt: skip
 
-    async def run(self, kills: int) -> None:
+    async def run(self, kills: int, minutes: float = math.inf) -> None:
         """Kill the broker so often under load, then let everything come to its end."""
+        until = time.monotonic() + minutes * 60
         await asyncio.to_thread(self.broker.start)
         try:
             async with aiohttp.ClientSession() as session, asyncio.TaskGroup() as group:
@@ -108,7 +110,7 @@ class Trial:
                     )
                     for one in self.subscribers
                 ]
-                while self.kills + self.pauses < kills:
+                while self.kills + self.pauses < kills and time.monotonic() < until:
                     await asyncio.sleep(self.chance.uniform(0.05, 2.5))  # let it work
                     await self._disturb()
                 self.ending.set()
@@ -326,13 +328,14 @@ def main(show: Callable[[str], None] = print) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=math.inf, help="kill no longer than this")
     parser.add_argument("--without-stomp", action="store_true", help="clients of HTTP only")
     parser.add_argument("--log", type=int, default=4000, help="characters of the log to show")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         trial = Trial(Path(folder), options.seed, stomp=not options.without_stomp)
         try:
-            asyncio.run(trial.run(options.kills))
+            asyncio.run(trial.run(options.kills, options.minutes))
         except BaseException:
             show(trial.broker.log[-options.log :])
             raise

@@ -1,5 +1,6 @@
 """Settings: what a file says, and where it is wrong."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,19 @@ quotes = "price < 10"
 password = "$argon2id$v=19$m=8,t=1,p=1$c2FsdHNhbHRzYWx0$rOoivuLVyPgmbLRq8D6fmMgNVCfGgnLHN0yJvAIAkdE"
 admin = true
 """
+
+
+def test_the_settings_of_the_documentation_can_be_used(put):
+    page = (Path(__file__).parents[2] / "docs" / "broker.md").read_text(encoding="utf-8")
+    put("server.pem", "")
+    put("server.key", "")
+    blocks = re.findall(r"^```toml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    grants, whole = (read_settings(put("tamis.toml", block)) for block in blocks)
+    assert grants.accounts[0].subscribe.find("quotes") == "price < 1000"
+    assert whole.retention == Retention(7 * 86400.0, 10 * 10**9, 100_000_000)
+    assert {"http", "stomp", "tls", "limits", "topics"} <= {
+        name for name, value in vars(whole).items() if value != getattr(Settings(), name)
+    }
 
 
 def test_the_usual_settings():
