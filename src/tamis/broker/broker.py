@@ -133,7 +133,8 @@ class Broker:
     @property
     def damage(self) -> list[Damage]:
         """What is wrong with files of the data folder."""
-        return [damage for found in self._topics for damage in found.topic.log.damage]
+        logs = [damage for found in self._topics for damage in found.topic.log.damage]
+        return [*self._topics.damage, *logs]
 
     async def tick(self) -> None:
         """Do what is due by now: redeliveries, retention. It is called from time to time."""

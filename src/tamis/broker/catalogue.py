@@ -7,15 +7,18 @@ because SQLite has none: a bit that flipped on the disk is found when the row is
 
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from tamis.broker.delivery.progress import Progress, decoded, encoded
+from tamis.broker.log.damage import Damage
 from tamis.broker.records import DeliveryOptions, Retention
 from tamis.errors import FileError
+
+T = TypeVar("T")
 
 VERSION = 1
 _TABLES = """
@@ -106,6 +109,7 @@ class Catalogue:
     """
 
     def __init__(self, path: Path) -> None:
+        self.damage: list[Damage] = []
         self._path = path
         try:
             self._tables = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -121,13 +125,21 @@ class Catalogue:
             self._tables.execute(f"PRAGMA user_version = {VERSION}")
             self._reading = sqlite3.connect(path, isolation_level=None)
         except sqlite3.DatabaseError as error:
+            self._tables.close()
             raise self._damaged(error) from None
+        except FileError:
+            self._tables.close()
+            raise
 
     # --- reading
 
     def topics(self) -> list[TopicRow]:
-        """All topics."""
-        return [_topic(row) for row in self._all("SELECT * FROM topics ORDER BY number")]
+        """All topics; those whose row is damaged are left out, and in `damage`."""
+        return self._intact(_topic, self._all("SELECT * FROM topics ORDER BY number"))
+
+    def numbers(self) -> dict[str, int]:
+        """The numbers of all topics by name, whether their rows are damaged or not."""
+        return dict(self._all("SELECT name, number FROM topics"))
 
     def subscription(self, topic: int, account: str, id_: str) -> SubscriptionRow | None:
         """A subscription, or None."""
@@ -145,14 +157,22 @@ class Catalogue:
         return [_subscription(row) for row in found]
 
     def attached(self, topic: int) -> list[SubscriptionRow]:
-        """The subscriptions somebody listened to when the broker last wrote."""
-        return [
-            _subscription(row) for row in self._all(_ROWS + "topic = ? AND attached = 1", topic)
-        ]
+        """The subscriptions somebody listened to when the broker last wrote; see `topics`."""
+        rows = self._all(_ROWS + "topic = ? AND attached = 1", topic)
+        return self._intact(_subscription, rows)
 
     def counts(self) -> list[tuple[int, str, int]]:
         """How many subscriptions each account has in each topic."""
         return list(self._all("SELECT * FROM counts"))
+
+    def _intact(self, read: Callable[[tuple[Any, ...]], T], rows: list[tuple[Any, ...]]) -> list[T]:
+        found = []
+        for row in rows:
+            try:
+                found.append(read(row))
+            except FileError as error:
+                self.damage.append(Damage(self._path.name, 0, 0, str(error)))
+        return found
 
     def _all(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         try:
@@ -234,7 +254,9 @@ def _topic(row: tuple[Any, ...]) -> TopicRow:
     *values, checksum = row
     number, name, text, deleted, expired, next_offset = values
     if checksum != _checksum(tuple(values)):
-        raise FileError(f"the catalogue's row of topic {name!r} is damaged")
+        raise FileError(
+            f"the row of topic {name!r} is damaged; create the topic again to read its events"
+        )
     found = msgspec.json.decode(text, type=Description)
     described = found.schema, found.semantics, found.defaults, found.retention
     return TopicRow(number, name, *described, bool(deleted), expired, next_offset)
@@ -246,8 +268,8 @@ def _subscription(row: tuple[Any, ...]) -> SubscriptionRow:
         (*key, *moved)
     ):
         raise FileError(
-            f"the catalogue's row of subscription {key[2]!r} is damaged; delete the subscription "
-            "and make it again"
+            f"the row of subscription {key[2]!r} of account {key[1]!r} is damaged; delete the "
+            "subscription and make it again"
         )
     position, maybe_sent, unacknowledged, expired, attached = moved
     progress = Progress(position, maybe_sent, decoded(unacknowledged))

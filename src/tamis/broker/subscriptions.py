@@ -6,7 +6,7 @@ What changes one subscription is done alone: whoever comes meanwhile waits for t
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ from tamis.broker.grants import narrowed, subscribe_grant
 from tamis.broker.records import DEAD, DeliveryOptions, SubscriptionInfo
 from tamis.broker.topic import Topic
 from tamis.broker.workers import MATCH
-from tamis.errors import Busy, Conflict, OptionError, UnknownSubscription
+from tamis.errors import Busy, Conflict, FileError, OptionError, UnknownSubscription
 from tamis.language.expression import parse
 
 if TYPE_CHECKING:
@@ -140,12 +140,11 @@ class Subscriptions:
     async def delete(self, account: "Account", id_: str) -> None:
         """Forget a subscription."""
         async with self._alone(account.name, id_):
-            row = self._row(account.name, id_)
-            if self._is_durable(row):
+            if self._passing.pop((account.name, id_), None) is None:
+                with suppress(FileError):  # a row that is damaged is dropped as well
+                    self._row(account.name, id_)
                 change = drop_subscription(self._topic.number, account.name, id_)
                 await self._topic.host.commits.commit(change)
-            else:
-                del self._passing[account.name, id_]
             account.usage.unsubscribe()
             one = self._topic.attached(account.name, id_)
             if one is not None:

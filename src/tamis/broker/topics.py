@@ -45,7 +45,7 @@ class Topics:
     """The topics of a broker, by their names."""
 
     def __init__(self, host: Host, catalogue: Catalogue, disk: Disk, folder: Path) -> None:
-        self.damage: list[Damage] = []
+        self.damage: list[Damage] = []  # of what is not a log
         self._host = host
         self._catalogue = catalogue
         self._disk = disk
@@ -53,6 +53,7 @@ class Topics:
         self._options = LogOptions()  # one for all: they share what is kept in memory
         self._open: dict[str, OpenTopic] = {}
         self._numbers = itertools.count()
+        self._damaged: dict[str, int] = {}  # numbers of topics whose rows are damaged
         self._changing = asyncio.Lock()  # held while a topic is made, changed or deleted
 
     def __iter__(self) -> Iterator[OpenTopic]:
@@ -67,18 +68,32 @@ class Topics:
     async def open_all(self) -> None:
         """Open what the catalogue has; finish what was being deleted."""
         rows = self._catalogue.topics()
-        self._numbers = itertools.count(max((row.number for row in rows), default=0) + 1)
+        known = {row.name for row in rows}
+        self._find_strays(known)
+        numbers = self._catalogue.numbers()
+        self._numbers = itertools.count(max(numbers.values(), default=0) + 1)
+        self._damaged = {n: number for n, number in numbers.items() if n not in known}
         for row in rows:
             if row.deleted:
                 await self._remove(row)
             else:
                 await self._open_topic(row)
+        self.damage += self._catalogue.damage
+        for damage in self.damage:
+            logger.error("%s", damage)
+
+    def _find_strays(self, known: set[str]) -> None:
+        """Say which folders have events of topics that the catalogue does not have."""
+        self._disk.make_folder(self._folder)
+        for name in sorted(set(self._disk.names(self._folder)) - known):
+            if self._disk.names(self._folder / name):
+                reason = "the catalogue has no such topic; create it again to read its events"
+                self.damage.append(Damage(name, 0, 0, reason))
 
     async def _open_topic(self, row: TopicRow) -> OpenTopic:
         log = await self._host.workers.run(LOG, self._open_log, row)
         for damage in log.damage:
             logger.error("topic %r: %s", row.name, damage)
-        self.damage += log.damage
         await self._unsure_after_crash(row, log.next_offset)
         topic = Topic(self._host, row, log)
         found = OpenTopic(topic, Subscriptions(topic, self._catalogue))
@@ -128,7 +143,9 @@ class Topics:
                 await self._change(found.topic, schema, semantics, defaults, retention)
                 return found
             described = {attribute.name: str(attribute) for attribute in schema.attributes}
-            row = TopicRow(next(self._numbers), name, described, semantics, defaults, retention)
+            # One whose row was damaged gets its subscriptions back.
+            number = self._damaged.pop(name, None) or next(self._numbers)
+            row = TopicRow(number, name, described, semantics, defaults, retention)
             await self._host.commits.commit(put_topic(row))
             return await self._open_topic(row)
 
