@@ -68,6 +68,23 @@ def test_what_is_sent_is_received_with_a_selector(served):
     assert '{"price": 20}' not in found
 
 
+def test_a_body_that_is_not_text_comes_in_a_binary_message(served):
+    served.topic("binary")
+
+    async def conversation(socket):
+        await socket.send_str(CONNECT)
+        await until(socket, "CONNECTED")
+        await socket.send_str("SUBSCRIBE\nid:0\ndestination:/topic/binary\nreceipt:r\n\n\0")
+        await until(socket, "RECEIPT")
+        head = b"SEND\ndestination:/topic/binary\nprice:5\ncontent-length:3\n\n"
+        await socket.send_bytes(head + b"\xff\0\xfe\0")
+        return await socket.receive()
+
+    message = talk(served, conversation)
+    assert message.type is aiohttp.WSMsgType.BINARY
+    assert message.data.endswith(b"\n\n\xff\0\xfe\0")
+
+
 def test_a_bad_frame_is_answered_and_ends_the_connection(served):
     async def conversation(socket):
         await socket.send_str("NONSENSE\n\n\0")

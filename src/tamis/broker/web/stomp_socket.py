@@ -1,4 +1,8 @@
-"""STOMP over a WebSocket, for programs in browsers: frames go as text, in messages of any size."""
+"""STOMP over a WebSocket, for programs in browsers, in messages of any size.
+
+Frames go as text; those with a body that is not text go in a binary message, for a browser cuts the
+connection when a text is not UTF-8.
+"""
 
 import asyncio
 from contextlib import suppress
@@ -67,7 +71,7 @@ class SocketWire:
                 self._written.clear()
                 while self._waiting:
                     data, self._waiting = b"".join(self._waiting), []
-                    await self._socket.send_frame(data, WSMsgType.TEXT)
+                    await self._socket.send_frame(data, _kind(data))
                 self.is_flushed = True
                 self.connection.flushed()
             await self._socket.close()
@@ -93,3 +97,11 @@ class SocketWire:
         self._may_read.set()
         if self._request.transport is not None:
             self._request.transport.abort()
+
+
+def _kind(data: bytes) -> WSMsgType:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return WSMsgType.BINARY
+    return WSMsgType.TEXT
