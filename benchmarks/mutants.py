@@ -6,7 +6,7 @@
 A mutant is one small change in one place: a comparison turned around, a constant one larger, a
 condition negated, a call left out. The places are drawn at random, with a seed, from the lines that
 tests execute. Each mutant is written into a copy of the tree, and the tests that execute its line
-are run there until one fails: first those that need no Spark, and a few of the others if none of
+are run there until one fails: first quick ones that need no Spark, and one of the others if none of
 them does. Kernels run without the compiler, because coverage cannot see into compiled code. A
 mutant that no test notices survives.
 """
@@ -28,11 +28,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from coverage import CoverageData
+from defusedxml import ElementTree
 
 ROOT = Path(__file__).parent.parent
 SOURCE = Path("src/tamis")
 MOST_TESTS = 40  # run for one mutant
-MOST_ON_SPARK = 3  # run for one mutant that the others do not notice
+MOST_SECONDS = 10.0  # that these took in the run with coverage, all together
 PATIENCE = 600.0  # seconds; a mutant that loops for ever is noticed, too
 
 SWAPPED: dict[type[ast.AST], tuple[str, str]] = {
@@ -172,11 +173,16 @@ def draw_mutants(count: int, seed: int, executed: Executed) -> list[Mutant]:
 
 
 class KnownTests:
-    """The names of all tests, and of those that need no Spark."""
+    """The names of all tests, those that need no Spark, and how long each one took."""
 
-    def __init__(self) -> None:
+    def __init__(self, times: Path) -> None:
         self.all = _collected()
         self.light = _collected("-m", "not spark")
+        self.seconds: dict[str, float] = {}
+        for case in ElementTree.parse(times).iter("testcase"):
+            file = case.get("classname", "").replace(".", "/") + ".py"
+            name = f"{file}::{case.get('name', '').partition('@')[0]}"
+            self.seconds[name] = float(case.get("time", 0))
 
 
 def _collected(*options: str) -> set[str]:
@@ -186,18 +192,25 @@ def _collected(*options: str) -> set[str]:
 
 
 def tests_for(mutant: Mutant, executed: Executed, known: KnownTests) -> list[list[str]]:
-    """The tests that execute the line: some that need no Spark, and fewer that do.
+    """The tests that execute the line: several that need no Spark, and one that does.
 
-    Tests in files that are named after the module come first. Of some lines coverage knows no test,
-    because they run in kernels, in the processes of Spark, or when a module is imported. Then the
-    test files named after the module are run.
+    Tests in files that are named after the module come first, quick ones before slow ones. Of some
+    lines coverage knows no test, because they run in kernels, in the processes of Spark, or when a
+    module is imported. Then the test files named after the module are run.
     """
     stem = Path(mutant.path).stem
-    tests = [test for test in executed.tests(mutant) if test in known.all]
-    random.Random(mutant.start).shuffle(tests)
-    tests.sort(key=lambda test: stem not in test.partition("::")[0])
-    without = [test for test in tests if test in known.light][:MOST_TESTS]
-    on_spark = [test for test in tests if test not in known.light][:MOST_ON_SPARK]
+
+    def turn(test: str) -> tuple[bool, float]:
+        return stem not in test.partition("::")[0], known.seconds.get(test, MOST_SECONDS)
+
+    tests = sorted((test for test in executed.tests(mutant) if test in known.all), key=turn)
+    without, left = [test for test in tests if test in known.light][:MOST_TESTS], MOST_SECONDS
+    for number, test in enumerate(without):
+        left -= turn(test)[1]
+        if left < 0:
+            del without[max(number, 1) :]
+            break
+    on_spark = [test for test in tests if test not in known.light][:1]
     return [group for group in (without, on_spark) if group] or [_named_after(mutant)]
 
 
@@ -241,10 +254,9 @@ def is_noticed(mutant: Mutant, groups: Sequence[list[str]], copy: Path) -> tuple
 
 
 def measure(
-    mutants: Sequence[Mutant], executed: Executed, workers: int
+    mutants: Sequence[Mutant], executed: Executed, known: KnownTests, workers: int
 ) -> Iterator[dict[str, object]]:
     """Try each mutant in one of several copies of the tree."""
-    known = KnownTests()
     chosen = [tests_for(mutant, executed, known) for mutant in mutants]
     copies: queue.Queue[Path] = queue.Queue()
 
@@ -269,12 +281,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, help="another seed draws other mutants")
     parser.add_argument("--workers", type=int, default=2, help="how many are tried at once")
     parser.add_argument("--coverage", type=Path, default=ROOT / ".coverage", help="the data file")
+    parser.add_argument("--times", type=Path, default=ROOT / ".coverage.xml", help="of the tests")
     parser.add_argument("--json", type=Path, help="write one line per mutant here")
     options = parser.parse_args()
     executed = Executed(options.coverage)
     mutants = draw_mutants(options.count, options.seed, executed)
-    noticed = 0
-    for number, result in enumerate(measure(mutants, executed, options.workers), 1):
+    noticed, known = 0, KnownTests(options.times)
+    tried = measure(mutants, executed, known, options.workers)
+    for number, result in enumerate(tried, 1):
         noticed += bool(result["noticed"])
         if options.json:
             with options.json.open("a", encoding="utf-8") as file:

@@ -1,6 +1,5 @@
 """Memory of results: used again when nothing refers to it, and never before."""
 
-import gc
 import threading
 
 import numpy as np
@@ -66,11 +65,9 @@ def test_whatever_refers_to_a_block_keeps_it(refer):
     array[:] = 0
     reference = refer(array)
     del array
-    gc.collect()
     assert blocks.free() == 0
     blocks.take(MEGABYTE, np.int32)[:] = 7
     del reference
-    gc.collect()
     assert blocks.free() == 8 * MEGABYTE
 
 

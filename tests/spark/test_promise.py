@@ -18,7 +18,7 @@ from tamis.language.evaluation import compile_tree
 
 pytestmark = pytest.mark.spark
 
-FILTERS = 1500
+FILTERS = 1000
 EVENTS = 40
 FILTERS_PER_JOB = 100
 
