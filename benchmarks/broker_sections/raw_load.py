@@ -16,6 +16,7 @@ import aiohttp
 
 from broker_sections.raw_client import RawClient
 from broker_sections.stock_alerts import MARK, TOPIC, Alerts, lines
+from broker_sections.stopwatch import WARM_UP, Stopwatch
 from broker_sections.wires import stomp_connect, stomp_send, stomp_subscribe, wire_of
 
 ROUND = 500  # events that are sent together
@@ -31,6 +32,7 @@ class Task(NamedTuple):
 
     work: str  # fan-out, receipts, lines, arrow, single, latency, backlog, idle
     contestant: str = "tamis"
+    pid: int = 0  # of the broker
     port: int = 0  # of STOMP, or of the contestant's own protocol
     url: str = ""
     seconds: float = 5.0
@@ -52,8 +54,8 @@ async def fan_out(task: Task) -> dict[str, Any]:
     await publisher.open(wire.opening, wire.opened)
     publisher.listen().add_done_callback(lambda _: None)
     batch = b"".join(wire.publication(quote.json()) for quote in islice(Alerts(0).quotes(), ROUND))
-    sent, begun = 0, time.perf_counter()
-    while time.perf_counter() - begun < task.seconds:
+    sent, watch = 0, Stopwatch(task.pid, task.seconds)
+    while watch.goes_on(sent):
         publisher.writer.write(batch)
         await publisher.writer.drain()
         sent += ROUND
@@ -61,10 +63,10 @@ async def fan_out(task: Task) -> dict[str, Any]:
             await client.wait_until(sent - ON_THE_WAY)
     for client in listeners:
         await client.wait_until(sent)
-    seconds = time.perf_counter() - begun
+    result = watch.result(sent)
     if any(client.count != sent for client in listeners):
         raise SystemExit(f"of {sent} events came {[client.count for client in listeners]}")
-    return {"events": sent, "deliveries": sent * task.clients, "seconds": seconds}
+    return {**result, "deliveries": result["events"] * task.clients}
 
 
 async def receipts(task: Task) -> dict[str, Any]:
@@ -74,14 +76,14 @@ async def receipts(task: Task) -> dict[str, Any]:
     client.listen().add_done_callback(lambda _: None)
     quotes = [quote.json() for quote in islice(Alerts(100).quotes(), ROUND)]
     batch = b"".join(stomp_send(quote, f"r{n}") for n, quote in enumerate(quotes))
-    sent, begun = 0, time.perf_counter()
-    while time.perf_counter() - begun < task.seconds:
+    sent, watch = 0, Stopwatch(task.pid, task.seconds)
+    while watch.goes_on(sent):
         client.writer.write(batch)
         await client.writer.drain()
         sent += ROUND
         await client.wait_until(sent - ON_THE_WAY)
     await client.wait_until(sent)
-    return {"events": sent, "seconds": time.perf_counter() - begun}
+    return dict(watch.result(sent))
 
 
 async def posted(task: Task) -> dict[str, Any]:
@@ -90,11 +92,11 @@ async def posted(task: Task) -> dict[str, Any]:
     quotes = list(islice(Alerts(100).quotes(), 1 if is_single else IN_A_REQUEST))
     kind = "application/json" if is_single else "application/x-ndjson"
     body, sent = lines(quotes), 0
-    begun = time.perf_counter()
+    watch = Stopwatch(task.pid, task.seconds)
 
     async def post(session: aiohttp.ClientSession) -> None:
         nonlocal sent
-        while time.perf_counter() - begun < task.seconds:
+        while watch.goes_on(sent):
             async with session.post(
                 f"{task.url}/topics/{TOPIC}/events", data=body, headers={"Content-Type": kind}
             ) as answer:
@@ -106,7 +108,7 @@ async def posted(task: Task) -> dict[str, Any]:
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
         at_once = SINGLE_AT_ONCE if is_single else REQUESTS_AT_ONCE
         await asyncio.gather(*(post(session) for _ in range(at_once)))
-    return {"events": sent, "seconds": time.perf_counter() - begun}
+    return dict(watch.result(sent))
 
 
 async def tables(task: Task) -> dict[str, Any]:
@@ -118,10 +120,10 @@ async def tables(task: Task) -> dict[str, Any]:
     rows = [json.loads(quote.json()) for quote in islice(Alerts(100).quotes(), 20_000)]
     table, sent = pa.Table.from_pylist(rows), 0
     async with tamis.aio.connect(task.url) as broker:
-        begun = time.perf_counter()
-        while time.perf_counter() - begun < task.seconds:
+        watch = Stopwatch(task.pid, task.seconds)
+        while watch.goes_on(sent):
             sent += (await broker.publish_many(TOPIC, table)).accepted
-        return {"events": sent, "seconds": time.perf_counter() - begun}
+        return dict(watch.result(sent))
 
 
 async def latency(task: Task) -> dict[str, Any]:
@@ -146,7 +148,9 @@ async def latency(task: Task) -> dict[str, Any]:
         await publisher.writer.drain()
         await asyncio.sleep(0.0005)
     await listener.wait_until(sent)
-    times = sorted(when - float(stamp) for when, stamp in listener.found)
+    stamps = ((when, float(stamp)) for when, stamp in listener.found)
+    warm = begun + WARM_UP * task.seconds
+    times = sorted(when - stamp for when, stamp in stamps if stamp > warm)
     return {
         "events": sent, "rate": sent / task.seconds, "measured": len(times),
         "p50": times[len(times) // 2], "p99": times[int(len(times) * 0.99)], "most": times[-1],

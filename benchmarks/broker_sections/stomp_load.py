@@ -19,6 +19,7 @@ import stomp
 
 from broker_sections.servers import HOST
 from broker_sections.stock_alerts import TOPIC, Alerts, lines
+from broker_sections.stopwatch import Stopwatch
 
 CONNECTIONS = 4  # over which the subscriptions are spread
 LONGEST_ROUND = 0.3  # seconds; a round that takes less is followed by a larger one
@@ -31,6 +32,7 @@ class Task(NamedTuple):
     """What to do."""
 
     port: int
+    pid: int  # of the broker
     filters: int
     seconds: float
     url: str | None = None  # where to publish over HTTP instead
@@ -121,8 +123,9 @@ class Generator:
         quotes = self._alerts.quotes()
         expected: Counter[int] = Counter()
         size, events, due, receipt = 10, 0, 0, ""
-        begun = time.perf_counter()
-        while (now := time.perf_counter()) - begun < self._task.seconds:
+        watch = Stopwatch(self._task.pid, self._task.seconds)
+        while watch.goes_on(events):
+            now = time.perf_counter()
             batch = list(islice(quotes, size))
             before, receipt = receipt, f"p{events}"
             self._send(batch, receipt)
@@ -133,12 +136,12 @@ class Generator:
             if time.perf_counter() - now < LONGEST_ROUND:
                 size = min(2 * size, LARGEST_ROUND)
         self._wait_for(partial(self._is_done, due, receipt))
-        seconds = time.perf_counter() - begun
+        result = watch.result(events)
         found = sum((listener.counts for listener in self._listeners), Counter[int]())
         if found != expected:
             wrong, lost = (sum((a - b).values()) for a, b in ((found, expected), (expected, found)))
             raise SystemExit(f"of {due} deliveries {lost} are missing and {wrong} are wrong")
-        return {"events": events, "deliveries": due, "seconds": seconds}
+        return {**result, "deliveries": due}
 
     def _is_done(self, due: int, receipt: str) -> bool:
         is_accepted = not receipt or self._task.url or receipt in self._published.receipts

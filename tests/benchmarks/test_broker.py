@@ -3,12 +3,13 @@
 import asyncio
 from collections import Counter
 from itertools import islice
+from types import SimpleNamespace
 
 import pytest
 
 import broker
 import tamis
-from broker_sections import sections, servers
+from broker_sections import raw_load, sections, servers, stopwatch
 from broker_sections.processes import GeneratorError
 from broker_sections.raw_client import RawClient
 from broker_sections.stock_alerts import MARK, SCHEMA, Alerts, lines
@@ -84,12 +85,28 @@ def test_events_are_counted_over_pieces_of_any_size(size):
 def test_a_generator_that_fails_is_a_row_that_says_so(monkeypatch):
     class Idle:
         cpu = staticmethod(lambda: 0.0)
+        process = SimpleNamespace(pid=1)
 
     def fail(*_):
         raise GeneratorError("why")
 
     monkeypatch.setattr(sections, "generate", fail)
-    assert sections.measured(Idle(), "raw_load", None) == {"failed": "why"}
+    assert sections.measured(Idle(), "raw_load", raw_load.Task("fan-out")) == {"failed": "why"}
+
+
+def test_a_run_is_measured_after_its_warm_up(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
+    monkeypatch.setattr(stopwatch, "cpu_seconds", lambda _: now[0] / 2)
+    watch = stopwatch.Stopwatch(1, 8.0)
+    seen = []
+    for done in range(0, 1000, 100):
+        if not watch.goes_on(done):
+            break
+        seen.append(done)
+        now[0] += 2.0
+    assert seen == [0, 100, 200, 300, 400]
+    assert watch.result(500) == {"events": 400, "seconds": 8.0, "cpu": 4.0}
 
 
 def test_contestants_that_are_not_installed_are_named(monkeypatch, tmp_path):
