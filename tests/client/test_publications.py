@@ -62,6 +62,15 @@ def test_tables_and_frames_go_as_columns(make):
     assert pa.ipc.open_stream(found.body).read_all().to_pydict() == {"price": [1.0, 2.0]}
 
 
+def test_large_tables_go_in_pieces(monkeypatch):
+    monkeypatch.setattr(module, "MOST_TABLE", 100)
+    found = list(publications(pa.table({"price": [1.0] * 25})))
+    assert [one.events for one in found] == [12, 12, 1]
+    monkeypatch.setattr(module, "MOST_ROWS", 20)
+    monkeypatch.setattr(module, "MOST_TABLE", 10_000)
+    assert [one.events for one in publications(pa.table({"price": [1.0] * 25}))] == [20, 5]
+
+
 def test_an_empty_table_is_no_publication():
     assert list(publications(pa.table({"price": pa.array([], pa.float64())}))) == []
     assert list(publications([])) == []

@@ -38,6 +38,11 @@ class Attempts:
         self._failed_since: float | None = None
         self._pause = FIRST_PAUSE
 
+    @property
+    def is_first(self) -> bool:
+        """Whether the next failure is the first one since the broker has answered."""
+        return self._failed_since is None
+
     async def pause(self, error: TamisError) -> None:
         """Wait before the next attempt; raises the error if there has been enough of them."""
         now = asyncio.get_running_loop().time()

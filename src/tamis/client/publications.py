@@ -27,6 +27,7 @@ KEY = "Event-Id"  # the header with the id of the event, or with what the ids of
 MOST_EVENTS = 5_000  # in one request
 MOST_BYTES = 1_000_000  # in one request of texts; one event may be larger
 MOST_ROWS = 20_000  # in one request of columns
+MOST_TABLE = 16_000_000  # bytes in one request of columns
 
 
 class Publication(NamedTuple):
@@ -128,7 +129,8 @@ def _pieces(
 def _of_table(table: "pa.Table") -> Iterator[Publication]:
     import pyarrow as pa
 
-    for batch in table.to_batches(max_chunksize=MOST_ROWS):
+    size = max(table.nbytes // max(table.num_rows, 1), 1)  # bytes of a row
+    for batch in table.to_batches(max_chunksize=max(1, min(MOST_ROWS, MOST_TABLE // size))):
         if batch.num_rows:
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, batch.schema) as writer:

@@ -199,7 +199,8 @@ class Subscription:
                 try:
                     if not is_passing(error):
                         raise
-                    logger.warning("%s; trying again", error)
+                    level = logging.WARNING if attempts.is_first else logging.DEBUG
+                    logger.log(level, "%s; trying again", error)  # once for each outage
                     await attempts.pause(error)
                     await self._make_again()
                 except TamisError as last:
