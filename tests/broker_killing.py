@@ -296,6 +296,8 @@ class Stomp:
         self._writer.close()
 
     def send(self, command: str, body: str = "", **headers: str) -> None:
+        if self._writer.is_closing():
+            raise ConnectionResetError("the broker is gone")
         lines = "".join(f"{name}:{value}\n" for name, value in headers.items())
         self._writer.write(f"{command}\n{lines}\n{body}\0".encode())
 

@@ -155,8 +155,10 @@ class Broker:
     async def delete_topic(self, account: Account, name: str) -> None:
         """Forget a topic with its events and subscriptions."""
         account.require_managing(name)
-        self._find(account, name)
+        held = self._find(account, name).subscriptions.counts()
         await self._topics.delete(name)
+        for one in self.accounts:
+            one.usage.subscriptions -= held[one.name]
 
     def topic(self, account: Account, name: str) -> TopicInfo:
         """What is to be known about a topic."""

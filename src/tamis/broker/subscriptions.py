@@ -5,6 +5,7 @@ What changes one subscription is done alone: whoever comes meanwhile waits for t
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -64,6 +65,13 @@ class Subscriptions:
             if who == account and id_ > (after or "")
         ]
         return [self._info(row) for row in sorted([*rows, *passing], key=lambda row: row.id)[:most]]
+
+    def counts(self) -> Counter[str]:
+        """How many subscriptions each account has here, by the names of the accounts."""
+        stored = self._catalogue.counts()
+        found = Counter({who: n for number, who, n in stored if number == self._topic.number})
+        found.update(who for who, _ in self._passing)
+        return found
 
     def _info(self, row: SubscriptionRow) -> SubscriptionInfo:
         one = self._topic.attached(row.account, row.id)
