@@ -39,6 +39,17 @@ def test_many_frames_in_one_piece_are_confirmed_in_order(running):
     client.disconnect()
 
 
+def test_connections_and_frames_are_counted(running):
+    topic = running.create_topic("counted")
+    metrics = running.broker.metrics
+    before = metrics.requests.of("stomp", "publish").value
+    client = running.raw()
+    client.publish(topic, event(1), event(2))
+    assert metrics.requests.of("stomp", "publish").value == before + 2
+    assert metrics.connections.of("stomp").value == len(running.service.connections) >= 1
+    client.disconnect()
+
+
 def test_a_bad_selector_is_an_error_with_its_place(running):
     topic = running.create_topic("bad_selectors")
     client = running.raw()

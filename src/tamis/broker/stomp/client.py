@@ -58,6 +58,7 @@ class Client:
 
     async def carry_out(self, request: Request) -> None:
         """Do what is asked for, and write the receipts."""
+        self._count(request)
         match request:
             case Publish(sends):
                 await self._publish(sends)
@@ -72,6 +73,15 @@ class Client:
                 await self._commit(request)
             case Confirm(receipt):
                 self._confirm([receipt])
+
+    def _count(self, request: Request) -> None:
+        frames = 1
+        if isinstance(request, Publish):
+            frames = len(request.sends)
+        elif isinstance(request, Acknowledge):
+            frames = len(request.acks)
+        kind = type(request).__name__.lower()
+        self._broker.metrics.requests.of("stomp", kind).add(frames)
 
     def _confirm(self, receipts: Sequence[str | None]) -> None:
         given = [receipt for receipt in receipts if receipt is not None]

@@ -41,6 +41,7 @@ class StompService:
         self.broker = broker
         self.times = times or TimeSettings()
         self.connections: set[StompConnection] = set()
+        self._open_now = broker.metrics.connections.of("stomp")
         self._most_connections = most_connections
         self._most_half_open = most_half_open
         self._half_open: dict[StompConnection, None] = {}  # no CONNECT yet; the oldest first
@@ -56,6 +57,7 @@ class StompService:
             self.forget(oldest)
             oldest.abort()
         self.connections.add(connection)
+        self._open_now.add()
         self._half_open[connection] = None
         if len(self.connections) > self._most_connections:
             most = self._most_connections
@@ -75,7 +77,9 @@ class StompService:
 
     def forget(self, connection: StompConnection) -> None:
         """A connection is gone."""
-        self.connections.discard(connection)
+        if connection in self.connections:
+            self.connections.remove(connection)
+            self._open_now.add(-1)
         self._half_open.pop(connection, None)
 
     async def stop(self) -> None:
