@@ -26,9 +26,10 @@ import pyarrow as pa
 from tamis.broker.log.active_file import ActiveFile
 from tamis.broker.log.disk import LocalDisk
 from tamis.broker.log.event_decoder import EventDecoder
+from tamis.broker.log.file_limits import LogOptions
 from tamis.broker.log.frames import NewRecord
 from tamis.broker.log.record_table import record_table
-from tamis.broker.log.topic_log import LogOptions, TopicLog
+from tamis.broker.log.topic_log import TopicLog
 from tamis.events.event_reader import EventReader
 from tamis.workloads import workload
 

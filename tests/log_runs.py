@@ -9,9 +9,10 @@ from pathlib import Path
 from random import Random
 
 from tamis import Schema
+from tamis.broker.log.file_limits import LogOptions
 from tamis.broker.log.frames import NewRecord
 from tamis.broker.log.sealed_segment import RowGroups
-from tamis.broker.log.topic_log import LogOptions, TopicLog
+from tamis.broker.log.topic_log import TopicLog
 from tamis.broker.records import Record
 from tamis.broker.simulation.simulated_disk import SimulatedDisk, Stopped
 

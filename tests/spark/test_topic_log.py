@@ -6,8 +6,9 @@ import pytest
 
 from tamis import FileError, Schema
 from tamis.broker.log.disk import LocalDisk
+from tamis.broker.log.file_limits import LogOptions
 from tamis.broker.log.frames import NewRecord
-from tamis.broker.log.topic_log import LogOptions, TopicLog
+from tamis.broker.log.topic_log import TopicLog
 from tamis.spark import match, read_topic
 
 SCHEMA = Schema({"id": "string", "price": "double", "at": "timestamp", "place.city": "string"})

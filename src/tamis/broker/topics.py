@@ -19,7 +19,8 @@ from tamis.broker.catalogue import (
 from tamis.broker.host import Host
 from tamis.broker.log.damage import Damage
 from tamis.broker.log.disk import Disk
-from tamis.broker.log.topic_log import LogOptions, TopicLog
+from tamis.broker.log.file_limits import LogOptions
+from tamis.broker.log.topic_log import TopicLog
 from tamis.broker.records import DEAD, Retention
 from tamis.broker.subscriptions import Subscriptions
 from tamis.broker.topic import Topic

@@ -10,8 +10,9 @@ import pytest
 
 from cases import each
 from tamis import Schema
+from tamis.broker.log.file_limits import LogOptions
 from tamis.broker.log.frames import NewRecord
-from tamis.broker.log.topic_log import LogOptions, TopicLog
+from tamis.broker.log.topic_log import TopicLog
 from tamis.broker.simulation.simulated_disk import SimulatedDisk
 
 FOLDER = Path("/topics/quotes")

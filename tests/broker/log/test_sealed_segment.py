@@ -9,8 +9,9 @@ import pyarrow.parquet as pq
 from tamis import Schema
 from tamis.broker.log import segment_writer
 from tamis.broker.log.disk import LocalDisk
+from tamis.broker.log.file_limits import LogOptions
 from tamis.broker.log.frames import NewRecord
-from tamis.broker.log.topic_log import LogOptions, TopicLog
+from tamis.broker.log.topic_log import TopicLog
 
 SCHEMA = Schema({"symbol": "string", "price": "double", "at": "timestamp", "place.city": "string"})
 

@@ -7,8 +7,9 @@ import pytest
 
 from tamis import Schema
 from tamis.broker.log.disk import LocalDisk
+from tamis.broker.log.file_limits import LogOptions
 from tamis.broker.log.frames import NewRecord
-from tamis.broker.log.topic_log import LogOptions, TopicLog
+from tamis.broker.log.topic_log import TopicLog
 
 SCHEMA = Schema({"n": "int"})
 EVENTS = 3000

@@ -1,14 +1,18 @@
 """A log on a real disk: what is appended is read again, before and after it is sealed."""
 
 import json
+from pathlib import Path
+from random import Random
 
 import pytest
 
 from tamis import Matcher, Schema
 from tamis.broker.log.disk import LocalDisk
+from tamis.broker.log.file_limits import LogOptions
 from tamis.broker.log.frames import NewRecord
-from tamis.broker.log.topic_log import Expired, LogOptions, TopicLog
+from tamis.broker.log.topic_log import Expired, TopicLog
 from tamis.broker.records import Record
+from tamis.broker.simulation.simulated_disk import SimulatedDisk
 
 SCHEMA = Schema(
     {"symbol": "string", "price": "double", "n": "int", "at": "timestamp", "place.city": "string"}
@@ -175,6 +179,17 @@ def test_whole_files_expire(folder):
     assert opened(folder).append(records(0, 1)) == 350
 
 
+def test_a_steady_flow_is_kept_in_parts_that_expire(folder):
+    log = opened(folder, options=LogOptions())
+    for n in range(400):
+        publish(log, n, n + 1)
+        log.seal_if_due(n * SECOND)
+        log.expire(n * SECOND, max_age=100)
+        assert log.first_offset >= n - 170
+        assert log.first_offset <= max(0, n - 100)
+    assert [one.offset for one in everything(log)] == list(range(log.first_offset, 400))
+
+
 def test_bytes_expire(folder):
     log = opened(folder)
     publish(log, 0, 350)
@@ -199,6 +214,25 @@ def test_a_wider_schema_is_for_new_events(folder):
     assert log.seal_if_due()
     assert log.read(0).table.column_names == ["_offset", "n"]
     assert len(everything(opened(folder))) == 4
+
+
+def test_a_file_that_stayed_empty_on_a_full_disk_is_replaced():
+    disk, folder = SimulatedDisk(Random(1)), Path("/topics/quotes")  # noqa: S311 - to be repeated
+    log = TopicLog.open(disk, folder, Schema({"n": "int"}), options=SMALL)
+    disk.capacity = 120  # the beginning of a file fits
+    with pytest.raises(OSError, match="no space left"):
+        log.append(records(0, 5))
+    assert (log.next_offset, log.synced_offset) == (0, 0)
+    disk.capacity = None
+    log.seal_if_due(now=4000 * SECOND)  # which leaves the empty file alone
+    log.expire(4000 * SECOND, max_age=1)
+    assert disk.names(folder) == ["00000000000000000000.frames"]
+    log.widen(SCHEMA)
+    publish(log, 0, 120)
+    while log.seal_if_due(now=4000 * SECOND):
+        pass
+    again = TopicLog.open(disk, folder, SCHEMA)
+    assert [one.offset for one in everything(again)] == list(range(120))
 
 
 def test_an_attribute_may_have_the_name_of_a_column(folder):

@@ -59,7 +59,12 @@ def seal(disk: Disk, folder: Path, files: Sequence[ActiveFile], first: int, end:
         with suppress(OSError):
             disk.remove(temporary)
         raise
-    disk.sync_folder(folder)
+    try:
+        disk.sync_folder(folder)
+    except OSError:  # the files that it replaces stay
+        with suppress(OSError):
+            disk.remove(path)
+        raise
     return path
 
 

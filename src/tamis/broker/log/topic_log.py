@@ -17,11 +17,11 @@ Threads may do all of it at the same time.
 """
 
 import errno
+import logging
 import threading
 from bisect import bisect_right
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,25 +31,15 @@ from tamis.broker.log.damage import Damage
 from tamis.broker.log.disk import Disk
 from tamis.broker.log.event_decoder import EventDecoder
 from tamis.broker.log.event_ids import IdRun, RecentIds, hashes_of
+from tamis.broker.log.file_limits import Limits, LogOptions, due_files
 from tamis.broker.log.frames import NewRecord
 from tamis.broker.log.marks import SYNCED, write_first_mark, write_synced_mark
 from tamis.broker.log.recovery import FoundLog, LogFile, find_log
-from tamis.broker.log.sealed_segment import RowGroups, SealedSegment
+from tamis.broker.log.sealed_segment import SealedSegment
 from tamis.broker.log.segment_writer import seal
 from tamis.schema import Schema
 
-SECOND = 1_000_000  # microseconds
-
-
-@dataclass(frozen=True)
-class LogOptions:
-    """When files are sealed, and what is kept in memory. Logs may share one `row_groups`."""
-
-    segment_bytes: int = 32_000_000
-    segment_events: int = 250_000
-    segment_age: float = 3600.0  # seconds after which a file is sealed although it is small
-    most_active_files: int = 8  # after restarts: that many small files are sealed together
-    row_groups: RowGroups = field(default_factory=lambda: RowGroups(64_000_000))
+logger = logging.getLogger("tamis.broker")
 
 
 class Expired(NamedTuple):
@@ -155,13 +145,15 @@ class TopicLog:
             if not records:
                 return first
             active = self._active
-            if active is None or self._is_full(active):
+            if active is None or self._options.is_full([active]):
                 active = ActiveFile.begin(
                     self._disk, self._folder, first, min(self._after, first), self._decoder
                 )
-                self._files = (*self._files, active)
+                # One that stayed empty, on a full disk, has the same name and is replaced.
+                path = active.path
+                self._files = (*(file for file in self._files if file.path != path), active)
+                self._unsynced = [*(file for file in self._unsynced if file.path != path), active]
                 self._active = active
-                self._unsynced.append(active)
             active.append(records)
             if active not in self._unsynced:
                 self._unsynced.append(active)
@@ -169,12 +161,6 @@ class TopicLog:
             if self._recent is not None:
                 self._recent.add(first, [record.id for record in records])
             return first
-
-    def _is_full(self, *files: ActiveFile) -> bool:
-        return (
-            sum(file.size for file in files) >= self._options.segment_bytes
-            or sum(file.events for file in files) >= self._options.segment_events
-        )
 
     def sync(self, end: int | None = None) -> None:
         """Wait until everything that was appended is safe.
@@ -264,8 +250,13 @@ class TopicLog:
         return chunk if len(chunk.offsets) else no_events(max(stop, chunk.next_offset))
 
     def _take_damage(self, file: LogFile) -> None:
+        if not file.damage:
+            return
         with self._lock:
-            self.damage += [one for one in file.damage if one not in self.damage]
+            new = [one for one in file.damage if one not in self.damage]
+            self.damage += new
+        for one in new:
+            logger.error("%s: %s", self._folder.name, one)
 
     def offset_at(self, time: int) -> int:
         """The first offset whose event came at a time or later, else `synced_offset`."""
@@ -340,8 +331,9 @@ class TopicLog:
         """
         with self._sealing:
             with self._lock:
-                self._close_active(now)
-                files = self._due(now)
+                if self._active is not None and self._options.is_due([self._active], now):
+                    self._active = None
+                files = due_files(self._files, self._closed_end(), now, self._options)
             if not files:
                 return False
             first, end = files[0].after, files[-1].end
@@ -359,35 +351,9 @@ class TopicLog:
             self._leave(files)
             return True
 
-    def _close_active(self, now: int | None) -> None:
-        active = self._active
-        if active is not None and active.events and (
-            self._is_full(active) or self._is_old(active, now)
-        ):  # fmt: skip
-            self._active = None
-
-    def _is_old(self, file: ActiveFile, now: int | None) -> bool:
-        age = self._options.segment_age * SECOND
-        return now is not None and file.first_time is not None and now - file.first_time >= age
-
-    def _due(self, now: int | None) -> list[ActiveFile]:
-        """The oldest files of frames that are sealed together, if it is time."""
-        files: list[ActiveFile] = []
-        for file in self._files:
-            if isinstance(file, SealedSegment):
-                continue
-            if files and file.decoder.schema != files[0].decoder.schema:
-                return files
-            if file is self._active or file.end > self._synced:
-                break
-            files.append(file)
-            if (
-                self._is_full(*files)
-                or self._is_old(file, now)
-                or len(files) >= self._options.most_active_files
-            ):
-                return files
-        return []
+    def _closed_end(self) -> int:
+        """The end of what no file that can still change has."""
+        return self._synced if self._active is None else min(self._synced, self._active.first)
 
     def _leave(self, files: Sequence[LogFile]) -> None:
         """Remove files that do not count any more; those that were damaged are put aside."""
@@ -407,28 +373,16 @@ class TopicLog:
         """Remove the oldest files of which every event is beyond one of the limits.
 
         `now` is in microseconds, `max_age` in seconds. An event that is within all limits stays,
-        and so does everything in one file with it. A call that fails may be found done when the log
-        is opened again.
+        and so does everything in one file with it: up to one and a half times as much as the limits
+        say. A call that fails may be found done when the log is opened again.
         """
         with self._lock:
-            if self._active is not None and max_age is not None and (
-                self._active.events and self._active.last_time < now - max_age * SECOND
-            ):  # fmt: skip
+            limits = Limits(now, max_age, max_bytes, max_events)
+            if self._active is not None and limits.are_near(self._active):
                 self._active = None
-            gone: list[LogFile] = []
-            # What is not safe yet may still be given up, and keeps nothing from staying.
-            events = sum(file.events for file in self._files) - (self._next - self._synced)
-            size = self.size
-            for file in self._files:
-                size, events = size - file.size, events - file.events
-                is_beyond = (
-                    (max_age is not None and file.last_time < now - max_age * SECOND)
-                    or (max_bytes is not None and size >= max_bytes)
-                    or (max_events is not None and events >= max_events)
-                )
-                if not is_beyond or file is self._active or file.end > self._synced:
-                    break
-                gone.append(file)
+            # What is not safe yet may still be given up; it makes no other event expire.
+            unsafe = self._next - self._synced
+            gone = limits.files_beyond(self._files, self._closed_end(), unsafe)
             if not gone:
                 return Expired(0, 0, self._first)
             first = gone[-1].end
