@@ -31,6 +31,7 @@ class Publications:
         self._bytes = 0
         self._arrived = asyncio.Event()
         self._room: deque[asyncio.Future[None]] = deque()  # publishers that wait, oldest first
+        self._closed = False
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -38,6 +39,7 @@ class Publications:
     async def put(self, read: ReadEvents) -> Publication:
         """Queue events; waits for room, and raises `Busy` if there is none for long."""
         size = sum(len(event.body) + EVENT_BYTES for event in read.events)
+        self._check_open()
         # Whoever comes later waits behind those who wait, so that a large one gets its turn.
         if self._room or (self._bytes and self._bytes + size > MOST_BYTES):
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -53,12 +55,25 @@ class Publications:
             finally:
                 if turn in self._room:
                     self._room.remove(turn)
+            self._check_open()
         publication = Publication(read, size, asyncio.get_running_loop().create_future())
         self._waiting.append(publication)
         self._bytes += size
         self._arrived.set()
         self._let_in()
         return publication
+
+    def close(self) -> None:
+        """Take no more; what waits here is written, and who waits outside is told."""
+        self._closed = True
+        while self._room:
+            turn = self._room.popleft()
+            if not turn.done():
+                turn.set_result(None)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Busy("the topic is being closed; nothing was stored, try again later")
 
     async def take(self) -> list[Publication]:
         """The next batch, as soon as there is one: everything that waits, up to a size."""

@@ -38,13 +38,12 @@ class WritePath:
         self._pairs_per_event = 1.0
         self._idle = asyncio.Event()
         self._idle.set()
-        self._stopping = False
         self.lock = asyncio.Lock()  # held while a batch is written and matched
         self._task = asyncio.create_task(self._run(), name=f"tamis writer {topic.name}")
 
     async def close(self) -> None:
         """Write what waits, and stop."""
-        self._stopping = True
+        self.publications.close()
         while len(self.publications) or not self._idle.is_set():
             await asyncio.sleep(0)
             await self._idle.wait()
