@@ -1,17 +1,21 @@
 """The process of a broker: how it starts, listens and stops."""
 
+import asyncio
 import json
 import signal
 import socket
 import ssl
 import urllib.request
+from dataclasses import replace
 
 import pytest
 
 from broker_process import BrokerProcess
 from certificates import make_certificate
 from tamis.broker.accounts import new_token, token_hash
-from tamis.broker.server import rehearse
+from tamis.broker.server import rehearse, running
+from tamis.broker.settings import Address, Settings
+from tamis.errors import FileError, TamisError
 
 
 def get(broker, path, *, scheme="http", context=None, **headers):
@@ -24,6 +28,9 @@ def get(broker, path, *, scheme="http", context=None, **headers):
 
 @pytest.mark.long
 def test_it_serves_stops_cleanly_and_knows_its_topics_again(tmp_path):
+    settings = Settings(
+        data=tmp_path / "data", http=Address("127.0.0.1", 0), stomp=Address("127.0.0.1", 0)
+    )
     with BrokerProcess(tmp_path) as broker:
         request = urllib.request.Request(  # noqa: S310 - of this machine
             f"{broker.url}/topics/quotes",
@@ -35,19 +42,29 @@ def test_it_serves_stops_cleanly_and_knows_its_topics_again(tmp_path):
         with socket.create_connection(("127.0.0.1", broker.stomp)) as stomp:
             stomp.sendall(b"CONNECT\naccept-version:1.2\nhost:x\n\n\0")
             assert stomp.recv(1000).startswith(b"CONNECTED\n")
-            second = BrokerProcess(tmp_path, http=0)
-            with pytest.raises(AssertionError, match="did not start"):
-                second.start()  # two processes must not write to the same folder
+            with pytest.raises(TamisError, match="another broker uses the data folder"):
+                topics_at(settings)  # two processes must not write to the same folder
+            taken = replace(settings, data=tmp_path / "x", http=Address("127.0.0.1", broker.http))
+            with pytest.raises(FileError, match=r"http cannot listen on .*: .*in use"):
+                topics_at(taken)
             assert broker.stop() == 0
         lines = [json.loads(line) for line in broker.log.splitlines() if line.startswith("{")]
         messages = [one["message"] for one in lines]
         assert "stopping" in messages
         assert messages[-1] == "stopped"
-        broker.start()
-        assert b'"quotes"' in get(broker, "/topics")
-        taken = BrokerProcess(tmp_path / "other", http=broker.http)
-        with pytest.raises(AssertionError, match=r"http cannot listen on .*: .*in use"):
-            taken.start()
+    assert b'"quotes"' in topics_at(settings)
+
+
+def topics_at(settings):
+    """What a server in this process, with these settings, says about its topics."""
+
+    async def run():
+        async with running(settings) as addresses:
+            url = f"http://{addresses['http']}/topics"
+            with await asyncio.to_thread(urllib.request.urlopen, url) as answer:
+                return answer.read()
+
+    return asyncio.run(run())
 
 
 @pytest.mark.long
