@@ -174,6 +174,13 @@ def test_the_log_is_read_by_filter_place_and_number(served):
     assert served.ask("GET", f"{topic}/events?from=2020-01-01T00:00:00Z&limit=1").json["next"] == 1
 
 
+def test_a_large_answer_comes_whole(served):
+    topic = served.topic("large")
+    events = [{"symbol": "x" * 100_000, "volume": n} for n in range(30)]
+    assert served.ask("POST", f"{topic}/events", events).json["accepted"] == 30
+    assert [one["event"] for one in stored(served, topic)] == events
+
+
 @each("query, error", [
     ("filter=price%20%3C", "bad-filter"), ("from=yesterday", "bad-option"),
     ("from=99", "bad-option"), ("limit=0", "bad-option"), ("limit=x", "bad-option"),

@@ -16,7 +16,7 @@ from tamis.broker.metrics import OTHER
 from tamis.broker.stomp.service import StompService
 from tamis.broker.web.answers import JSON, json_answer, problem_of, text_answer
 from tamis.broker.web.calls import Call
-from tamis.broker.web.listeners import Listeners
+from tamis.broker.web.open_streams import OpenStreams
 from tamis.broker.web.openapi import description
 from tamis.broker.web.operations import OPERATIONS, Operation
 from tamis.broker.web.origins import Origins
@@ -34,7 +34,7 @@ class WebBroker:
     def __init__(self, broker: Broker, accounts: Accounts) -> None:
         self.broker = broker
         self.accounts = accounts
-        self._listeners = Listeners()
+        self._open_streams = OpenStreams()
         self._stomp = StompService(broker)
         self._origins = Origins(has_accounts=accounts.guest is None)
         self.application = web.Application(middlewares=[self._guarded])
@@ -49,24 +49,24 @@ class WebBroker:
         self.application.on_shutdown.append(self._end_listening)
 
     async def _end_listening(self, _: web.Application) -> None:
-        await asyncio.gather(self._listeners.end(), self._stomp.stop())
+        await asyncio.gather(self._open_streams.end(), self._stomp.stop())
 
     def stop_taking(self) -> None:
         """Say to those who ask that the broker is stopping."""
-        self._listeners.stopping = True
+        self._open_streams.stopping = True
 
     def _answer(self, operation: Operation) -> _Answer:
         handler = operation.handler
 
         async def answer(request: web.Request) -> web.StreamResponse:
             account = await self.accounts.of_header(request.headers.get(hdrs.AUTHORIZATION))
-            return await handler(Call(request, self.broker, account, self._listeners))
+            return await handler(Call(request, self.broker, account, self._open_streams))
 
         async def finish(request: web.Request) -> web.StreamResponse:
             return await asyncio.shield(answer(request))
 
         async def answer_all(request: web.Request) -> web.StreamResponse:
-            return await handler(Call(request, self.broker, NOBODY, self._listeners))
+            return await handler(Call(request, self.broker, NOBODY, self._open_streams))
 
         if operation.for_all:
             return answer_all

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from tamis.broker.accounts import Account
 from tamis.broker.broker import Broker
-from tamis.broker.web.listeners import Listeners
+from tamis.broker.web.open_streams import OpenStreams
 from tamis.errors import BrokerError, OptionError
 
 # A body has this many seconds, and one more for each so many bytes that have come.
@@ -40,7 +40,7 @@ class Call:
     request: web.Request
     broker: Broker
     account: Account
-    listeners: Listeners
+    open_streams: OpenStreams
 
     @property
     def topic(self) -> str:

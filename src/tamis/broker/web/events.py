@@ -7,10 +7,11 @@ from aiohttp import web
 from tamis.broker.protocols.event_bodies import ARROW, event_key, events_of, media_type
 from tamis.broker.protocols.sse import record_json
 from tamis.broker.records import Published
-from tamis.broker.web.answers import JSON, json_answer, text_answer
+from tamis.broker.web.answers import json_answer
 from tamis.broker.web.arrow_bodies import events_of_stream
 from tamis.broker.web.calls import Call
 from tamis.broker.web.shapes import Problem, Publication, start_of
+from tamis.broker.web.streams import json_text
 
 MOST_READ = 10_000  # events in one answer
 
@@ -28,7 +29,7 @@ async def publish(call: Call) -> web.Response:
     return _answer(batch.outcome(outcome))
 
 
-async def read_log(call: Call) -> web.Response:
+async def read_log(call: Call) -> web.StreamResponse:
     """Events of the log that match a filter, from an offset or a time on."""
     most = call.number("limit", 100, MOST_READ)
     start = start_of(call.query("from", "earliest") or "earliest")
@@ -38,7 +39,7 @@ async def read_log(call: Call) -> web.Response:
     )
     following = records[-1].offset + 1 if records else end
     events = b",".join(map(record_json, records))
-    return text_answer(b'{"events":[%b],"next":%d}' % (events, following), JSON)
+    return await json_text(call, b'{"events":[%b],"next":%d}' % (events, following))
 
 
 def _answer(outcome: Published) -> web.Response:

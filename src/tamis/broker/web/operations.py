@@ -81,7 +81,7 @@ _LAST = Parameter(
 )  # fmt: skip
 _KEY = Parameter(
     EVENT_ID, "the id of the event, or what the ids of several begin with: the same id again "
-    "stores nothing twice", _TEXT, "header",
+    "stores nothing twice", {"type": "string", "minLength": 1}, "header",
 )  # fmt: skip
 
 

@@ -19,7 +19,8 @@ from tamis.errors import OptionError
 Offset = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Count = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 Above0 = Annotated[float, Meta(gt=0)]
-Text = Annotated[str, Meta(max_length=10_000_000)]
+# That a filter is empty is found by reading it, with its place; here it is only said.
+Filter = Annotated[str, Meta(extra_json_schema={"minLength": 1})]
 
 
 class Request(msgspec.Struct, forbid_unknown_fields=True):
@@ -50,7 +51,7 @@ class TopicWanted(Request):
 class SubscriptionWanted(Request):
     """A subscription: a filter, and how what matches it is delivered."""
 
-    filter: Text
+    filter: Filter
     durable: bool = True
     start: Annotated[
         str | Offset,
@@ -79,14 +80,14 @@ class AckWanted(Request):
 class CheckWanted(Request):
     """A filter that is to be checked."""
 
-    filter: Text
+    filter: Filter
 
 
 class WhyWanted(Request):
     """A question: why does this subscription or filter match this event or offset, or not?"""
 
     subscription: str | UnsetType = UNSET
-    filter: Text | UnsetType = UNSET
+    filter: Filter | UnsetType = UNSET
     event: dict[str, Any] | UnsetType = UNSET
     offset: Offset | UnsetType = UNSET
 

@@ -14,12 +14,14 @@ from aiohttp import hdrs, web
 from tamis.broker.attachment import Attachment
 from tamis.broker.protocols import sse
 from tamis.broker.records import Delivery
+from tamis.broker.web.answers import JSON, text_answer
 from tamis.broker.web.calls import Call
 from tamis.broker.web.shapes import start_of
 from tamis.errors import Busy
 
 MOST_TAKEN = 500  # deliveries at once
 PIECE = 64_000  # bytes that are written before the connection is waited for
+LARGE = 1_000_000  # bytes of an answer that is written in pieces
 SILENCE = 15.0  # seconds after which a comment says that the connection is alive
 PATIENCE = 60.0  # seconds for a client to take what waits for it
 
@@ -62,15 +64,15 @@ async def listening(call: Call, protocol: str, attachment: Attachment) -> AsyncI
     """Count a connection that listens, and close its attachment when it ends."""
     open_now = call.broker.metrics.connections.of(protocol)
     try:
-        if call.listeners.stopping:
+        if call.open_streams.stopping:
             raise Busy("the broker is stopping")
         call.account.usage.connect()
         open_now.add()
-        call.listeners.add(attachment)
+        call.open_streams.add(attachment)
         try:
             yield attachment
         finally:
-            call.listeners.remove(attachment)
+            call.open_streams.remove(attachment)
             open_now.add(-1)
             call.account.usage.disconnect()
     finally:
@@ -102,7 +104,7 @@ async def _stream(call: Call, attachment: Attachment) -> web.StreamResponse:
         while (taken := await take(attachment)) != []:
             for piece in pieces(attachment, taken):
                 await _write(call, response, piece)
-        if not call.listeners.stopping:
+        if not call.open_streams.stopping:
             await _write(call, response, sse.named("closed", {"reason": attachment.closed_because}))
         await response.write_eof()
     return response
@@ -133,6 +135,20 @@ def _told(attachment: Attachment) -> "list[bytes]":
         if count:
             told.append(sse.named(kind, {kind: count}))
     return told
+
+
+async def json_text(call: Call, text: bytes) -> web.StreamResponse:
+    """A JSON text as the answer; a large one in pieces that must be taken in time."""
+    if len(text) <= LARGE:
+        return text_answer(text, JSON)
+    response = web.StreamResponse(headers={hdrs.CONTENT_TYPE: JSON})
+    response.content_length = len(text)
+    await response.prepare(call.request)
+    with ended_by_errors(call):
+        for start in range(0, len(text), PIECE):
+            await _write(call, response, text[start : start + PIECE])
+        await response.write_eof()
+    return response
 
 
 async def _write(call: Call, response: web.StreamResponse, piece: bytes) -> None:

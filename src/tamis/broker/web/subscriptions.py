@@ -1,5 +1,6 @@
 """Subscriptions over HTTP, as resources of the account that made them."""
 
+import msgspec
 from aiohttp import web
 
 from tamis.broker.web.answers import json_answer, nothing
@@ -11,17 +12,19 @@ from tamis.broker.web.shapes import (
     SubscriptionWanted,
     start_of,
 )
+from tamis.broker.web.streams import json_text
 
 MOST_LISTED = 1_000
 
 
-async def list_subscriptions(call: Call) -> web.Response:
+async def list_subscriptions(call: Call) -> web.StreamResponse:
     """Subscriptions of the account, in the order of their ids."""
     most = call.number("limit", 100, MOST_LISTED)
     found = call.broker.subscriptions(
         call.account, call.topic, after=call.query("after"), most=most
     )
-    return json_answer(Subscriptions([Subscription.of(info) for info in found]))
+    listed = Subscriptions([Subscription.of(info) for info in found])
+    return await json_text(call, msgspec.json.encode(listed))
 
 
 async def put_subscription(call: Call) -> web.Response:

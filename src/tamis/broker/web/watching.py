@@ -27,6 +27,6 @@ async def healthz(_: Call) -> web.Response:
 
 async def readyz(call: Call) -> web.Response:
     """That the broker takes requests."""
-    if call.listeners.stopping:
+    if call.open_streams.stopping:
         raise Busy("the broker is stopping")
     return json_answer(Health("ready"))

@@ -1,11 +1,11 @@
-"""Who listens over HTTP: all of them end when the broker stops."""
+"""The streams that are open over HTTP: all of them end when the broker stops."""
 
 import asyncio
 
 from tamis.broker.attachment import Attachment
 
 
-class Listeners:
+class OpenStreams:
     """The attachments of all connections that listen."""
 
     def __init__(self) -> None:
