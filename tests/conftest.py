@@ -18,7 +18,7 @@ from tamis.engines import auto
 # cases, `make fuzz` many more and other ones.
 settings.register_profile(
     "steady",
-    max_examples=50,
+    max_examples=40,
     derandomize=True,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
