@@ -26,6 +26,8 @@ have them at most once.
 
 import argparse
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +63,7 @@ def main() -> None:
     print(f"{processor()}; broker on one core, load generators on the others.")
     for name, what in missing().items():
         print(f"{name} is left out, it is not installed ({what}).")
+    subprocess.run([sys.executable, "-m", "tamis", "warm"], check=True, capture_output=True)
     for section in options.sections or SECTIONS:
         print(f"\n**{section}**\n\n| " + " | ".join(COLUMNS[section]) + " |")
         print("|---" * len(COLUMNS[section]) + "|", flush=True)

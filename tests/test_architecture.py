@@ -150,11 +150,13 @@ def test_type_checkers_are_told_that_there_are_types():
 def test_the_public_names():
     assert sorted(tamis.__all__) == tamis.__all__
     assert set(tamis.__all__) == {
-        "BulkError", "CapacityError", "DeadLetter", "EventError", "Explanation", "Expression",
-        "ExpressionError", "FileError", "LimitError", "Matcher", "Matches", "MissingDependency",
+        "BrokerError", "BrokerUnreachable", "BulkError", "Busy", "CapacityError", "Conflict",
+        "DeadLetter", "EventError", "Explanation", "Expression", "ExpressionError", "FileError",
+        "Forbidden", "LimitError", "LimitReached", "Matcher", "Matches", "MissingDependency",
         "OptionError", "ParseError", "Profile", "RoutingError", "Schema", "SchemaError",
-        "SubscriptionError", "TamisError", "TypeMismatch", "UnknownSubscription", "__version__",
-        "aio", "connect", "covers", "merge", "parse",
+        "SubscriptionError", "TamisError", "TopicExists", "TypeMismatch", "Unauthenticated",
+        "UnknownSubscription", "UnknownTopic", "__version__", "aio", "connect", "covers", "merge",
+        "parse",
     }  # fmt: skip
     assert all(hasattr(tamis, name) for name in tamis.__all__)
 

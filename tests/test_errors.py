@@ -5,18 +5,27 @@ import pytest
 import tamis
 from cases import each
 from tamis.errors import (
+    BrokerError,
+    BrokerUnreachable,
     BulkError,
+    Busy,
+    Conflict,
     EventError,
     ExpressionError,
     FileError,
+    Forbidden,
     LimitError,
+    LimitReached,
     MissingDependency,
     OptionError,
     ParseError,
     SchemaError,
     SubscriptionError,
     TamisError,
+    TopicExists,
     TypeMismatch,
+    Unauthenticated,
+    UnknownTopic,
     choose,
     did_you_mean,
 )
@@ -24,6 +33,8 @@ from tamis.errors import (
 ALL = [
     BulkError, EventError, ExpressionError, FileError, LimitError, MissingDependency, OptionError,
     ParseError, SchemaError, SubscriptionError, TypeMismatch,
+    BrokerError, BrokerUnreachable, Busy, Conflict, Forbidden, LimitReached, TopicExists,
+    Unauthenticated, UnknownTopic,
 ]  # fmt: skip
 
 

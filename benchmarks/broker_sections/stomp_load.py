@@ -26,6 +26,8 @@ LONGEST_ROUND = 0.3  # seconds; a round that takes less is followed by a larger 
 LARGEST_ROUND = 2_000
 PATIENCE = 120.0  # seconds without any progress
 SUBSCRIBED_AT_ONCE = 500
+# After so many evaluations of filters, if there are at most so many filters, tamis compiles them.
+EVALUATIONS, UNCOMPILED = 1_100_000, 1000
 
 
 class Task(NamedTuple):
@@ -123,7 +125,7 @@ class Generator:
         quotes = self._alerts.quotes()
         expected: Counter[int] = Counter()
         size, events, due, receipt = 10, 0, 0, ""
-        watch = Stopwatch(self._task.pid, self._task.seconds)
+        watch = Stopwatch(self._task.pid, self._task.seconds, self._uncompiled_events())
         while watch.goes_on(events):
             now = time.perf_counter()
             batch = list(islice(quotes, size))
@@ -142,6 +144,11 @@ class Generator:
             wrong, lost = (sum((a - b).values()) for a, b in ((found, expected), (expected, found)))
             raise SystemExit(f"of {due} deliveries {lost} are missing and {wrong} are wrong")
         return {**result, "deliveries": due}
+
+    def _uncompiled_events(self) -> int:
+        """How many events tamis evaluates filter by filter, before it compiles the filters."""
+        filters = self._task.filters
+        return EVALUATIONS // filters if 0 < filters <= UNCOMPILED else 0
 
     def _is_done(self, due: int, receipt: str) -> bool:
         is_accepted = not receipt or self._task.url or receipt in self._published.receipts

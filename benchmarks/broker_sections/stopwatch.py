@@ -4,6 +4,7 @@ import os
 import time
 from pathlib import Path
 
+LONGEST_WARM_UP = 3.0  # of the time of a run
 WARM_UP = 0.25  # of the time of a run, before it: code is loaded, compiled, and in caches
 
 
@@ -15,18 +16,24 @@ def cpu_seconds(pid: int) -> float:
 
 
 class Stopwatch:
-    """Runs for some seconds after a warm-up, and measures only those."""
+    """Runs for some seconds after a warm-up, and measures only those.
 
-    def __init__(self, pid: int, seconds: float) -> None:
+    The warm-up has at least so many events, if they do not take too long.
+    """
+
+    def __init__(self, pid: int, seconds: float, least: int = 0) -> None:
         self._pid = pid
         self._seconds = seconds
+        self._least = least
+        self._longest = time.perf_counter() + LONGEST_WARM_UP * seconds
         self._end = time.perf_counter() + WARM_UP * seconds
         self._begun: tuple[float, float, int] | None = None
 
     def goes_on(self, done: int) -> bool:
         """Whether there is time left; `done` is the number of events so far."""
         now = time.perf_counter()
-        if self._begun is None and now >= self._end:
+        is_warm = now >= self._end and (done >= self._least or now >= self._longest)
+        if self._begun is None and is_warm:
             self._begun = now, cpu_seconds(self._pid), done
             self._end = now + self._seconds
         return self._begun is None or now < self._end

@@ -8,12 +8,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import (
+    BrokerError,
+    BrokerUnreachable,
     BulkError,
+    Busy,
     CapacityError,
+    Conflict,
     EventError,
     ExpressionError,
     FileError,
+    Forbidden,
     LimitError,
+    LimitReached,
     MissingDependency,
     OptionError,
     ParseError,
@@ -21,8 +27,11 @@ from tamis.errors import (
     SchemaError,
     SubscriptionError,
     TamisError,
+    TopicExists,
     TypeMismatch,
+    Unauthenticated,
     UnknownSubscription,
+    UnknownTopic,
 )
 from tamis.explanation import Explanation
 from tamis.language.expression import Expression, parse
@@ -41,15 +50,21 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "BrokerError",
+    "BrokerUnreachable",
     "BulkError",
+    "Busy",
     "CapacityError",
+    "Conflict",
     "DeadLetter",
     "EventError",
     "Explanation",
     "Expression",
     "ExpressionError",
     "FileError",
+    "Forbidden",
     "LimitError",
+    "LimitReached",
     "Matcher",
     "Matches",
     "MissingDependency",
@@ -61,8 +76,11 @@ __all__ = [
     "SchemaError",
     "SubscriptionError",
     "TamisError",
+    "TopicExists",
     "TypeMismatch",
+    "Unauthenticated",
     "UnknownSubscription",
+    "UnknownTopic",
     "__version__",
     "aio",
     "connect",

@@ -98,6 +98,17 @@ def test_a_durable_subscription_is_taken_over_and_deleted(connection):
         connection.subscription("taken", "mine")
 
 
+def test_a_durable_subscription_stays_as_it_is_if_nothing_is_said(connection):
+    connection.topics.create("kept", SCHEMA)
+    connection.subscribe("kept", "price > 1", durable="mine", window=7).close()
+    connection.subscribe("kept", durable="mine").close()
+    known = connection.subscription("kept", "mine")
+    assert (known["filter"], known["window"]) == ("price > 1", 7)
+    connection.subscribe("kept", durable="mine", window=9).close()
+    known = connection.subscription("kept", "mine")
+    assert (known["filter"], known["window"]) == ("price > 1", 9)
+
+
 def test_subscriptions_live_through_a_restart(tmp_path, caplog, monkeypatch):
     caplog.set_level(logging.ERROR, "tamis.client")
     monkeypatch.setattr("tamis.client.broker_session.FIRST_PAUSE", 0.001)

@@ -161,6 +161,23 @@ def test_taking_with_a_time_limit_gives_nothing_after_it(connection):
         assert found.take(timeout=0.001) == []
 
 
+def test_closing_twice_waits_for_the_last_acknowledgement_each_time(served):
+    broker, url = served
+    broker.events["quotes"] = list(EVENTS)
+
+    async def use():
+        async with tamis.aio.connect(url) as connection:
+            found = await connection.subscribe("quotes", durable="mine", start="earliest")
+            (await anext(found)).ack()
+            first = asyncio.create_task(found.close())
+            await asyncio.sleep(0)  # so that the first has begun
+            await found.close()
+            assert broker.subscriptions["mine"]["cursor"] == 1
+            await first
+
+    asyncio.run(use())
+
+
 def test_closing_ends_the_iteration(connection):
     found = connection.subscribe("quotes")
     connection._loop.loop.call_soon_threadsafe(

@@ -68,6 +68,7 @@ class Subscription:
         self._end: TamisError | None = None
         self._closed = False
         self._reader: asyncio.Task[None] | None = None
+        self._closing: asyncio.Task[None] | None = None
 
     async def open(self) -> "Subscription":
         """Make the subscription at the broker and wait until events can come."""
@@ -129,8 +130,11 @@ class Subscription:
 
     async def close(self) -> None:
         """Stop receiving; a durable subscription stays at the broker, any other one goes."""
-        if self._closed:
-            return
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close())
+        await asyncio.shield(self._closing)  # who comes second waits for the same last words
+
+    async def _close(self) -> None:
         self._closed = True
         self._filled.set()
         if self._reader is not None:
@@ -162,7 +166,10 @@ class Subscription:
     async def _make(self, patience: float) -> None:
         """Make the subscription, or change it; a durable one that exists keeps its cursor."""
         if self.filter is None:
-            self.filter = await self._known_filter(patience) or "TRUE"
+            self.filter = await self._known_filter(patience)
+            if self.filter is not None and not self._wish.options:
+                return  # it exists, and stays as it is
+            self.filter = self.filter or "TRUE"
         wanted = {
             "filter": self.filter, "durable": self.durable is not None, "start": self._start,
             **self._wish.options,
