@@ -219,8 +219,8 @@ class Trial:
                     while len(waiting) < 50 and not self.ending.is_set():
                         receipt = f"{sender}-{number}"
                         waiting[receipt] = self._event(sender, number)
+                        number += 1  # before it is sent: it may be lost on the way
                         send_event(stomp, receipt, waiting[receipt])
-                        number += 1
                     command, headers, body = await stomp.receive()
                     assert command == "RECEIPT", (headers, body)
                     event = waiting.pop(headers["receipt-id"])
