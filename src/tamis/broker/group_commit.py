@@ -14,6 +14,7 @@ from tamis.broker.workers import CATALOGUE, Workers
 from tamis.errors import Busy
 
 LATER = 0.05  # seconds until what nobody waits for is written
+PAUSE = 4  # and at least so many times as long as writing took, if there is much of it
 
 logger = logging.getLogger("tamis.broker")
 
@@ -34,6 +35,7 @@ class GroupCommit:
         self._waiting: list[tuple[tuple[Change, ...], asyncio.Future[None]]] = []
         self._moved: dict[Moving, None] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._took = 0.0  # seconds, for what was written last
         self._closing = False
         self._wake = asyncio.Event()
         self._task = asyncio.create_task(self._run(), name="tamis group commit")
@@ -51,7 +53,8 @@ class GroupCommit:
         """Store soon where something is."""
         self._moved[moving] = None
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(LATER, self._wake.set)
+            delay = max(LATER, PAUSE * self._took)
+            self._timer = asyncio.get_running_loop().call_later(delay, self._wake.set)
 
     def forget(self, moving: Moving) -> None:
         """Do not store where something is: it is gone, or somebody stores it."""
@@ -69,6 +72,7 @@ class GroupCommit:
             self._timer = None
         waiting, self._waiting = self._waiting, []
         moved, self._moved = self._moved, {}
+        began = asyncio.get_running_loop().time()
         changes = [change for some, _ in waiting for change in some]
         changes += [one.move() for one in moved]
         if not changes:
@@ -85,6 +89,7 @@ class GroupCommit:
                 for one in moved:
                     self.later(one)
         else:
+            self._took = asyncio.get_running_loop().time() - began
             for _, done in waiting:
                 if not done.done():
                     done.set_result(None)
