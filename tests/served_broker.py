@@ -99,11 +99,13 @@ class ServedBroker:
 
 
 async def _last_connections():
-    """Let connections end that came while the server stopped."""
+    """End connections that came while the server stopped."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
+    for transport in list(asyncio.get_running_loop()._transports.values()):
+        transport.abort()
     await asyncio.sleep(0)
 
 

@@ -87,6 +87,7 @@ class BrokerSession:
         """Close the connections."""
         if self._http is not None:
             await self._http.close()
+            await asyncio.sleep(0)  # sockets are closed in the next turn of the loop
 
     async def request(  # noqa: PLR0913 - all but two by name
         self, method: str, path: str, *, json_body: Any = None, data: bytes | None = None,

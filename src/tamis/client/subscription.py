@@ -202,10 +202,11 @@ class Subscription:
             try:
                 await self._receive(attempts, attached)
                 raise BrokerUnreachable(f"{self._session.url} ended the connection")
-            except TamisError as error:
+            except TamisError as failure:
+                error = self._judged(failure)
                 try:
                     if not is_passing(error):
-                        raise
+                        raise error
                     level = logging.WARNING if attempts.is_first else logging.DEBUG
                     logger.log(level, "%s; trying again", error)  # once for each outage
                     await attempts.pause(error)
@@ -215,6 +216,12 @@ class Subscription:
                         continue
                     self._fail(last, attached)
                     return
+
+    def _judged(self, error: TamisError) -> TamisError:
+        """The error, or what it means for a subscription that can be made again."""
+        if self.durable is None and isinstance(error, UnknownSubscription):
+            return BrokerUnreachable(f"{self._session.url} stopped and forgot the subscription")
+        return error
 
     async def _make_again(self) -> None:
         if self.durable is None:  # it went with its connection
