@@ -5,16 +5,15 @@ advertisements, every neighbour that has advertised an event that it may match. 
 is forwarded to every other neighbour, which then tells us of the subscriptions that it concerns.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from tamis.routing.announcements import Announcer
 from tamis.routing.filter_cache import FilterCache
-from tamis.routing.hop_filters import HopFilters, HopSubscriptions
+from tamis.routing.hop_filters import HopFilters
 from tamis.routing.kinds import Kind, kind_of
 from tamis.routing.messages import FilterMessage
-from tamis.routing.neighbours import Neighbours
 from tamis.routing.reductions import reduction_of
 from tamis.routing.requests import OpenRequests, Request
 from tamis.routing.strategies import Merging, Strategy
@@ -29,12 +28,41 @@ class Tables(NamedTuple):
     sent_advertisements: dict[str, tuple[str, ...]]
 
 
+class Neighbour(Protocol):
+    """A broker next to this one, as far as filters are concerned."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it can be reached, so that requests wait for its Acks."""
+
+    @property
+    def announcers(self) -> Mapping[Kind, Announcer]:
+        """What it is told."""
+
+
+class Neighbours(Protocol):
+    """The brokers next to this one, by their names."""
+
+    def __contains__(self, name: str) -> bool: ...
+
+    def __getitem__(self, name: str) -> Neighbour: ...
+
+    def __iter__(self) -> Iterator[Neighbour]: ...
+
+    def others(self, hop: str) -> Sequence[Neighbour]:
+        """All neighbours, except `hop` if it is one."""
+
+
 class Forwarding:
     """The two routing tables of a broker, and the announcements that follow from them.
 
-    `subscriptions` is the paper's publication routing table (PRT), `advertisements` its
-    subscription routing table (SRT). `answer` is called with each request when everything that it
-    led to is done.
+    `subscriptions`, which is empty at first, is the paper's publication routing table (PRT),
+    `advertisements` its subscription routing table (SRT). `answer` is called with each request
+    when everything that it led to is done.
     """
 
     def __init__(
@@ -44,15 +72,18 @@ class Forwarding:
         merging: Merging,
         cache: FilterCache,
         answer: Callable[[Request], None],
+        subscriptions: HopFilters,
+        new_id: Callable[[], str] | None = None,
     ) -> None:
-        self.subscriptions = HopSubscriptions(cache)
+        self.subscriptions = subscriptions
         self.advertisements = HopFilters()
         self.requests = OpenRequests(answer)
         self._neighbours = neighbours
         self._strategy = strategy
         self._merging = merging
         self._cache = cache
-        self._ids = count(1)
+        ids = count(1)
+        self._new_id = new_id or (lambda: str(next(ids)))
 
     def table(self, kind: Kind) -> HopFilters:
         """The filters of one kind."""
@@ -90,7 +121,7 @@ class Forwarding:
                     advertised if is_subscription else None,
                 ),
                 self._concerns(neighbour) if is_subscription else self._is_advertised,
-                lambda: str(next(self._ids)),
+                self._new_id,
                 self.requests.finish,
             )
             for text in self.table(kind).of_others(neighbour):
@@ -134,7 +165,7 @@ class Forwarding:
     def _wait(self, request: Request, text: str | None) -> None:
         """Let a request wait until its filter (`text`) is live, or what it removed is gone."""
         for neighbour in self._neighbours:
-            if not neighbour.link.is_up:
+            if not neighbour.is_up:
                 continue
             if neighbour.name != request.hop:
                 announcer = neighbour.announcers[request.kind]

@@ -23,6 +23,11 @@ class Neighbour:
         return self.link.neighbour
 
     @property
+    def is_up(self) -> bool:
+        """Whether it can be reached."""
+        return self.link.is_up
+
+    @property
     def is_settled(self) -> bool:
         """Whether it has received and acknowledged everything that it has to know."""
         announcers = self.announcers.values()

@@ -35,6 +35,7 @@ from tamis.routing.admission import admitted_filter, check_advertised, check_rem
 from tamis.routing.counters import Counters
 from tamis.routing.filter_cache import shared_cache
 from tamis.routing.forwarding import Forwarding, Tables
+from tamis.routing.hop_filters import HopSubscriptions
 from tamis.routing.kinds import kind_of
 from tamis.routing.limits import Limits
 from tamis.routing.links import Link, Timing
@@ -100,9 +101,11 @@ class Router:
         self._outbox = Outbox()
         self._clients: dict[str, None] = {}
         self._neighbours = Neighbours(self._outbox, self.counters, self._forget)
+        self._subscriptions = HopSubscriptions(self._cache)
         self._forwarding = Forwarding(
-            self._neighbours, self.strategy, merging or Merging(), self._cache, self._acknowledge
-        )
+            self._neighbours, self.strategy, merging or Merging(), self._cache, self._acknowledge,
+            self._subscriptions,
+        )  # fmt: skip
         for neighbour in neighbours:
             self._meet(neighbour)
 
@@ -292,7 +295,7 @@ class Router:
     def _publish(self, client: str, message: Publish) -> None:
         """Route an event of a client, or refuse it."""
         try:
-            row = self._forwarding.subscriptions.row(message.event)
+            row = self._subscriptions.row(message.event)
             if self.strategy.advertisements:
                 advertised = self._forwarding.advertisements.of(client).values()
                 check_advertised(client, row, advertised, self._cache)
@@ -305,7 +308,7 @@ class Router:
     def _route(self, hop: str, message: Publish) -> None:
         """Send a publication to all hops that want it, except the one it came from."""
         try:
-            found = self._forwarding.subscriptions.match(message.event)
+            found = self._subscriptions.match(message.event)
         except TamisError:  # a neighbour has another schema
             self.counters.ignored += 1
             return
