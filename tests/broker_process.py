@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Self
 
-READY = re.compile(r"ready http=(\S+):(\d+) stomp=(\S+):(\d+)\n")
+READY = re.compile(r"ready http=(\S+):(\d+) stomp=(\S+):(\d+)(?: listen=\S+)?\n")
 
 
 def quiet_ports(count: int) -> list[int]:

@@ -2,12 +2,9 @@
 
 import json
 
-import pytest
-
 from cases import each
 from tamis.broker.accounts import new_token, token_hash
 from tamis.cli import main
-from tamis.cli.main import build_parser
 
 ACCOUNT = f'[accounts.desk]\ntokens = ["{token_hash(new_token())}"]\n'
 
@@ -62,7 +59,55 @@ def test_an_option_that_opens_a_broker_without_tls_is_refused(put, capsys):
     assert "there is no TLS" in capsys.readouterr().err
 
 
-def test_options_of_networks_are_not_taken_yet(capsys):
-    with pytest.raises(SystemExit):
-        build_parser().parse_args(["serve", "--peer", "b2=127.0.0.1:1"])
-    assert "unrecognized arguments: --peer" in capsys.readouterr().err
+def test_options_of_networks(put, capsys):
+    config = put(
+        "t.toml",
+        """
+        name = "b1"
+        listen = "127.0.0.1:1"
+        [network]
+        secret = "s"
+        beat = "1 s"
+        [peers]
+        b2 = "127.0.0.1:2"
+        """,
+    )
+    options = ["--config", str(config), "--listen", "127.0.0.1:3", "--peer", "b3=127.0.0.1:4"]
+    assert main(["serve", "--check", "--json", *options]) == 0
+    assert json.loads(capsys.readouterr().out)["network"] == {
+        "name": "b1", "listen": "127.0.0.1:3", "peers": {"b2": "127.0.0.1:2", "b3": "127.0.0.1:4"},
+        "secret": "set", "authority": None, "beat": 1.0, "patience": 10.0,
+    }  # fmt: skip
+
+
+@each(
+    "text, message",
+    [
+        ('listen = "127.0.0.1:1"', "listen is for a broker in a network, which has a name"),
+        ('name = "b1"\n[peers]\nb1 = "127.0.0.1:1"', "'b1' cannot be a peer of itself"),
+        ('name = "b1"\n[peers.b2]\nsecret = "s"', "peer 'b2' has no address"),
+        ('name = "b 1"', "the name of a broker has 1 to 100 letters"),
+        ('name = "b1"\nlisten = "0.0.0.0:1"', "any broker could link to this one"),
+        (
+            'name = "b1"\nlisten = "0.0.0.0:1"\n[network]\nsecret = "s"',
+            "there is no TLS between brokers",
+        ),
+        ('name = "b1"\n[network]\nbeat = 20', "beat is above 0 and below patience"),
+    ],
+)
+def test_a_network_that_cannot_be_is_refused(text, message, put, capsys):
+    assert main(["serve", "--check", "--config", str(put("t.toml", text))]) == 1
+    assert message in capsys.readouterr().err
+
+
+@each(
+    "options, message",
+    [
+        (["--peer", "b2=127.0.0.1:1"], "give it a --name"),
+        (["--name", "b1", "--peer", "b2"], "--peer: expected NAME=HOST:PORT"),
+        (["--name", "b1", "--listen", "x"], "--listen: expected an address"),
+    ],
+)
+def test_options_of_networks_that_make_no_sense(options, message, capsys):
+    assert main(["serve", "--check", *options]) == 1
+    assert message in capsys.readouterr().err

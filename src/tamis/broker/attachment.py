@@ -9,7 +9,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from tamis.broker.catalogue import Change, SubscriptionRow, move_subscription
+from tamis.broker.catalogue import SubscriptionRow, move_subscription
+from tamis.broker.change import Change
 from tamis.broker.delivery.buffer import Buffer
 from tamis.broker.delivery.progress import Progress
 from tamis.broker.delivery.window import Window

@@ -8,13 +8,14 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from tamis.broker.accounts import Account
+from tamis.broker.accounts import Account, free_account
 from tamis.broker.arrow_events import events_of_table
 from tamis.broker.attachment import Attachment
 from tamis.broker.catalogue import Catalogue
 from tamis.broker.dead_letter import dead_letter
+from tamis.broker.elsewhere import Alone
 from tamis.broker.event_rows import Rules
 from tamis.broker.folder_lock import FolderLock
 from tamis.broker.grants import narrowed, publish_matcher
@@ -23,6 +24,7 @@ from tamis.broker.host import Host
 from tamis.broker.log.damage import Damage
 from tamis.broker.log.disk import Disk, LocalDisk
 from tamis.broker.metrics import Metrics
+from tamis.broker.network.origins import without_route
 from tamis.broker.questions import check, read_log, why
 from tamis.broker.records import (
     CheckAnswer,
@@ -50,6 +52,9 @@ from tamis.language.expression import Expression
 from tamis.matcher import Matcher
 from tamis.schema import Schema
 
+if TYPE_CHECKING:
+    from tamis.broker.network.network import Network
+
 DEFAULTS = DeliveryOptions()
 RETRY = 1.0  # seconds until a dead letter that could not be written is tried again
 
@@ -64,6 +69,7 @@ class Broker:
         self.settings = settings
         self.metrics = host.metrics
         self.accounts = settings.new_accounts()
+        self.network: Network | None = None  # with other brokers, if there are any
         self._lock = lock
         self._catalogue = catalogue
         self._host = host
@@ -89,14 +95,18 @@ class Broker:
             assert broker is not None  # noqa: S101 - nothing is delivered before it is open
             broker._bury(topic, one, delivery)
 
+        network = None if settings.network is None else _network(settings, catalogue)
         host = Host(
             workers, GroupCommit(catalogue, workers), Metrics(), bury, clock, monotonic,
-            sync=settings.durability == "sync",
+            network=network or Alone(), sync=settings.durability == "sync",
         )  # fmt: skip
         disk = LocalDisk() if disk is None else disk
         topics = Topics(host, catalogue, disk, settings.data / "topics")
+        if network is not None:
+            await network.start(host, topics)
         await topics.open_all()
         broker = cls(settings, lock, catalogue, host, topics)
+        broker.network = network
         await broker._start()
         return broker
 
@@ -192,6 +202,7 @@ class Broker:
     async def publish(self, account: Account, topic: str, events: Sequence[NewEvent]) -> Published:
         """Store events; returns when those that are good are safe on disk."""
         found = self._find(account, topic).topic
+        events = without_route(events)
         allowed = self._allowed_events(account, found)
         account.usage.publish(len(events), self._host.monotonic())
         began = self._host.monotonic()
@@ -221,7 +232,7 @@ class Broker:
             found = self._find(account, name).topic
             allowed = self._allowed_events(account, found)
             rules = Rules(account.limits.event_bytes, allowed, account.name, whole=True)
-            read.append((found, await found.read(some, rules)))
+            read.append((found, await found.read(without_route(some), rules)))
             _raise_refusal(name, read[-1][1].refused)
         account.usage.publish(sum(map(len, events.values())), self._host.monotonic())
         stored = await asyncio.gather(*(topic.store(one) for topic, one in read))
@@ -356,6 +367,15 @@ class Broker:
         if answer.refused:
             logger.error("a dead letter of %r is refused: %s", topic.name, answer.refused[0].reason)
         topic.was_buried(one, offset)
+
+
+def _network(settings: Settings, catalogue: Catalogue) -> "Network":
+    from tamis.broker.network.network import Network
+
+    known = settings.network
+    assert known is not None  # noqa: S101 - the caller knows
+    accounts = settings.accounts or (free_account(),)
+    return Network(known.name, known.peers, accounts, catalogue)
 
 
 def _raise_refusal(topic: str, refused: Sequence[Refusal]) -> None:

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from tamis.broker import peer_rows
+from tamis.broker.change import Change
 from tamis.broker.delivery.progress import Progress, decoded, encoded
 from tamis.broker.log.damage import Damage
 from tamis.broker.records import DeliveryOptions, Retention
@@ -86,13 +88,6 @@ class SubscriptionRow(NamedTuple):
     attached: bool = False  # somebody listens: after a crash, nobody knows what was sent
 
 
-class Change(NamedTuple):
-    """One statement of a transaction."""
-
-    statement: str
-    values: tuple[Any, ...]
-
-
 class Description(msgspec.Struct):
     """What `topics.description` holds, as JSON."""
 
@@ -121,7 +116,7 @@ class Catalogue:
                     f"{path} has version {version} of the catalogue, and this tamis reads version "
                     f"{VERSION}; use the tamis that wrote it"
                 )
-            self._tables.executescript(_TABLES)
+            self._tables.executescript(_TABLES + peer_rows.TABLES)
             self._tables.execute(f"PRAGMA user_version = {VERSION}")
             self._reading = sqlite3.connect(path, isolation_level=None)
         except sqlite3.DatabaseError as error:
@@ -135,22 +130,22 @@ class Catalogue:
 
     def topics(self) -> list[TopicRow]:
         """All topics; those whose row is damaged are left out, and in `damage`."""
-        return self._intact(_topic, self._all("SELECT * FROM topics ORDER BY number"))
+        return self._intact(_topic, self.rows("SELECT * FROM topics ORDER BY number"))
 
     def numbers(self) -> dict[str, int]:
         """The numbers of all topics by name, whether their rows are damaged or not."""
-        return dict(self._all("SELECT name, number FROM topics"))
+        return dict(self.rows("SELECT name, number FROM topics"))
 
     def subscription(self, topic: int, account: str, id_: str) -> SubscriptionRow | None:
         """A subscription, or None."""
-        found = self._all(_ROWS + "topic = ? AND account = ? AND id = ?", topic, account, id_)
+        found = self.rows(_ROWS + "topic = ? AND account = ? AND id = ?", topic, account, id_)
         return _subscription(found[0]) if found else None
 
     def subscriptions(
         self, topic: int, account: str, after: str | None, most: int
     ) -> list[SubscriptionRow]:
         """Subscriptions of an account, by their ids."""
-        found = self._all(
+        found = self.rows(
             _ROWS + "topic = ? AND account = ? AND id > ? ORDER BY id LIMIT ?",
             topic, account, after or "", most,
         )  # fmt: skip
@@ -158,12 +153,12 @@ class Catalogue:
 
     def attached(self, topic: int) -> list[SubscriptionRow]:
         """The subscriptions somebody listened to when the broker last wrote; see `topics`."""
-        rows = self._all(_ROWS + "topic = ? AND attached = 1", topic)
+        rows = self.rows(_ROWS + "topic = ? AND attached = 1", topic)
         return self._intact(_subscription, rows)
 
     def counts(self) -> list[tuple[int, str, int]]:
         """How many subscriptions each account has in each topic."""
-        return list(self._all("SELECT * FROM counts"))
+        return list(self.rows("SELECT * FROM counts"))
 
     def _intact(self, read: Callable[[tuple[Any, ...]], T], rows: list[tuple[Any, ...]]) -> list[T]:
         found = []
@@ -174,7 +169,8 @@ class Catalogue:
                 self.damage.append(Damage(self._path.name, 0, 0, str(error)))
         return found
 
-    def _all(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+    def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """The rows that a statement finds."""
         try:
             return self._reading.execute(statement, values).fetchall()
         except sqlite3.DatabaseError as error:
@@ -221,6 +217,7 @@ def put_topic(row: TopicRow) -> Change:
 def drop_topic(number: int) -> Iterator[Change]:
     """Forget a topic and its subscriptions."""
     yield Change(_DROP_SUBSCRIPTIONS, (number,))
+    yield from peer_rows.drop_topic(number)
     yield Change(_DROP_TOPIC, (number,))
 
 

@@ -9,7 +9,8 @@ import logging
 import sqlite3
 from typing import Protocol
 
-from tamis.broker.catalogue import Catalogue, Change
+from tamis.broker.catalogue import Catalogue
+from tamis.broker.change import Change
 from tamis.broker.workers import CATALOGUE, Workers
 from tamis.errors import Busy
 

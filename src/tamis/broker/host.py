@@ -3,9 +3,10 @@
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tamis.broker.elsewhere import Alone, Elsewhere
 from tamis.broker.group_commit import GroupCommit
 from tamis.broker.metrics import Metrics
 from tamis.broker.workers import Workers
@@ -27,6 +28,7 @@ class Host:
     bury: "Callable[[Topic, Attachment, Delivery], None]"
     clock: Callable[[], float] = time.time  # seconds since 1970: when an event arrived
     monotonic: Callable[[], float] = time.monotonic  # seconds: deadlines
+    network: Elsewhere = field(default_factory=Alone)
     sync: bool = True  # publishers are answered when their events are safe on disk, else earlier
 
     def later(self, seconds: float, function: Callable[[], object]) -> None:

@@ -2,18 +2,20 @@
 
 A listener is one protocol at one address. Listeners start after the broker has opened its data and
 stop before it closes, so that whatever they have accepted is finished. What links brokers to each
-other will be one more listener.
+other is one more listener, which also calls.
 """
 
 import asyncio
 import contextlib
 import logging
 import resource
+import secrets
 import signal
 import ssl
 import threading
+import time
 from collections.abc import AsyncIterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
@@ -22,10 +24,14 @@ from tamis.broker.broker import Broker
 from tamis.broker.settings import Address, Settings
 from tamis.broker.stomp.service import StompService
 from tamis.broker.stomp_server import StompServer
-from tamis.broker.tls import load_certificate, server_context
+from tamis.broker.tls import load_certificate, peer_context, server_context
 from tamis.broker.web.listener import WebListener
 from tamis.errors import FileError, TamisError
 from tamis.matcher import Matcher
+
+if TYPE_CHECKING:
+    from tamis.broker.network.connections import Connections
+    from tamis.broker.network.network import Network
 
 _LOG = logging.getLogger(__name__)
 _STOPS = signal.SIGTERM, signal.SIGINT
@@ -89,7 +95,27 @@ async def running(
         for name, listener in listeners.items():
             stack.push_async_callback(listener.stop)
             found[name] = await _listen(listener, name, getattr(settings, name), tls)
+        if broker.network is not None and settings.network is not None:
+            links = _links(broker.network, settings)
+            stack.push_async_callback(links.stop)
+            if settings.network.listen is not None:
+                tls = peer_context(settings, is_caller=False)
+                found["listen"] = await _listen(links, "listen", settings.network.listen, tls)
+            for peer, described in settings.network.peers.items():
+                links.call(peer, described.address)
         yield found
+
+
+def _links(network: "Network", settings: Settings) -> "Connections":
+    from tamis.broker.network.connections import Connections
+    from tamis.broker.network.link import Manners
+
+    known = settings.network
+    assert known is not None  # noqa: S101 - there is a network
+    own = {n: one.secret.encode() for n, one in known.peers.items() if one.secret is not None}
+    manners = Manners(known.name, own, known.secret.encode(), known.beat, known.patience)
+    calling_tls = peer_context(settings, is_caller=True)
+    return Connections(network, manners, time.monotonic, secrets.token_bytes, calling_tls)
 
 
 async def _listen(

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from tamis.broker.accounts import Account, Accounts
 from tamis.broker.limits import Limits
+from tamis.broker.network_settings import NetworkSettings
 from tamis.broker.records import Retention
 from tamis.errors import OptionError, choose
 
@@ -92,6 +93,7 @@ class Settings:
     limits: Limits = field(default_factory=Limits)  # of accounts that have none of their own
     retention: Retention = field(default_factory=Retention)  # of topics that have none
     topics: Mapping[str, TopicSettings] = field(default_factory=dict)
+    network: NetworkSettings | None = None  # None: a broker on its own
     log_level: str = "info"
     log_format: str = "json"
 
@@ -131,5 +133,29 @@ class Settings:
                     f"{name} = {address} is open to other machines, and there is no TLS: tokens "
                     "and events could be read on the way; set certificate and key in [tls], or "
                     "insecure = true if something in front of the broker does TLS"
+                )
+        return problems | self._network_exposures()
+
+    def _network_exposures(self) -> dict[str, str]:
+        network = self.network
+        if network is None:
+            return {}
+        problems = {}
+        if network.authority is not None and self.tls is None:
+            problems["network"] = (
+                "authority is set, and there is no [tls]: links between brokers need the "
+                "certificate and the key of this broker"
+            )
+        if network.listen is not None and not network.listen.is_loopback:
+            if network.authority is None and not network.secret:
+                problems["listen"] = (
+                    f"listen = {network.listen} is open to other machines, and any broker could "
+                    "link to this one; set secret or authority in [network]"
+                )
+            elif network.authority is None and not self.insecure:
+                problems["listen"] = (
+                    f"listen = {network.listen} is open to other machines, and there is no TLS "
+                    "between brokers; set authority in [network], or insecure = true if something "
+                    "else protects the way"
                 )
         return problems

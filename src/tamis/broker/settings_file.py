@@ -5,12 +5,14 @@ docs/broker.md lists the keys.
 
 import tomllib
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tamis.broker.accounts import WIDER, Account, check_password_hash, check_token_hash
 from tamis.broker.grants import EVERYTHING, Grants
 from tamis.broker.limits import Limits
+from tamis.broker.network_settings import NetworkSettings, PeerSettings
 from tamis.broker.quantities import read_bytes, read_seconds
 from tamis.broker.records import Retention
 from tamis.broker.settings import (
@@ -43,13 +45,17 @@ from tamis.semantics import NAMES, Semantics
 
 def read_settings(path: Path) -> Settings:
     """The settings of a file; a `SettingsError` has everything that is wrong with it."""
+    return settings_of(text_of(path), path)
+
+
+def text_of(path: Path) -> str:
+    """The text of a file of settings."""
     try:
-        text = path.read_text(encoding="utf-8-sig").replace("\r\n", "\n")
+        return path.read_text(encoding="utf-8-sig").replace("\r\n", "\n")
     except OSError as error:
         raise FileError(f"the settings {path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise FileError(f"the settings {path} are not UTF-8: {error}") from None
-    return settings_of(text, path)
 
 
 def settings_of(text: str, path: Path) -> Settings:
@@ -57,7 +63,7 @@ def settings_of(text: str, path: Path) -> Settings:
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise SettingsError(str(path), [_syntax_error(error, text)]) from None
+        raise SettingsError(str(path), [syntax_error(error, text)]) from None
     except RecursionError:
         problem = TextError("the values are nested too deeply", text, 0, 0)
         raise SettingsError(str(path), [problem]) from None
@@ -89,6 +95,7 @@ def _settings(top: Table, folder: Path) -> Settings:
         "log_level": log.take("level", one_of(LOG_LEVELS), usual.log_level),
         "log_format": log.take("format", one_of(LOG_FORMATS), usual.log_format),
         "tls": _tls(top, folder),
+        "network": _network(top, folder),
         "limits": limits,
         "retention": _retention(top.table("retention")) or usual.retention,
         "topics": named,
@@ -107,18 +114,63 @@ def _tls(top: Table, folder: Path) -> TlsFiles | None:
     if "tls" not in top.content:
         return None
 
-    def file(value: object) -> Path:
-        path = folder / as_text(value)
-        if not path.is_file():
-            raise FileError(f"there is no file {path}")
-        return path
-
+    file = partial(readable_file, folder)
     certificate, key = tls.take("certificate", file, None), tls.take("key", file, None)
     for name in ("certificate", "key"):
         if name not in tls.content:
             tls.problems.add(tls.path, f"[tls] has no {name}: the name of a PEM file")
     tls.finish()
     return None if certificate is None or key is None else TlsFiles(certificate, key)
+
+
+def _network(top: Table, folder: Path) -> NetworkSettings | None:
+    name = top.take("name", as_text, None)
+    listen = top.take("listen", Address.read, None)
+    peers = top.table("peers")
+    table = top.table("network")
+    usual = NetworkSettings("broker")
+    called = {peer: _peer(peers, peer) for peer in peers.content}
+    given: dict[str, Any] = {
+        "listen": listen,
+        "peers": {peer: one for peer, one in called.items() if one is not None},
+        "secret": table.take("secret", as_text, usual.secret),
+        "authority": table.take("authority", partial(readable_file, folder), None),
+        "beat": table.take("beat", read_seconds, usual.beat),
+        "patience": table.take("patience", read_seconds, usual.patience),
+    }
+    table.finish()
+    if name is None:
+        for key in ("listen", "peers", "network"):
+            if key in top.content and "name" not in top.content:
+                problem = f"{key} is for a broker in a network, which has a name: name = ..."
+                top.problems.add((key,), problem, key=True)
+        return None
+    return top.problems.attempt(("name",), NetworkSettings, name, **given)
+
+
+def _peer(peers: Table, name: str) -> PeerSettings | None:
+    """``b2 = "HOST:PORT"``, or a table with an address and a secret."""
+    value = peers.content[name]
+    if isinstance(value, str):
+        address = peers.problems.attempt((*peers.path, name), Address.read, value)
+        return None if address is None else PeerSettings(address)
+    table = peers.inner(name, value)
+    found = table.take("address", Address.read, None)
+    secret = table.take("secret", as_text, None)
+    table.finish()
+    if found is None:
+        if isinstance(value, Mapping) and "address" not in value:
+            peers.problems.add(table.path, f"peer {name!r} has no address: HOST:PORT", key=True)
+        return None
+    return PeerSettings(found, secret)
+
+
+def readable_file(folder: Path, value: object) -> Path:
+    """The path of a file that is there, relative to a folder."""
+    path = folder / as_text(value)
+    if not path.is_file():
+        raise FileError(f"there is no file {path}")
+    return path
 
 
 def _limits(table: Table, usual: Limits) -> Limits:
@@ -229,7 +281,7 @@ def _flat(value: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def _syntax_error(error: tomllib.TOMLDecodeError, text: str) -> TextError:
+def syntax_error(error: tomllib.TOMLDecodeError, text: str) -> TextError:
     """What tomllib says, at its place: it knows the place, and gives it only as text."""
     problem, _, place = str(error).rpartition(" (at ")
     words = place.rstrip(")").replace(",", "").split()

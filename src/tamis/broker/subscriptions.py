@@ -4,6 +4,7 @@ What changes one subscription is done alone: whoever comes meanwhile waits for t
 """
 
 import asyncio
+import itertools
 import logging
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -48,6 +49,7 @@ class Subscriptions:
         self._topic = topic
         self._catalogue = catalogue
         self._passing: dict[tuple[str, str], SubscriptionRow] = {}  # not durable
+        self._unnamed = itertools.count()
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     # --- looking
@@ -135,7 +137,13 @@ class Subscriptions:
                         account.usage.unsubscribe()
                     raise
             self._change_attached(interest, options)
+            await self._want(account.name, id_, interest)
         return self.info(account.name, id_)
+
+    async def _want(self, account: str, id_: str, interest: Interest) -> None:
+        """Return when events that are published elsewhere come here, too."""
+        topic = self._topic
+        await topic.host.network.want(topic.name, f"{account}/{id_}", interest.filter)
 
     def _change_attached(self, interest: Interest, options: DeliveryOptions) -> None:
         one = self._topic.attached(interest.account, interest.id or "")
@@ -154,6 +162,7 @@ class Subscriptions:
                 change = drop_subscription(self._topic.number, account.name, id_)
                 await self._topic.host.commits.commit(change)
             account.usage.unsubscribe()
+            self._topic.host.network.unwant(self._topic.name, f"{account.name}/{id_}")
             one = self._topic.attached(account.name, id_)
             if one is not None:
                 self._topic.remove(one, "the subscription was deleted")
@@ -206,12 +215,20 @@ class Subscriptions:
         """Listen with a filter, without a subscription that has a name."""
         interest = await self.interest(account, None, "TRUE" if text is None else text)
         account.usage.subscribe()
+        name = f"/{next(self._unnamed)}"  # no account has an empty name
 
         async def detach(one: Attachment, because: str) -> None:
+            self._topic.host.network.unwant(self._topic.name, name)
             if self._topic.remove(one, because):
                 account.usage.unsubscribe()
 
-        return self._topic.attach(interest, Buffer(options), start, detach)
+        one = self._topic.attach(interest, Buffer(options), start, detach)
+        try:
+            await self._topic.host.network.want(self._topic.name, name, interest.filter)
+        except BaseException:
+            await one.close()
+            raise
+        return one
 
     async def detach(self, one: Attachment, because: str) -> None:
         """Listen no more; a durable subscription keeps its place."""

@@ -2,7 +2,7 @@
 
 import ssl
 
-from tamis.broker.settings import TlsFiles
+from tamis.broker.settings import Settings, TlsFiles
 from tamis.errors import FileError
 
 
@@ -11,6 +11,28 @@ def server_context(files: TlsFiles) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     load_certificate(context, files)
+    return context
+
+
+def peer_context(settings: Settings, *, is_caller: bool) -> ssl.SSLContext | None:
+    """The context of links between brokers: both sides show a certificate of the authority.
+
+    None if the settings name no authority: then links are not encrypted.
+    """
+    network, files = settings.network, settings.tls
+    if network is None or network.authority is None or files is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT if is_caller else ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.verify_mode = ssl.CERT_REQUIRED
+    load_certificate(context, files)
+    try:
+        context.load_verify_locations(network.authority)
+    except OSError as error:  # errors of TLS among them
+        raise FileError(
+            f"the authority {network.authority} cannot be used: {error}; it is a PEM file of "
+            "certificates"
+        ) from None
     return context
 
 

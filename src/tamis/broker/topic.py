@@ -86,6 +86,7 @@ class Topic:
         self._batch = 0  # the last one whose matching has begun
         self._dispatched_batch = 0
         self._deadlines: list[tuple[float, int, Attachment]] = []  # a heap
+        self.followers: list[Callable[[], None]] = []  # called when more was handed out
         metrics = host.metrics
         self._events = metrics.events.of(row.name)
         self._bytes = metrics.event_bytes.of(row.name)
@@ -138,6 +139,7 @@ class Topic:
             for one in self._by_key.values():
                 wider = Expression(one.interest.filter.tree, schema)
                 one.interest = one.interest._replace(filter=wider)
+            self.host.network.changed(self)
 
     async def close(self, because: str = "the broker stops") -> None:
         """Write what waits and hand it out, then end all attachments."""
@@ -203,6 +205,8 @@ class Topic:
                 if found is not None and found.position is None and found.live_from <= batch:
                     self._offer(found, [deliveries[row] for row in rows])
         self.sweep.more_came()
+        for call in self.followers:
+            call()
 
     def _offer(self, one: Attachment, deliveries: list[Delivery]) -> None:
         outbox = one.outbox

@@ -99,6 +99,7 @@ class Topics:
         topic = Topic(self._host, row, log)
         found = OpenTopic(topic, Subscriptions(topic, self._catalogue))
         self._open[row.name] = found
+        await self._host.network.opened(topic)
         return found
 
     def _open_log(self, row: TopicRow) -> TopicLog:
@@ -173,6 +174,8 @@ class Topics:
     async def delete(self, name: str) -> None:
         """Forget a topic with its events and subscriptions."""
         async with self._changing:
+            if name in self._open:
+                self._host.network.check_deletion(name)
             found = self._open.pop(name, None)
             if found is None:
                 return

@@ -18,6 +18,7 @@ from tamis.cli import (
     demo,
     explain,
     match,
+    network,
     profile,
     publish,
     serve,
@@ -44,7 +45,7 @@ _COMMANDS = {
     module.__name__.rpartition(".")[2]: module
     for module in (
         demo, match, stream, profile, compact, simulate, explain, warm, serve, account, topic,
-        publish, subscribe,
+        publish, subscribe, network,
     )
 }  # fmt: skip
 

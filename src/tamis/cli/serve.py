@@ -10,7 +10,8 @@ from tamis.cli.options import add_json
 from tamis.errors import OptionError
 
 if TYPE_CHECKING:
-    from tamis.broker.settings import Settings
+    from tamis.broker.network_settings import NetworkSettings
+    from tamis.broker.settings import Address, Settings
 
 _DESCRIPTION = """\
 Run a broker: clients publish events and subscribe over HTTP and STOMP. Without options its data is
@@ -38,6 +39,16 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument(
         "--stomp", metavar="HOST:PORT", help="address of STOMP (default: 127.0.0.1:61613)"
     )
+    parser.add_argument(
+        "--name", metavar="NAME", help="name of the broker in its network (docs/network.md)"
+    )
+    parser.add_argument(
+        "--listen", metavar="HOST:PORT", help="address where other brokers link to this one"
+    )
+    parser.add_argument(
+        "--peer", metavar="NAME=HOST:PORT", action="append", default=[],
+        help="a broker to link to, and where it listens; may be given several times",
+    )  # fmt: skip
     parser.add_argument(
         "--config", metavar="FILE.toml", help="file of settings; options count more than the file"
     )
@@ -69,7 +80,7 @@ def run(options: argparse.Namespace) -> None:
 
 def read_options(options: argparse.Namespace) -> "Settings":
     """The settings of the file, and what the options say instead."""
-    from tamis.broker.settings import Address, Settings
+    from tamis.broker.settings import Settings
     from tamis.broker.settings_file import read_settings
 
     settings = Settings() if options.config is None else read_settings(Path(options.config))
@@ -77,15 +88,50 @@ def read_options(options: argparse.Namespace) -> "Settings":
     for name in ("http", "stomp"):
         text = getattr(options, name)
         if text is not None:
-            try:
-                given[name] = Address.read(text)
-            except OptionError as error:
-                raise OptionError(f"--{name}: {error}") from None
+            given[name] = _address(f"--{name}", text)
+    network = _network(options, settings)
+    if network is not None:
+        given["network"] = network
     if options.data is not None:
         given["data"] = Path(options.data)
     if options.log_level is not None:
         given["log_level"] = options.log_level
     return replace(settings, **given)
+
+
+def _network(options: argparse.Namespace, settings: "Settings") -> "NetworkSettings | None":
+    """The network of the file, and what the options say instead."""
+    from tamis.broker.network_settings import NetworkSettings, PeerSettings
+
+    known = settings.network
+    if options.name is not None:
+        known = (
+            NetworkSettings(options.name) if known is None else replace(known, name=options.name)
+        )
+    if known is None:
+        if options.listen is not None or options.peer:
+            raise OptionError("--listen and --peer are for a broker in a network: give it a --name")
+        return None
+    if options.listen is not None:
+        known = replace(known, listen=_address("--listen", options.listen))
+    peers = dict(known.peers)
+    for text in options.peer:
+        name, equals, place = text.partition("=")
+        if not equals:
+            raise OptionError(f"--peer: expected NAME=HOST:PORT, got {text!r}")
+        before = peers.get(name)
+        secret = None if before is None else before.secret
+        peers[name] = PeerSettings(_address("--peer", place), secret)
+    return replace(known, peers=peers)
+
+
+def _address(option: str, text: str) -> "Address":
+    from tamis.broker.settings import Address
+
+    try:
+        return Address.read(text)
+    except OptionError as error:
+        raise OptionError(f"{option}: {error}") from None
 
 
 def shown_settings(settings: "Settings") -> dict[str, Any]:
@@ -97,6 +143,7 @@ def shown_settings(settings: "Settings") -> dict[str, Any]:
         "stomp": str(settings.stomp),
         "durability": settings.durability,
         "tls": None if settings.tls is None else str(settings.tls.certificate),
+        "network": _shown_network(settings.network),
         "log": {"level": settings.log_level, "format": settings.log_format},
         "retention": vars(settings.retention),
         "topics": {
@@ -118,6 +165,20 @@ def shown_settings(settings: "Settings") -> dict[str, Any]:
             }
             for account in settings.new_accounts()
         },
+    }
+
+
+def _shown_network(network: "NetworkSettings | None") -> dict[str, Any] | None:
+    if network is None:
+        return None
+    return {
+        "name": network.name,
+        "listen": None if network.listen is None else str(network.listen),
+        "peers": {name: str(peer.address) for name, peer in network.peers.items()},
+        "secret": "set" if network.secret else None,
+        "authority": None if network.authority is None else str(network.authority),
+        "beat": network.beat,
+        "patience": network.patience,
     }
 
 

@@ -1,0 +1,10 @@
+"""A change of the catalogue."""
+
+from typing import Any, NamedTuple
+
+
+class Change(NamedTuple):
+    """One statement of a transaction."""
+
+    statement: str
+    values: tuple[Any, ...]

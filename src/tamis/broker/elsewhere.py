@@ -1,0 +1,46 @@
+"""What a topic asks of the network: that events published elsewhere come here, too."""
+
+from typing import TYPE_CHECKING, Protocol
+
+from tamis.language.expression import Expression
+
+if TYPE_CHECKING:
+    from tamis.broker.topic import Topic
+
+
+class Elsewhere(Protocol):
+    """The other brokers, as the topics and subscriptions of this one see them."""
+
+    async def opened(self, topic: "Topic") -> None:
+        """A topic was made, or found when the broker started."""
+
+    def changed(self, topic: "Topic") -> None:
+        """A topic got more attributes."""
+
+    def check_deletion(self, topic: str) -> None:
+        """Raise a `Conflict` if a topic cannot be deleted here alone."""
+
+    async def want(self, topic: str, id_: str, expression: Expression) -> None:
+        """A client subscribes; returns when that is known as far as the network is reached."""
+
+    def unwant(self, topic: str, id_: str) -> None:
+        """A subscription is gone."""
+
+
+class Alone:
+    """No other brokers."""
+
+    async def opened(self, topic: "Topic") -> None:
+        """Nobody is to be told."""
+
+    def changed(self, topic: "Topic") -> None:
+        """Nobody is to be told."""
+
+    def check_deletion(self, topic: str) -> None:
+        """Nobody else has it."""
+
+    async def want(self, topic: str, id_: str, expression: Expression) -> None:
+        """Everything is here."""
+
+    def unwant(self, topic: str, id_: str) -> None:
+        """Nobody is to be told."""

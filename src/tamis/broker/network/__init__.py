@@ -1,0 +1,1 @@
+"""Brokers that are linked: filters travel towards publishers, events towards subscribers."""

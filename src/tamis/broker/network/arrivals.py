@@ -1,0 +1,86 @@
+"""Events that a peer has sent, on their way into the log of a topic.
+
+Everything that waits is stored together, in order, and the peer is told how far it is safe. A disk
+that refuses is asked again: nothing is skipped, and meanwhile the peer sends no more than its
+window.
+"""
+
+import asyncio
+import logging
+from collections import deque
+
+from tamis.broker.event_rows import Rules
+from tamis.broker.network.departures import WINDOW, Road
+from tamis.broker.network.messages import Events, SentEvent, Stored
+from tamis.broker.network.origins import arrived
+from tamis.broker.topic import Topic
+from tamis.errors import Busy, RoutingError
+
+RETRY = 1.0  # seconds
+MOST_WAITING = 4 * WINDOW  # bytes; a peer that keeps to its window sends less
+MOST_EVENTS = 8192  # stored together, about
+RULES = Rules(most_bytes=1 << 40)  # the broker that was published to has checked the limits
+
+logger = logging.getLogger("tamis.broker")
+
+
+class Arrivals:
+    """What one peer sends to one topic, while the link is up."""
+
+    def __init__(self, topic: Topic, peer: str, road: Road) -> None:
+        self._topic = topic
+        self._peer = peer
+        self._road = road
+        self._waiting: deque[Events] = deque()
+        self._bytes = 0
+        self._came = asyncio.Event()
+        self._task = asyncio.create_task(self._run(), name=f"tamis {topic.name} from {peer}")
+
+    def put(self, events: Events) -> None:
+        """Store events soon."""
+        self._bytes += _size(events)
+        if self._bytes > MOST_WAITING:
+            raise RoutingError(f"more than {MOST_WAITING:,} bytes of events wait to be stored")
+        self._waiting.append(events)
+        self._came.set()
+
+    async def close(self) -> None:
+        """Stop; what is being stored may be stored, and the peer is not told."""
+        self._task.cancel()
+        await asyncio.wait([self._task])
+
+    async def _run(self) -> None:
+        while True:
+            while not self._waiting:
+                self._came.clear()
+                await self._came.wait()
+            events: list[SentEvent] = []
+            last = -1
+            while self._waiting and len(events) < MOST_EVENTS:
+                part = self._waiting.popleft()
+                self._bytes -= _size(part)
+                events += part.events
+                last = part.last
+            await self._store(events)
+            self._road.send(Stored(self._topic.name, last))
+
+    async def _store(self, events: list[SentEvent]) -> None:
+        new = [arrived(event, self._peer) for event in events]
+        while True:
+            try:
+                # Shielded, so that a batch is either stored before the next link begins, or not.
+                answer = await asyncio.shield(self._topic.publish(new, RULES))
+            except Busy as error:
+                logger.warning("events of peer %r have to wait: %s", self._peer, error)
+                await asyncio.sleep(RETRY)
+            else:
+                break
+        for row, reason in answer.refused:
+            logger.error(
+                "event %r of peer %r does not fit topic %r: %s",
+                new[row].id, self._peer, self._topic.name, reason,
+            )  # fmt: skip
+
+
+def _size(events: Events) -> int:
+    return sum(len(event.body) + len(event.headers) for event in events.events)

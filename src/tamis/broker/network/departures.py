@@ -1,0 +1,168 @@
+"""Events on their way to one peer: read from the log of a topic, matched with all of its filters.
+
+A peer is a durable subscriber with many filters and one place in the log. Everything before the
+place was stored by the peer, did not match, or came from it; the place moves when the peer says
+Stored, and is written to the catalogue a little later. What was sent and not stored when the link
+is lost is sent again, and the peer knows it by its id.
+
+What is on its way is bounded, so a slow peer costs no memory: its events stay in the log.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from tamis.broker.change import Change
+from tamis.broker.network.messages import Events, Message, SentEvent
+from tamis.broker.network.origins import came_from, sent
+from tamis.broker.peer_rows import PeerRow, put_peer
+from tamis.broker.topic import Topic
+from tamis.broker.workers import MATCH
+
+MOST_EVENTS = 8192  # of the log that are looked at together
+MOST_BYTES = 4_000_000
+WINDOW = 16_000_000  # bytes on their way
+EVENT_BYTES = 100  # that an event takes beside its body, about
+PASSED = 100_000  # events after which a place is stored although nothing was sent
+
+logger = logging.getLogger("tamis.broker")
+
+
+class Road(Protocol):
+    """The way to a peer."""
+
+    def send(self, *messages: Message) -> None:
+        """Send messages in one frame."""
+
+    async def drained(self) -> None:
+        """Return when what was sent is with the operating system."""
+
+
+class Looked(NamedTuple):
+    """What was found in a part of the log, up to before `stop`."""
+
+    stop: int
+    last: int  # the offset of the last one found
+    events: list[SentEvent]
+
+
+class Departures:
+    """What goes to one peer from one topic, while the link is up."""
+
+    def __init__(
+        self, topic: Topic, row: PeerRow, prefix: str, road: Road, filters: Mapping[str, str]
+    ) -> None:
+        self.lost = row.lost
+        self._topic = topic
+        self._peer = row.peer
+        self._prefix = prefix
+        self._road = road
+        self._filters = topic.new_matcher()
+        self.add(filters)
+        self._position = row.position  # of the next event to look at
+        self._stored_place = row.position
+        self._on_way: deque[tuple[int, int, int]] = deque()  # first offset, last, bytes
+        self._bytes = 0
+        self._more = asyncio.Event()
+        topic.followers.append(self._more.set)
+        self._task = asyncio.create_task(self._run(), name=f"tamis {topic.name} to {row.peer}")
+
+    def add(self, filters: Mapping[str, str]) -> None:
+        """Have more filters, for all events that were not looked at yet."""
+        for id_, text in filters.items():
+            self._filters.subscribe(id_, text)
+
+    def drop(self, ids: Iterable[str]) -> None:
+        """Have some filters no more."""
+        for id_ in ids:
+            if id_ in self._filters:
+                self._filters.unsubscribe(id_)
+
+    @property
+    def place(self) -> int:
+        """The offset before which the peer has all that it wants."""
+        return self._on_way[0][0] if self._on_way else self._position
+
+    def row(self) -> PeerRow:
+        """What is to be stored."""
+        return PeerRow(self._topic.number, self._peer, self.place, self.lost)
+
+    def move(self) -> Change:
+        """The change that stores the place."""
+        self._stored_place = self.place
+        return put_peer(self.row())
+
+    def stored(self, last: int) -> None:
+        """Know that everything up to an offset is safe at the peer."""
+        if not self._on_way:
+            return
+        while self._on_way and self._on_way[0][1] <= last:
+            self._bytes -= self._on_way.popleft()[2]
+        self._topic.host.commits.later(self)
+        self._more.set()
+
+    async def close(self) -> PeerRow:
+        """Stop; returns what is to be stored."""
+        self._topic.followers.remove(self._more.set)
+        self._task.cancel()
+        await asyncio.wait([self._task])
+        self._topic.host.commits.forget(self)
+        return self.row()
+
+    # --- one part of the log after the other
+
+    async def _run(self) -> None:
+        topic = self._topic
+        while True:
+            self._more.clear()
+            if self._position >= topic.dispatched or self._bytes >= WINDOW:
+                await self._more.wait()
+                continue
+            try:
+                await self._look()
+            except Exception:
+                logger.exception("topic %r cannot be read from %d", topic.name, self._position)
+                topic.host.later(1.0, self._more.set)
+                await self._more.wait()
+
+    async def _look(self) -> None:
+        topic, first = self._topic, self._topic.log.first_offset
+        if self._position < first:
+            self.lost += first - self._position
+            logger.warning(
+                "%d events of topic %r expired before peer %r got them",
+                first - self._position, topic.name, self._peer,
+            )  # fmt: skip
+            self._position = first
+        start = self._position
+        stop = min(start + MOST_EVENTS, topic.dispatched)
+        found = await topic.host.workers.run(MATCH, self._find, start, stop)
+        self._position = found.stop
+        if found.events:
+            size = sum(len(event.body) + EVENT_BYTES for event in found.events)
+            self._on_way.append((start, found.last, size))
+            self._bytes += size
+            self._road.send(Events(topic.name, found.last, found.events))
+            await self._road.drained()
+        elif self.place - self._stored_place >= PASSED:
+            topic.host.commits.later(self)
+
+    def _find(self, start: int, stop: int) -> Looked:
+        """In a thread: what the peer wants in a part of the log."""
+        chunk = self._topic.log.read(start, stop - start, MOST_BYTES)
+        stop = max(start, min(stop, chunk.next_offset))
+        count = int(np.searchsorted(chunk.offsets, stop))
+        if not count or not len(self._filters):
+            return Looked(stop, stop, [])
+        counts = self._filters.match_batch(chunk.table.slice(0, count), "counts")["count"]
+        records = [
+            record
+            for record in chunk.take(np.flatnonzero(counts.to_numpy()).tolist())
+            if came_from(record) != self._peer
+        ]
+        last = records[-1].offset if records else stop
+        return Looked(stop, last, [sent(record, self._prefix) for record in records])

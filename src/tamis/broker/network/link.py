@@ -1,0 +1,213 @@
+"""One end of a link between two brokers, without sockets: bytes and the time in, messages out.
+
+::
+
+    greeting --Hello of the other--> proving --Proof--> proved --first Reach--> up
+        any state --Goodbye, an error, or nothing heard for too long--> closed
+
+Rules:
+
+1. Both sides say Hello at once, with a number that is used once. The Proof is made of both numbers,
+   both names and who called whom, with the secret of the two; so it is of no use anywhere else.
+2. A message other than these comes only after the link is up, and ends it before.
+3. Each side sends something at least every `beat` seconds. Who hears nothing for `patience` seconds
+   closes: a half-open link is noticed.
+"""
+
+import hmac
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from tamis.broker.network.frames import MOST_BYTES, FrameReader, frame_of
+from tamis.broker.network.messages import (
+    HIGHEST,
+    LOWEST,
+    Beat,
+    Goodbye,
+    Hello,
+    Message,
+    Proof,
+    Reach,
+)
+from tamis.errors import RoutingError
+
+NONCE = 32  # bytes
+Paths = Mapping[str, Sequence[str]]
+
+
+class State(Enum):
+    """How far a link has come."""
+
+    GREETING = "greeting"
+    PROVING = "proving"
+    PROVED = "proved"
+    UP = "up"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True)
+class Manners:
+    """What one broker does on all of its links."""
+
+    name: str
+    secrets: Mapping[str, bytes]  # by the name of the peer
+    secret: bytes = b""  # of the peers that have none of their own; empty: none is asked for
+    beat: float = 2.0  # seconds
+    patience: float = 10.0
+
+    def secret_of(self, peer: str) -> bytes:
+        """The secret that proves who a peer is."""
+        return self.secrets.get(peer, self.secret)
+
+
+class Link:
+    """One end of a link."""
+
+    def __init__(
+        self, manners: Manners, wanted: str, nonce: bytes, now: float, *, is_caller: bool
+    ) -> None:
+        self.state = State.GREETING
+        self.peer = wanted
+        self.is_caller = is_caller
+        self.version = HIGHEST
+        self.closed_because: str | None = None
+        self.is_final = False  # whether calling again does not help
+        self._manners = manners
+        self._nonce = nonce
+        self._theirs = b""
+        self._frames = FrameReader()
+        self._out: list[bytes] = []
+        self._heard = self._sent = now
+        self.send(now, Hello(LOWEST, HIGHEST, manners.name, wanted, nonce))
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it has ended."""
+        return self.state is State.CLOSED
+
+    # --- out
+
+    def send(self, now: float, *messages: Message) -> None:
+        """Send messages, in one frame."""
+        if messages and self.state is not State.CLOSED:
+            self._sent = now
+            self._out.append(frame_of(messages))
+
+    def take_bytes(self) -> bytes:
+        """What is to be written now."""
+        taken, self._out = b"".join(self._out), []
+        return taken
+
+    def close(self, now: float, reason: str, *, is_final: bool = False) -> None:
+        """Say goodbye."""
+        self.send(now, Goodbye(reason, is_final))
+        self._end(reason, is_final=is_final)
+
+    def _end(self, reason: str, *, is_final: bool = False) -> None:
+        if self.state is not State.CLOSED:
+            self.state, self.closed_because, self.is_final = State.CLOSED, reason, is_final
+
+    def tick(self, now: float) -> None:
+        """Let the other side know that we live; give up if it does not."""
+        if self.state is State.CLOSED:
+            return
+        if now - self._heard >= self._manners.patience:
+            self.close(now, f"nothing was heard for {self._manners.patience:g} seconds")
+        elif now - self._sent >= self._manners.beat:
+            self.send(now, Beat())
+
+    # --- in
+
+    def receive(self, data: bytes, now: float) -> list[Message]:
+        """Take bytes; the messages that are for the broker. The first of them is a Reach."""
+        self._heard = now
+        self._frames.feed(data)
+        found: list[Message] = []
+        try:
+            while self.state is not State.CLOSED:
+                messages = self._frames.next()
+                if messages is None:
+                    break
+                for message in messages:
+                    found += self._take(message, now)
+        except RoutingError as error:
+            self.close(now, str(error))
+        return found
+
+    def _take(self, message: Message, now: float) -> list[Message]:
+        if self.state is State.CLOSED:
+            return []
+        match message:
+            case Goodbye(reason, is_final):
+                self._end(f"{self.peer or 'the other side'} says: {reason}", is_final=is_final)
+                return []
+            case Hello() if self.state is State.GREETING:
+                self._greet(message, now)
+                return []
+            case Proof(proof) if self.state is State.PROVING:
+                self._check(proof, now)
+                return []
+            case Beat():
+                return []
+            case Reach() if self.state is State.PROVED:
+                self.state = State.UP
+                return [message]
+            case _ if self.state is State.UP and not isinstance(message, Hello | Proof):
+                return [message]
+        raise RoutingError(f"{type(message).__name__} came while the link was {self.state.value}")
+
+    def _greet(self, hello: Hello, now: float) -> None:
+        ours = self._manners.name
+        if hello.lowest > HIGHEST or hello.highest < LOWEST:
+            self.close(
+                now,
+                f"{ours} speaks versions {LOWEST} to {HIGHEST}, {hello.name} "
+                f"{hello.lowest} to {hello.highest}",
+                is_final=True,
+            )
+        elif hello.name == ours or (hello.wanted and hello.wanted != ours):
+            self.close(now, f"this is broker {ours!r}, not {hello.wanted!r}", is_final=True)
+        elif not hello.name or len(hello.nonce) != NONCE:
+            self.close(now, f"a Hello has a name and {NONCE} bytes that are used once")
+        elif self.peer and hello.name != self.peer:
+            self.close(now, f"broker {self.peer!r} was wanted, not {hello.name!r}", is_final=True)
+        else:
+            self.peer, self._theirs = hello.name, hello.nonce
+            self.version = min(HIGHEST, hello.highest)
+            self.state = State.PROVING
+            self.send(now, Proof(self._proof(mine=True)))
+
+    def _check(self, proof: bytes, now: float) -> None:
+        if not hmac.compare_digest(proof, self._proof(mine=False)):
+            ours = self._manners.name
+            problem = f"broker {self.peer!r} does not have the secret that {ours!r} asks for"
+            self.close(now, problem, is_final=True)
+            return
+        self.state = State.PROVED
+        self._frames.most_bytes = MOST_BYTES
+
+    def _proof(self, *, mine: bool) -> bytes:
+        """The proof that we give, or expect."""
+        secret = self._manners.secret_of(self.peer)
+        if not secret:
+            return b""
+        names = self._manners.name, self.peer
+        nonces = self._nonce, self._theirs
+        if not mine:
+            names, nonces = names[::-1], nonces[::-1]
+        caller = self.is_caller == mine
+        text = "\0".join(("tamis 1", "caller" if caller else "called", *names)).encode()
+        return hmac.digest(secret, text + b"\0" + b"".join(nonces), "sha256")
+
+
+def cycle(ours: Paths, theirs: Paths) -> list[str] | None:
+    """The path around a cycle that a link would close; None if there is none.
+
+    `ours` are the brokers that we reach without the link, ourselves among them, each with the path
+    from us; `theirs` those of the other side.
+    """
+    for name, path in theirs.items():
+        if name in ours:
+            return [*ours[name], *reversed(path[:-1]), ours[name][0]]
+    return None

@@ -1,0 +1,122 @@
+"""The messages between two brokers, version 1.
+
+======== ============================================================================
+phase    messages
+======== ============================================================================
+greeting Hello, then Proof, each way; then Reach
+topics   Offer or Declined; each topic that both have is *open* on the link
+filters  Filters (advertisements, subscriptions), answered by Established
+events   Events, answered by Stored
+always   Reach, Beat, Goodbye
+======== ============================================================================
+
+A message is an array: the name of its kind, then its fields in this order. A later version may add
+fields at the end, which earlier ones ignore, and kinds, which it sends only to those that know
+them: the Hello says which versions a broker speaks.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+LOWEST, HIGHEST = 1, 1  # the versions that this software speaks
+
+
+class Wire(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """A message between brokers."""
+
+
+class Hello(Wire, frozen=True):
+    """Who speaks, which versions, whom it wants to reach ("": anybody), and a number used once."""
+
+    lowest: int
+    highest: int
+    name: str
+    wanted: str
+    nonce: bytes
+
+
+class Proof(Wire, frozen=True):
+    """That the sender has the secret of the two; empty if there is none."""
+
+    proof: bytes
+
+
+class Reach(Wire, frozen=True):
+    """All brokers on the sender's side of the link, each with the path that leads to it."""
+
+    paths: Mapping[str, Sequence[str]]
+
+
+class Beat(Wire, frozen=True):
+    """The sender lives."""
+
+
+class Goodbye(Wire, frozen=True):
+    """The sender closes the link, and why; `is_final` if trying again does not help."""
+
+    reason: str
+    is_final: bool = False
+
+
+class Offer(Wire, frozen=True):
+    """The sender has a topic."""
+
+    topic: str
+    schema: Mapping[str, str]
+    semantics: str
+    defaults: Mapping[str, Any] | None
+
+
+class Declined(Wire, frozen=True):
+    """A topic cannot be shared, and why."""
+
+    topic: str
+    reason: str
+
+
+class Filters(Wire, frozen=True):
+    """Filters of one kind that came and went; `is_full`: they are all that the sender has."""
+
+    topic: str
+    kind: str
+    is_full: bool
+    added: Mapping[str, str]  # texts by their ids, which are never used again
+    removed: Sequence[str]
+
+
+class Established(Wire, frozen=True):
+    """What was announced, or withdrawn, with these ids is done here and beyond."""
+
+    topic: str
+    ids: Sequence[str]
+
+
+class SentEvent(NamedTuple):
+    """An event on its way, as its sender keeps it."""
+
+    id: str
+    headers: bytes
+    body: bytes
+
+
+class Events(Wire, frozen=True):
+    """Events of a topic, in the order of the sender's log."""
+
+    topic: str
+    last: int  # the sender's offset of the last one
+    events: Sequence[SentEvent]
+
+
+class Stored(Wire, frozen=True):
+    """Everything up to an offset of the other side is safe."""
+
+    topic: str
+    last: int
+
+
+Message = (
+    Hello | Proof | Reach | Beat | Goodbye | Offer | Declined | Filters | Established | Events
+    | Stored
+)  # fmt: skip

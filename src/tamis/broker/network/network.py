@@ -1,0 +1,265 @@
+"""The network as one broker sees it: which links are up, and what comes over them.
+
+`link.py` and `frames.py` know how to talk, `connections.py` carries the bytes, and here is what is
+said. Each topic is a `SharedTopic`, which does the rest.
+"""
+
+import asyncio
+import itertools
+import logging
+import secrets
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from tamis.broker import peer_rows
+from tamis.broker.accounts import Account
+from tamis.broker.host import Host
+from tamis.broker.network.departures import Road
+from tamis.broker.network.link import Paths, cycle
+from tamis.broker.network.messages import (
+    Declined,
+    Established,
+    Events,
+    Filters,
+    Message,
+    Offer,
+    Reach,
+    Stored,
+)
+from tamis.broker.network.shared_topic import SharedTopic
+from tamis.broker.peer_rows import Rows, drop_peer, put_identity
+from tamis.broker.records import DEAD
+from tamis.broker.topic import Topic
+from tamis.broker.topics import Topics
+from tamis.errors import Busy, Conflict, OptionError, RoutingError, TamisError, TopicExists
+from tamis.language.expression import Expression
+from tamis.schema import Schema
+
+logger = logging.getLogger("tamis.broker")
+
+
+class PeerLink(Road, Protocol):
+    """A link that is up."""
+
+    @property
+    def peer(self) -> str:
+        """The name of the other side."""
+
+    def close(self, reason: str) -> None:
+        """End it; somebody calls `Network.left` then."""
+
+
+@dataclass(frozen=True)
+class PeerState:
+    """What is to be known about a peer."""
+
+    name: str
+    is_linked: bool
+    lag: int  # events that it may still have to get, of all topics
+    lost: int  # events that expired before it got them
+
+
+class Network:
+    """The brokers next to this one; the topics call it `Elsewhere`."""
+
+    def __init__(
+        self, name: str, peers: Iterable[str], accounts: Iterable[Account], tables: Rows,
+        random: Callable[[int], bytes] = secrets.token_bytes,
+    ) -> None:  # fmt: skip
+        self.name = name
+        self._configured = tuple(peers)
+        self._accounts = tuple(accounts)
+        self._tables = tables
+        self._random = random
+        self._identity = ""
+        self._new_id: Callable[[], str] = str
+        self._host: Host | None = None
+        self._topics: Topics | None = None
+        self._shared: dict[str, SharedTopic] = {}
+        self._links: dict[str, PeerLink] = {}
+        self._reach: dict[str, Paths] = {}  # what is behind each link that is up
+        self._ended = asyncio.Event()
+        self._ended.set()
+
+    async def start(self, host: Host, topics: Topics) -> None:
+        """Know who we are; before any topic is opened."""
+        self._host, self._topics = host, topics
+        known = peer_rows.identity(self._tables)
+        self._identity, starts = (self._random(8).hex(), 0) if known is None else known
+        await host.commits.commit(put_identity(self._identity, starts + 1))
+        numbers = itertools.count()
+        self._new_id = lambda: f"{starts}.{next(numbers)}"
+
+    async def stop(self) -> None:
+        """Close all links, and store how far the peers are."""
+        for link in list(self._links.values()):
+            link.close("the broker stops")
+        await self._ended.wait()
+
+    # --- what topics ask
+
+    async def opened(self, topic: Topic) -> None:
+        if topic.name.startswith(DEAD):
+            return
+        shared = SharedTopic(topic, self._identity, self._accounts, self._new_id)
+        known = {name for (name,) in self._tables.rows("SELECT DISTINCT peer FROM peers")}
+        await shared.load(self._tables, {*self._configured, *known, *self._links})
+        self._shared[topic.name] = shared
+        for link in self._links.values():
+            link.send(shared.offer())
+
+    def changed(self, topic: Topic) -> None:
+        shared = self._shared.get(topic.name)
+        if shared is not None:
+            shared.rebuild()
+            for link in list(self._links.values()):
+                link.close(f"topic {topic.name!r} has more attributes now")
+
+    def check_deletion(self, topic: str) -> None:
+        shared = self._shared.get(topic)
+        if shared is None:
+            return
+        if shared.rows:
+            raise Conflict(
+                f"topic {topic!r} is shared with {', '.join(sorted(shared.rows))}, which would "
+                "make it again: a topic of a network cannot be deleted"
+            )
+        del self._shared[topic]
+
+    async def want(self, topic: str, id_: str, expression: Expression) -> None:
+        if topic in self._shared:
+            await self._shared[topic].want(id_, expression)
+
+    def unwant(self, topic: str, id_: str) -> None:
+        if topic in self._shared:
+            self._shared[topic].unwant(id_)
+
+    # --- links
+
+    def paths(self, without: str) -> Paths:
+        """All brokers that are reached without one of the peers, each with the path to it."""
+        found = {self.name: [self.name]}
+        for peer, behind in self._reach.items():
+            if peer != without:
+                found |= {name: [self.name, *path] for name, path in behind.items()}
+        return found
+
+    def linked(self, peer: str) -> PeerLink | None:
+        """The link to a peer, if it is up."""
+        return self._links.get(peer)
+
+    async def joined(self, link: PeerLink, reach: Reach) -> None:
+        """A link is up; raises a `RoutingError` if it closes a cycle."""
+        self._take_reach(link.peer, reach)
+        self._links[link.peer] = link
+        self._ended.clear()
+        logger.info("linked", extra={"peer": link.peer})
+        self._tell_reach(but=link.peer)
+        link.send(*(shared.offer() for shared in self._shared.values()))
+
+    async def left(self, link: PeerLink, reason: str) -> None:
+        """A link is gone."""
+        if self._links.get(link.peer) is not link:
+            return
+        for shared in list(self._shared.values()):
+            try:
+                await shared.close(link.peer)
+            except Busy as error:
+                logger.warning("the place of peer %r keeps its last value: %s", link.peer, error)
+        del self._links[link.peer]
+        self._reach.pop(link.peer, None)
+        logger.warning("unlinked", extra={"peer": link.peer, "reason": reason})
+        self._tell_reach(but=link.peer)
+        if not self._links:
+            self._ended.set()
+
+    def _take_reach(self, peer: str, reach: Reach) -> None:
+        found = cycle(self.paths(peer), reach.paths)
+        if found is not None:
+            raise RoutingError(
+                f"the link of {self.name!r} and {peer!r} would close a cycle: {' - '.join(found)}"
+            )
+        self._reach[peer] = reach.paths
+
+    def _tell_reach(self, but: str) -> None:
+        for peer, link in self._links.items():
+            if peer != but:
+                link.send(Reach(self.paths(peer)))
+
+    async def handle(self, link: PeerLink, message: Message) -> None:
+        """Do what a peer says; raises a `TamisError` if the link has to be closed."""
+        match message:
+            case Reach():
+                self._take_reach(link.peer, message)
+                self._tell_reach(but=link.peer)
+            case Offer():
+                await self._offered(link, message)
+            case Declined(topic, reason):
+                logger.error("peer %r does not share topic %r: %s", link.peer, topic, reason)
+            case Filters(topic):
+                if topic in self._shared:
+                    await self._shared[topic].hold(link.peer, message)
+            case Established(topic) | Events(topic) | Stored(topic):
+                if topic in self._shared:
+                    self._shared[topic].take(link.peer, message)
+            case _:
+                raise RoutingError(f"{type(message).__name__} is not expected here")
+
+    async def _offered(self, link: PeerLink, offer: Offer) -> None:
+        assert self._topics is not None  # noqa: S101 - links come up after `start`
+        try:
+            await self._share(self._topics, offer)
+        except Busy:
+            raise
+        except TamisError as error:
+            logger.error("topic %r of peer %r is not shared: %s", offer.topic, link.peer, error)  # noqa: TRY400
+            link.send(Declined(offer.topic, str(error)))
+            return
+        if self._links.get(link.peer) is link:
+            await self._shared[offer.topic].open(link.peer, link)
+
+    async def _share(self, topics: Topics, offer: Offer) -> None:
+        """Have a topic that a peer has, with all attributes of both."""
+        schema, defaults = Schema(offer.schema), offer.defaults
+        if offer.topic.startswith(DEAD):
+            raise OptionError("dead letters stay where they are")
+        found = topics.get(offer.topic)
+        if found is None:
+            await topics.create(offer.topic, schema, offer.semantics, defaults, None)
+            return
+        row = found.topic.row
+        if offer.semantics != row.semantics:
+            raise TopicExists(f"it has semantics {row.semantics!r} here, not {offer.semantics!r}")
+        common = {n: v for n, v in (defaults or {}).items() if n in (row.defaults or {})}
+        if any((row.defaults or {})[name] != value for name, value in common.items()):
+            raise Conflict(f"it has other defaults here: {row.defaults}")
+        wider = found.topic.schema.with_attributes(schema)
+        if wider != found.topic.schema:
+            both = None if defaults is None else {**defaults, **(row.defaults or {})}
+            await topics.create(offer.topic, wider, offer.semantics, both, None)
+
+    # --- peers
+
+    def peers(self) -> list[PeerState]:
+        """The peers, by their names."""
+        names = {*self._configured, *self._links}
+        names |= {name for shared in self._shared.values() for name in shared.rows}
+        found = []
+        for name in sorted(names):
+            holding = [shared for shared in self._shared.values() if name in shared.rows]
+            lag = sum(shared.lag(name) for shared in holding)
+            lost = sum(shared.rows[name].lost for shared in holding)
+            found.append(PeerState(name, name in self._links, lag, lost))
+        return found
+
+    async def forget(self, peer: str) -> None:
+        """Forget a peer that is gone for good: its filters, and what waits for it."""
+        assert self._host is not None  # noqa: S101 - nobody asks before `start`
+        if peer in self._links:
+            raise Conflict(f"peer {peer!r} is linked; stop it first")
+        if peer in self._configured:
+            raise Conflict(f"peer {peer!r} is in the settings; remove it there first")
+        await self._host.commits.commit(*drop_peer(peer))
+        for shared in self._shared.values():
+            shared.forget(peer)

@@ -1,0 +1,219 @@
+"""The filters of one topic in the network: what each side has, and what each peer is told.
+
+It is pure: changes in, news out. The tables, covering, and the rule that a filter is withdrawn only
+after what replaces it is established, are those of `tamis.routing`; what is different is that
+nothing is forgotten when a link is lost. The filters of a peer stay (the catalogue has them), so
+events for it are still sent this way, and wait here.
+
+When a topic is open on a link again, each side tells the other all of its advertisements, and in
+answer to them all of its subscriptions: what the other side held before is replaced at once. That
+keeps the promise, because all that was ever acknowledged is in the catalogue of the one who tells.
+"""
+
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tamis.language.expression import Expression
+from tamis.routing.announcements import Announcer
+from tamis.routing.filter_cache import FilterCache
+from tamis.routing.forwarding import Forwarding
+from tamis.routing.hop_filters import HopFilters
+from tamis.routing.kinds import ADDING, REMOVING, Kind
+from tamis.routing.requests import Request
+from tamis.routing.strategies import Merging, strategy_of
+
+LOCAL = ""  # the hop of this broker's own clients
+STRATEGY = strategy_of("advertisements+covering")
+
+
+class News(NamedTuple):
+    """What a peer is to be told: filters of one kind, or which of its own are established."""
+
+    kind: Kind | None = None
+    is_full: bool = False
+    added: Mapping[str, str] = {}
+    removed: Sequence[str] = ()
+    established: Sequence[str] = ()
+
+
+@dataclass(eq=False)
+class RoutePeer:
+    """A broker next to this one."""
+
+    name: str
+    announcers: dict[Kind, Announcer] = field(default_factory=dict)
+    is_up: bool = False  # the topic is open on the link
+    told: set[Kind] = field(default_factory=set)  # of which kinds it was told all, since then
+    heard: set[Kind] = field(default_factory=set)  # of which kinds it has told us all
+    established: list[str] = field(default_factory=list)  # of its filters, to be said
+    is_ready: bool = False  # events may be sent to it: what it wants is known
+
+
+class RoutePeers:
+    """The brokers next to this one."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, RoutePeer] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._by_name
+
+    def __getitem__(self, name: str) -> RoutePeer:
+        return self._by_name[name]
+
+    def __iter__(self) -> Iterator[RoutePeer]:
+        return iter(self._by_name.values())
+
+    def others(self, hop: str) -> list[RoutePeer]:
+        """All peers, except `hop` if it is one."""
+        return [peer for peer in self if peer.name != hop]
+
+    def put(self, peer: RoutePeer) -> None:
+        """Know one more peer."""
+        self._by_name[peer.name] = peer
+
+    def take(self, name: str) -> None:
+        """Forget a peer."""
+        del self._by_name[name]
+
+
+class Routes:
+    """The filters of one topic, by the side they came from."""
+
+    def __init__(
+        self, cache: FilterCache, new_id: Callable[[], str], done: Callable[[str], None]
+    ) -> None:
+        """`done` is called with the id of a local filter when it is established."""
+        self.peers = RoutePeers()
+        self._cache = cache
+        self._done = done
+        self._forwarding = Forwarding(
+            self.peers, STRATEGY, Merging(), cache, self._answer, HopFilters(), new_id
+        )
+
+    def _answer(self, request: Request) -> None:
+        if request.hop == LOCAL:
+            if request.kind is Kind.SUBSCRIPTION:
+                self._done(request.id)
+        else:
+            self.peers[request.hop].established.append(request.id)
+
+    # --- this broker's own
+
+    def want(self, id_: str, expression: Expression) -> None:
+        """A client here subscribes; `done` is called when that is established."""
+        if self._cache.can_match(expression):
+            self._put(LOCAL, Kind.SUBSCRIPTION, id_, str(expression))
+        else:
+            self._done(id_)
+
+    def unwant(self, id_: str) -> None:
+        """A client here does not want a filter any more."""
+        self._take(LOCAL, Kind.SUBSCRIPTION, id_)
+
+    def advertise(self, id_: str, text: str) -> None:
+        """Clients here may publish what matches a filter."""
+        self._put(LOCAL, Kind.ADVERTISEMENT, id_, text)
+
+    # --- peers
+
+    def meet(self, name: str) -> None:
+        """Know a peer, which has no filters yet and cannot be reached."""
+        if name not in self.peers:
+            self.peers.put(RoutePeer(name, self._forwarding.announcers_for(name)))
+
+    def open(self, name: str) -> None:
+        """A peer can be reached, and has the topic: both sides begin again."""
+        self.close(name)
+        self.peers[name].is_up = True
+
+    def close(self, name: str) -> None:
+        """A peer cannot be reached: nobody waits for it, and what it has told us stays."""
+        peer = self.peers[name]
+        peer.is_up = peer.is_ready = False
+        self._forwarding.requests.forget(name)
+        peer.established.clear()
+        peer.told.clear()
+        peer.heard.clear()
+        for announcer in peer.announcers.values():
+            announcer.forget()
+
+    def forget(self, name: str) -> None:
+        """A peer is gone for good, and its filters with it."""
+        self.close(name)
+        self._forwarding.forget(name)
+        self.peers.take(name)
+
+    def filters_of(self, name: str, kind: Kind) -> dict[str, str]:
+        """What a peer has told us, by the ids."""
+        return dict(self._forwarding.table(kind).of(name))
+
+    def hold(self, name: str, kind: Kind, added: Mapping[str, str]) -> None:
+        """Take filters that a peer has announced; they are safe in the catalogue."""
+        for id_, text in added.items():
+            self._put(name, kind, id_, text)
+
+    def drop(self, name: str, kind: Kind, ids: Sequence[str]) -> list[str]:
+        """Let filters go that a peer has withdrawn; their ids."""
+        for id_ in ids:
+            self._take(name, kind, id_)
+        return list(ids)
+
+    def heard_all(self, name: str, kind: Kind, told: Container[str]) -> list[str]:
+        """Know that a peer has told all of its filters; what it told before and not now, goes."""
+        self.peers[name].heard.add(kind)
+        held = self._forwarding.table(kind).of(name)
+        return self.drop(name, kind, [id_ for id_ in held if id_ not in told])
+
+    def acknowledge(self, name: str, ids: Sequence[str]) -> None:
+        """A peer has established what it was told."""
+        for announcer in self.peers[name].announcers.values():
+            for id_ in ids:
+                announcer.acknowledge(id_)
+
+    def _put(self, hop: str, kind: Kind, id_: str, text: str) -> None:
+        self._forwarding.accept(hop, ADDING[kind](hop, id_, text), text)
+
+    def _take(self, hop: str, kind: Kind, id_: str) -> None:
+        message = REMOVING[kind](hop, id_)
+        if id_ in self._forwarding.table(kind).of(hop):
+            self._forwarding.accept(hop, message)
+        elif hop != LOCAL:
+            self.peers[hop].established.append(id_)
+
+    # --- what is to be told
+
+    def news(self, name: str) -> list[News]:
+        """What a peer is to be told now; it counts as told."""
+        peer = self.peers[name]
+        if not peer.is_up:
+            return []
+        found = []
+        for kind in (Kind.ADVERTISEMENT, Kind.SUBSCRIPTION):
+            if kind is Kind.SUBSCRIPTION and Kind.ADVERTISEMENT not in peer.heard:
+                break  # what it wants to know depends on what it advertises
+            updates = peer.announcers[kind].take_updates()
+            is_first = kind not in peer.told
+            if updates or is_first:
+                peer.told.add(kind)
+                added = {one.id: one.filter for one in updates if one.filter is not None}
+                removed = [one.id for one in updates if one.filter is None]
+                found.append(News(kind, is_first, added, removed))
+        if peer.established:
+            found.append(News(established=peer.established))
+            peer.established = []
+        return found
+
+    def is_ready(self, name: str) -> bool:
+        """Whether events may be sent to a peer: it knows all that is published on this side.
+
+        Then all subscriptions that concern that are here, as far as the network can be reached.
+        """
+        peer = self.peers[name]
+        if peer.is_up and not peer.is_ready:
+            settled = (
+                Kind.ADVERTISEMENT in peer.told and peer.announcers[Kind.ADVERTISEMENT].is_settled
+            )
+            peer.is_ready = settled and Kind.SUBSCRIPTION in peer.heard
+        return peer.is_ready

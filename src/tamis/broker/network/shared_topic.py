@@ -1,0 +1,252 @@
+"""A topic that peers have, too: its filters, its events on their way, and how far each peer is."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from tamis.broker import peer_rows
+from tamis.broker.accounts import Account
+from tamis.broker.grants import narrowed
+from tamis.broker.network.arrivals import Arrivals
+from tamis.broker.network.departures import Departures, Road
+from tamis.broker.network.messages import Established, Events, Filters, Offer, Stored
+from tamis.broker.network.routes import Routes
+from tamis.broker.peer_rows import PeerRow, Rows, change_filters, put_peer
+from tamis.broker.topic import Topic
+from tamis.errors import TamisError
+from tamis.language.expression import Expression
+from tamis.routing.filter_cache import FilterCache, shared_cache
+from tamis.routing.kinds import Kind
+
+ALL = "TRUE"
+AT_ONCE = 200  # filters, until others have their turn
+
+logger = logging.getLogger("tamis.broker")
+
+
+@dataclass(eq=False)
+class OpenPeer:
+    """A peer on whose link the topic is open."""
+
+    road: Road
+    arrivals: Arrivals
+    departures: Departures | None = None
+
+
+class SharedTopic:
+    """One topic in the network."""
+
+    def __init__(
+        self, topic: Topic, identity: str, accounts: Iterable[Account], new_id: Callable[[], str]
+    ) -> None:
+        self.topic = topic
+        self.rows: dict[str, PeerRow] = {}
+        self._prefix = f"tamis:{identity}:{topic.number}:"
+        self._accounts = {account.name: account for account in accounts}
+        self._new_id = new_id
+        self._wanted: dict[str, str] = {}  # the filters of clients here
+        self._waiting: dict[str, asyncio.Future[None]] = {}  # for them to be established
+        self._open: dict[str, OpenPeer] = {}
+        self.cache, self.routes = self._new_routes()
+
+    def _new_routes(self) -> tuple[FilterCache, Routes]:
+        row = self.topic.row
+        cache = shared_cache(self.topic.schema, row.semantics, row.defaults)
+        routes = Routes(cache, self._new_id, self._established)
+        for account in self._accounts.values():
+            text = account.publish.find(row.name)
+            if text is not None:
+                try:
+                    routes.advertise(account.name, str(cache.parse(text)))
+                except TamisError as error:  # then it may publish nothing
+                    logger.warning("what %r may publish is no filter: %s", account.name, error)
+        return cache, routes
+
+    async def load(self, tables: Rows, peers: Iterable[str]) -> None:
+        """Restore what the catalogue has; `peers` are those that it may not know yet."""
+        number = self.topic.number
+        for row in peer_rows.peers(tables, number):
+            self.rows[row.peer] = row
+        await self._meet(*peers)
+        for name in self.rows:
+            self.routes.meet(name)
+        for one in peer_rows.peer_filters(tables, number):
+            if one.peer in self.rows:
+                added = {one.id: self._text(one.filter)}
+                self.routes.hold(one.peer, Kind(one.kind), added)
+        for account, id_, text in peer_rows.local_filters(tables, number):
+            expression = self._narrowed(account, text)
+            if expression is not None:
+                self._put(f"{account}/{id_}", expression)
+
+    def _narrowed(self, account: str, text: str) -> Expression | None:
+        row, known = self.topic.row, self._accounts.get(account)
+        try:
+            asked = self.cache.parse(text)
+            if known is None:
+                return asked
+            return narrowed(
+                known, row.name, self.topic.schema, row.semantics, asked, defaults=row.defaults
+            )
+        except TamisError as error:
+            logger.warning("a subscription of %r is not passed on: %s", account, error)
+            return None
+
+    def _text(self, text: str) -> str:
+        """A filter as it is printed; TRUE for one that cannot be read, so that nothing is lost."""
+        try:
+            return str(self.cache.parse(text))
+        except TamisError as error:
+            logger.warning("a filter for topic %r is taken as TRUE: %s", self.topic.name, error)
+            return ALL
+
+    def rebuild(self) -> None:
+        """Begin again with another schema; no link is open."""
+        before = self.routes
+        self.cache, self.routes = self._new_routes()
+        for name in self.rows:
+            self.routes.meet(name)
+            for kind in Kind:
+                held = {n: self._text(t) for n, t in before.filters_of(name, kind).items()}
+                self.routes.hold(name, kind, held)
+        for id_, text in self._wanted.items():
+            self.routes.want(id_, self.cache.parse(self._text(text)))
+
+    async def _meet(self, *peers: str) -> None:
+        """Give peers a place in the log, from which on they get everything that they will want."""
+        end = self.topic.dispatched
+        new = [PeerRow(self.topic.number, name, end) for name in peers if name not in self.rows]
+        await self.topic.host.commits.commit(*map(put_peer, new))
+        for row in new:
+            self.rows.setdefault(row.peer, row)
+            self.routes.meet(row.peer)
+
+    # --- clients here
+
+    async def want(self, id_: str, expression: Expression) -> None:
+        """Return when a client's filter is established, as far as the network is reached."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._established(id_)  # whoever waits for an earlier filter of this id
+        self._waiting[id_] = done
+        self._put(id_, expression)
+        self.tell()
+        await done
+
+    def _put(self, id_: str, expression: Expression) -> None:
+        self._wanted[id_] = str(expression)
+        self.routes.want(id_, expression)
+
+    def unwant(self, id_: str) -> None:
+        """Forget a client's filter."""
+        if self._wanted.pop(id_, None) is not None:
+            self.routes.unwant(id_)
+            self._established(id_)
+            self.tell()
+
+    def _established(self, id_: str) -> None:
+        done = self._waiting.pop(id_, None)
+        if done is not None and not done.done():
+            done.set_result(None)
+
+    # --- peers
+
+    def offer(self) -> Offer:
+        """What peers are told of the topic."""
+        row = self.topic.row
+        return Offer(row.name, dict(row.schema), row.semantics, row.defaults)
+
+    async def open(self, peer: str, road: Road) -> None:
+        """A peer has the topic, too: tell it all, and listen."""
+        if peer in self._open:
+            return
+        await self._meet(peer)
+        self._open[peer] = OpenPeer(road, Arrivals(self.topic, peer, road))
+        self.routes.open(peer)
+        self.tell()
+
+    async def close(self, peer: str) -> None:
+        """The link to a peer is gone: what was sent and not stored stays in the log for it."""
+        one = self._open.pop(peer, None)
+        if peer in self.routes.peers:
+            self.routes.close(peer)
+        if one is not None:
+            await one.arrivals.close()
+            if one.departures is not None:
+                self.rows[peer] = await one.departures.close()
+        self.tell()
+        if peer in self.rows:
+            await self.topic.host.commits.commit(put_peer(self.rows[peer]))
+
+    def forget(self, peer: str) -> None:
+        """A peer is gone for good."""
+        self.rows.pop(peer, None)
+        if peer in self.routes.peers:
+            self.routes.forget(peer)
+        self.tell()
+
+    def lag(self, peer: str) -> int:
+        """How many events a peer may still have to get."""
+        one = self._open.get(peer)
+        if one is not None and one.departures is not None:
+            return self.topic.dispatched - one.departures.place
+        return self.topic.dispatched - self.rows[peer].position
+
+    async def hold(self, peer: str, filters: Filters) -> None:
+        """Take filters of a peer: first into the catalogue, then they count."""
+        kind = Kind(filters.kind)
+        added = {id_: self._text(text) for id_, text in filters.added.items()}
+        changes = change_filters(
+            self.topic.number, peer, kind.value, added, filters.removed, is_full=filters.is_full
+        )
+        await self.topic.host.commits.commit(*changes)
+        one = self._open.get(peer)
+        new = list(added.items())
+        for start in range(0, len(new), AT_ONCE):
+            if one is None or self._open.get(peer) is not one:
+                return  # the link was lost; the next one begins with all filters again
+            part = dict(new[start : start + AT_ONCE])
+            self.routes.hold(peer, kind, part)
+            # Before anybody can be told that they are established:
+            if one.departures is not None and kind is Kind.SUBSCRIPTION:
+                one.departures.add(part)
+            await asyncio.sleep(0)  # signs of life have to be given meanwhile
+        if one is None or self._open.get(peer) is not one:
+            return
+        gone = self.routes.drop(peer, kind, filters.removed)
+        if filters.is_full:
+            gone += self.routes.heard_all(peer, kind, added)
+        if one.departures is not None and kind is Kind.SUBSCRIPTION:
+            one.departures.drop(gone)
+        self.tell()
+
+    def take(self, peer: str, message: Established | Events | Stored) -> None:
+        """Take what a peer says about filters and events."""
+        one = self._open.get(peer)
+        if one is None:
+            return
+        match message:
+            case Established(_, ids):
+                self.routes.acknowledge(peer, ids)
+                self.tell()
+            case Events():
+                one.arrivals.put(message)
+            case Stored(_, last):
+                if one.departures is not None:
+                    one.departures.stored(last)
+
+    def tell(self) -> None:
+        """Tell peers what is new for them, and begin to send events to those that are ready."""
+        name = self.topic.name
+        for peer, one in self._open.items():
+            for news in self.routes.news(peer):
+                if news.kind is None:
+                    one.road.send(Established(name, news.established))
+                else:
+                    kind = news.kind.value
+                    one.road.send(Filters(name, kind, news.is_full, news.added, news.removed))
+            if one.departures is None and self.routes.is_ready(peer):
+                wanted = self.routes.filters_of(peer, Kind.SUBSCRIPTION)
+                one.departures = Departures(
+                    self.topic, self.rows[peer], self._prefix, one.road, wanted
+                )

@@ -1,0 +1,55 @@
+"""Settings of the links between brokers."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tamis.errors import OptionError
+
+if TYPE_CHECKING:
+    from tamis.broker.settings import Address
+
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
+
+
+def check_broker_name(name: str) -> str:
+    """The name of a broker, if it can be one."""
+    if not _NAME.fullmatch(name):
+        raise OptionError(
+            "the name of a broker has 1 to 100 letters, digits, dots, hyphens and underscores, "
+            f"not {name[:60]!r}"
+        )
+    return name
+
+
+@dataclass(frozen=True)
+class PeerSettings:
+    """A broker that is called."""
+
+    address: "Address"
+    secret: str | None = None  # None: that of the network
+
+
+@dataclass(frozen=True)
+class NetworkSettings:
+    """Who a broker is to others, and which ones it calls."""
+
+    name: str
+    listen: "Address | None" = None
+    peers: Mapping[str, PeerSettings] = field(default_factory=dict)
+    secret: str = ""  # that both sides of a link have; empty: none is asked for
+    authority: Path | None = None  # a PEM file: links are TLS, both sides have its certificates
+    beat: float = 2.0  # seconds between signs of life
+    patience: float = 10.0  # seconds without one, after which a link is given up
+
+    def __post_init__(self) -> None:
+        check_broker_name(self.name)
+        for peer in self.peers:
+            if check_broker_name(peer) == self.name:
+                raise OptionError(f"broker {self.name!r} cannot be a peer of itself")
+        if not 0 < self.beat < self.patience:
+            raise OptionError(
+                f"beat is above 0 and below patience, not {self.beat:g} and {self.patience:g}"
+            )

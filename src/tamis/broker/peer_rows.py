@@ -1,0 +1,135 @@
+"""What the catalogue keeps for the network: the peers' places in logs, their filters, who we are.
+
+A peer that cannot be reached is these rows and nothing else.
+"""
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from tamis.broker.change import Change
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS peers (
+    topic INTEGER NOT NULL, peer TEXT NOT NULL, position INTEGER NOT NULL, lost INTEGER NOT NULL,
+    checksum INTEGER NOT NULL, PRIMARY KEY (topic, peer)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS peer_filters (
+    topic INTEGER NOT NULL, peer TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL,
+    filter TEXT NOT NULL, checksum INTEGER NOT NULL,
+    PRIMARY KEY (topic, peer, kind, id)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS identity (
+    name TEXT PRIMARY KEY, id TEXT NOT NULL, starts INTEGER NOT NULL) WITHOUT ROWID;
+"""
+
+
+class Rows(Protocol):
+    """Somebody who reads tables."""
+
+    def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """The rows that a statement finds."""
+
+
+class PeerRow(NamedTuple):
+    """How far a peer has come in the log of a topic."""
+
+    topic: int
+    peer: str
+    position: int  # of the first event that it may not have
+    lost: int = 0  # events that were removed before they could be sent
+
+
+class PeerFilter(NamedTuple):
+    """A filter that a peer has announced."""
+
+    topic: int
+    peer: str
+    kind: str
+    id: str
+    filter: str
+
+
+# --- reading
+
+
+def peers(tables: Rows, topic: int) -> list[PeerRow]:
+    """The peers of a topic; one whose row is damaged begins at 0, and gets everything again."""
+    found = tables.rows("SELECT * FROM peers WHERE topic = ?", topic)
+    return [
+        PeerRow(*row[:-1]) if row[-1] == _checksum(row[:-1]) else PeerRow(topic, row[1], 0)
+        for row in found
+    ]
+
+
+def peer_filters(tables: Rows, topic: int) -> list[PeerFilter]:
+    """The filters that all peers have announced for a topic; a damaged one is taken as TRUE."""
+    found = tables.rows("SELECT * FROM peer_filters WHERE topic = ?", topic)
+    return [
+        PeerFilter(*row[:-1])
+        if row[-1] == _checksum(row[:-1])
+        else PeerFilter(topic, row[1], row[2], row[3], "TRUE")
+        for row in found
+    ]
+
+
+def local_filters(tables: Rows, topic: int) -> list[tuple[str, str, str]]:
+    """The durable subscriptions of a topic: account, id, filter."""
+    return [
+        (account, id_, text)
+        for account, id_, text in tables.rows(
+            "SELECT account, id, filter FROM subscriptions WHERE topic = ?", topic
+        )
+    ]
+
+
+def identity(tables: Rows) -> tuple[str, int] | None:
+    """What tells this data from that of any other broker, and how often it was started."""
+    found = tables.rows("SELECT id, starts FROM identity WHERE name = 'broker'")
+    return (found[0][0], found[0][1]) if found else None
+
+
+# --- changing
+
+
+def put_identity(id_: str, starts: int) -> Change:
+    """Remember who we are."""
+    return Change("INSERT OR REPLACE INTO identity VALUES ('broker', ?, ?)", (id_, starts))
+
+
+def put_peer(row: PeerRow) -> Change:
+    """Store how far a peer has come."""
+    return Change("INSERT OR REPLACE INTO peers VALUES (?, ?, ?, ?, ?)", (*row, _checksum(row)))
+
+
+def change_filters(
+    topic: int, peer: str, kind: str, added: Mapping[str, str], removed: Sequence[str], *,
+    is_full: bool,
+) -> Iterator[Change]:  # fmt: skip
+    """Store what a peer has announced; if it `is_full`, instead of all it had announced."""
+    key = topic, peer, kind
+    if is_full:
+        yield Change("DELETE FROM peer_filters WHERE topic = ? AND peer = ? AND kind = ?", key)
+    for id_ in removed:
+        yield Change(
+            "DELETE FROM peer_filters WHERE topic = ? AND peer = ? AND kind = ? AND id = ?",
+            (*key, id_),
+        )
+    for id_, text in added.items():
+        row = PeerFilter(*key, id_, text)
+        statement = "INSERT OR REPLACE INTO peer_filters VALUES (?, ?, ?, ?, ?, ?)"
+        yield Change(statement, (*row, _checksum(row)))
+
+
+def drop_peer(peer: str) -> Iterator[Change]:
+    """Forget a peer that is gone for good."""
+    yield Change("DELETE FROM peers WHERE peer = ?", (peer,))
+    yield Change("DELETE FROM peer_filters WHERE peer = ?", (peer,))
+
+
+def drop_topic(topic: int) -> Iterator[Change]:
+    """Forget all peers of a topic."""
+    yield Change("DELETE FROM peers WHERE topic = ?", (topic,))
+    yield Change("DELETE FROM peer_filters WHERE topic = ?", (topic,))
+
+
+def _checksum(values: tuple[Any, ...]) -> int:
+    return zlib.crc32(repr(tuple(values)).encode("utf-8", "surrogatepass"))
