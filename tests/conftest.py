@@ -93,8 +93,10 @@ def put(tmp_path: Path) -> Callable[[str, Any], Path]:
 
 
 def pytest_configure() -> None:
-    # Which engine `auto` uses must not depend on whether an earlier run has compiled the kernels.
+    # Which engine `auto` uses must not depend on whether an earlier run has compiled the kernels,
+    # or an earlier test has loaded them.
     auto.MOST_WAITING = auto.MOST_WAITING_EVALUATIONS = 0
+    auto.MOST_EVALUATIONS_LOADED = auto.MOST_EVALUATIONS
     if "PYTEST_XDIST_WORKER" in os.environ and os.environ.get("NUMBA_DISABLE_JIT", "0") == "0":
         kernel_locks.install()
 

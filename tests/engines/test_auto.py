@@ -86,6 +86,16 @@ def test_events_of_batches_count_too(monkeypatch, ask):
         assert tested.name == name
 
 
+@each("is_loaded, name", [(False, "naive"), (True, "sliced")])
+def test_kernels_that_are_loaded_are_used_sooner(is_loaded, name):
+    with pytest.MonkeyPatch.context() as patch:
+        limit(patch, MOST_EVALUATIONS_LOADED=20)
+        patch.setattr(auto.AutoEngine, "kernels_are_loaded", is_loaded)
+        tested = Both("auto").put(stock_filters(1, 5)).tested
+        tested.count_batch(batch_of_rows(stock_rows(1, 5), SMALL))
+        assert tested.name == name
+
+
 def test_an_engine_that_holds_nothing_compiles_nothing(monkeypatch):
     limit(monkeypatch, MOST_UNCOMPILED=0, MOST_EVALUATIONS=0)
     tested = Both("auto").check_all(stock_rows(1, 600)).tested

@@ -34,6 +34,8 @@ Condition = Callable[[Row], bool]
 
 MOST_UNCOMPILED = 1000  # filters
 MOST_EVALUATIONS = 1_000_000  # of a filter for an event, before all filters are compiled
+# The same where the kernels are loaded already, because this process has compiled other filters.
+MOST_EVALUATIONS_LOADED = 20_000
 # The same while the kernels themselves are not compiled, which would take longer.
 MOST_WAITING, MOST_WAITING_EVALUATIONS = 5000, 2_000_000
 MOST_LIVE = 64  # newest filters that are not compiled
@@ -59,6 +61,7 @@ class AutoEngine:
     """Some filters that are evaluated one by one, and a sliced engine for the others."""
 
     options_class: ClassVar[type[Options]] = Resources
+    kernels_are_loaded: ClassVar[bool] = False  # by this process, for any matcher
 
     def __init__(self, semantics: Semantics, options: Resources) -> None:
         self._semantics = semantics
@@ -198,7 +201,10 @@ class AutoEngine:
         Where the kernels are not compiled yet, evaluating filters one by one is the sooner answer
         for some time. Matches let them be compiled in the background meanwhile.
         """
-        many = filters > MOST_UNCOMPILED or evaluations > MOST_EVALUATIONS
+        allowed = MOST_EVALUATIONS
+        if AutoEngine.kernels_are_loaded:
+            allowed = min(allowed, MOST_EVALUATIONS_LOADED)
+        many = filters > MOST_UNCOMPILED or evaluations > allowed
         most = filters > MOST_WAITING or evaluations > MOST_WAITING_EVALUATIONS
         if not many or most or self.compiled is not None:
             return many
@@ -214,6 +220,7 @@ class AutoEngine:
             from tamis.engines.sliced import SlicedEngine
 
             self.compiled = SlicedEngine(self._semantics, self._options)
+            AutoEngine.kernels_are_loaded = True
         known, prepare = self._leaves, self.compiled.prepare
         ready = [(h, known.get(h) or prepare(e)) for h, e in self._live.filters()]
         for handle, leaves in ready:
