@@ -161,15 +161,16 @@ class Executed:
         return sorted(names - {""})
 
 
-def draw_mutants(count: int, seed: int, executed: Executed) -> list[Mutant]:
-    """Mutants on executed lines, drawn from all there are."""
+def draw_mutants(seed: int, executed: Executed) -> Iterator[Mutant]:
+    """All mutants on executed lines, in a random order."""
     every: list[Mutant] = []
     for file in sorted((ROOT / SOURCE).rglob("*.py")):
         path = file.relative_to(ROOT)
         lines = executed.lines(path)
         found = MutatedFile(path, file.read_text("utf-8")).mutants()
         every += [mutant for mutant in found if mutant.line in lines]
-    return random.Random(seed).sample(every, min(count, len(every)))
+    random.Random(seed).shuffle(every)
+    yield from every
 
 
 class KnownTests:
@@ -253,11 +254,15 @@ def is_noticed(mutant: Mutant, groups: Sequence[list[str]], copy: Path) -> tuple
     return said != "no test" and answer.returncode != 0, said
 
 
+def is_light(mutant: Mutant, groups: list[list[str]], known: KnownTests) -> bool:
+    """Whether tests that need no Spark execute the line, as Python."""
+    return not _is_kernel(mutant) and bool(groups[0]) and groups[0][0] in known.light
+
+
 def measure(
-    mutants: Sequence[Mutant], executed: Executed, known: KnownTests, workers: int
+    mutants: Sequence[Mutant], chosen: Sequence[list[list[str]]], workers: int
 ) -> Iterator[dict[str, object]]:
-    """Try each mutant in one of several copies of the tree."""
-    chosen = [tests_for(mutant, executed, known) for mutant in mutants]
+    """Try each mutant with its tests in one of several copies of the tree."""
     copies: queue.Queue[Path] = queue.Queue()
 
     def attempt(mutant: Mutant, groups: list[list[str]]) -> dict[str, object]:
@@ -282,12 +287,17 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2, help="how many are tried at once")
     parser.add_argument("--coverage", type=Path, default=ROOT / ".coverage", help="the data file")
     parser.add_argument("--times", type=Path, default=ROOT / ".coverage.xml", help="of the tests")
+    parser.add_argument(
+        "--light", action="store_true", help="only lines that quick tests without Spark execute"
+    )
     parser.add_argument("--json", type=Path, help="write one line per mutant here")
     options = parser.parse_args()
-    executed = Executed(options.coverage)
-    mutants = draw_mutants(options.count, options.seed, executed)
-    noticed, known = 0, KnownTests(options.times)
-    tried = measure(mutants, executed, known, options.workers)
+    executed, known = Executed(options.coverage), KnownTests(options.times)
+    pairs = ((one, tests_for(one, executed, known)) for one in draw_mutants(options.seed, executed))
+    if options.light:
+        pairs = ((one, groups[:1]) for one, groups in pairs if is_light(one, groups, known))
+    mutants, chosen = zip(*itertools.islice(pairs, options.count), strict=True)
+    noticed, tried = 0, measure(mutants, chosen, options.workers)
     for number, result in enumerate(tried, 1):
         noticed += bool(result["noticed"])
         if options.json:
