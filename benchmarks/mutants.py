@@ -25,6 +25,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from importlib.util import cache_from_source
 from pathlib import Path
 
 from coverage import CoverageData
@@ -231,12 +232,15 @@ def _is_kernel(mutant: Mutant) -> bool:
 
 def is_noticed(mutant: Mutant, groups: Sequence[list[str]], copy: Path) -> tuple[bool, str]:
     """Whether a test fails with the mutant in place, and the last line of pytest."""
-    environment = os.environ | {"PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = os.environ | {"PYTHONPATH": str(copy / "src")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # what is not changed is compiled once
     if _is_kernel(mutant):
         environment["NUMBA_DISABLE_JIT"] = "1"
     file, said = copy / mutant.path, "no test"
+    bytecode = Path(cache_from_source(str(file)))
     original = file.read_bytes()
     try:
+        bytecode.unlink(missing_ok=True)
         file.write_bytes(original[: mutant.start] + mutant.after.encode() + original[mutant.end :])
         for tests in filter(None, groups):
             command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
@@ -251,6 +255,7 @@ def is_noticed(mutant: Mutant, groups: Sequence[list[str]], copy: Path) -> tuple
         return True, "took too long"
     finally:
         file.write_bytes(original)
+        bytecode.unlink(missing_ok=True)
     return said != "no test" and answer.returncode != 0, said
 
 
