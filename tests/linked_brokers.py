@@ -11,6 +11,7 @@ from tamis.broker.network_settings import NetworkSettings, PeerSettings
 from tamis.broker.records import NewEvent
 from tamis.broker.server import _links
 from tamis.broker.settings import Address, Settings
+from tamis.broker.tls import peer_context
 
 SCHEMA = {"symbol": "string", "price": "double", "number": "int"}
 LOCAL = "127.0.0.1"
@@ -19,16 +20,19 @@ LOCAL = "127.0.0.1"
 class LinkedBroker:
     """A broker with its links; it can be stopped, and started again on the same data."""
 
-    def __init__(self, folder: Path, name: str, port: int, peers: dict[str, int], **more) -> None:
+    def __init__(
+        self, folder: Path, name: str, port: int, peers: dict[str, int], tls=None, **more
+    ) -> None:
         self.name, self.port = name, port
         called = {peer: PeerSettings(Address(LOCAL, at)) for peer, at in peers.items()}
         network = NetworkSettings(name, Address(LOCAL, port), called, **more)
-        self.settings = Settings(data=folder / name, network=network)
+        self.settings = Settings(data=folder / name, network=network, tls=tls)
         self.broker: Broker = None  # type: ignore[assignment]
 
     async def start(self) -> None:
         await self.start_alone()
-        await self.links.start(LOCAL, self.port)
+        context = peer_context(self.settings, is_caller=False)
+        await self.links.start(LOCAL, self.port, context)
         for peer, described in self.settings.network.peers.items():
             self.links.call(peer, described.address)
 

@@ -1,6 +1,7 @@
 """Kills and stops brokers of a network at random, and compares what was acknowledged and delivered.
 
-Brokers are processes (``tamis serve``). Between each two stands a proxy, which cuts and delays.
+Brokers are processes (``tamis serve``). Between each two stands a proxy, which cuts, delays and
+damages.
 Publishers at every broker send events until each is acknowledged, with ids; durable subscribers at
 every broker, over HTTP, acknowledge what they get. At the end, when all brokers and links are back,
 
@@ -31,6 +32,8 @@ from broker_process import BrokerProcess, quiet_ports
 SCHEMA = {"publisher": "string", "number": "int", "kind": "int"}
 LOST = aiohttp.ClientError, OSError, EOFError, TimeoutError
 KINDS = 8
+ACKNOWLEDGED = 0.05  # of the deliveries, with all before them
+PATIENCE = 2.0  # seconds; some brokers are stopped for longer
 
 
 @dataclass
@@ -41,6 +44,7 @@ class Proxy:
     target: int
     delay: float = 0.0
     is_cut: bool = False
+    flip: int | None = None  # about where the next bytes are damaged
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def start(self) -> None:
@@ -66,6 +70,9 @@ class Proxy:
         while data := await reader.read(1 << 16):
             if self.delay:
                 await asyncio.sleep(self.delay)
+            if self.flip is not None:
+                place, self.flip = self.flip % len(data), None
+                data = data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :]
             writer.write(data)
             await writer.drain()
         raise ConnectionResetError
@@ -115,11 +122,14 @@ class Trial:
         self.random = random.Random(seed)  # noqa: S311 - a test that can be repeated
         names = [f"b{n}" for n in range(brokers)]
         ports = quiet_ports(4 * brokers)
+        config = str(folder / "impatient.toml")
+        text = f'name = "any"\n[network]\nbeat = 0.4\npatience = {PATIENCE}\n'
+        Path(config).write_text(text, encoding="utf-8")
         self.proxies: list[Proxy] = []
         self.brokers: list[BrokerProcess] = []
         for n, name in enumerate(names):
             listen, http, stomp, between = ports[4 * n : 4 * n + 4]
-            arguments = ["--name", name, "--listen", f"127.0.0.1:{listen}"]
+            arguments = ["--name", name, "--listen", f"127.0.0.1:{listen}", "--config", config]
             if n:
                 parent = self.random.randrange(n)
                 self.proxies.append(Proxy(between, ports[4 * parent]))
@@ -235,9 +245,10 @@ class Trial:
                 async for offset, content in self._messages(one):
                     if not content["event"]["publisher"].startswith("first"):
                         one.take(content["event"], redelivered=content["redelivered"])
-                    url = f"{one.broker.url}/topics/load/subscriptions/{one.name}/ack"
-                    async with self.http.post(url, json={"offset": offset}):
-                        pass
+                    if self.random.random() < ACKNOWLEDGED:
+                        url = f"{one.broker.url}/topics/load/subscriptions/{one.name}/ack"
+                        async with self.http.post(url, json={"offset": offset}):
+                            pass
             await asyncio.sleep(0.1)
 
     async def _messages(self, one: Subscriber) -> AsyncIterator[tuple[int, dict]]:
@@ -254,7 +265,7 @@ class Trial:
 
     async def _fault(self) -> None:
         broker, proxy = self.random.choice(self.brokers), self.random.choice(self.proxies)
-        kind = self.random.choice(["kill", "kill", "cut", "cut", "stop", "delay"])
+        kind = self.random.choice(["kill", "kill", "cut", "cut", "stop", "delay", "damage"])
         self.faults[kind] = self.faults.get(kind, 0) + 1
         if kind == "kill":
             broker.kill()
@@ -267,8 +278,10 @@ class Trial:
             proxy.is_cut = False
         elif kind == "stop":
             broker.send(signal.SIGSTOP)
-            await asyncio.sleep(self.random.uniform(0, 2.0))
+            await asyncio.sleep(self.random.uniform(0, 2 * PATIENCE))
             broker.send(signal.SIGCONT)
+        elif kind == "damage":
+            proxy.flip = self.random.randrange(1000)
         else:
             proxy.delay = self.random.uniform(0, 0.1)
             await asyncio.sleep(self.random.uniform(0, 1.0))

@@ -6,10 +6,13 @@ import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from cases import each
+from tamis.broker.network_file import read_network_file
+from tamis.broker.settings_file import settings_of
 from tamis.cli import main
 
 THREE = """
@@ -18,6 +21,7 @@ links = [["b1", "b2"], ["b2", "b3"]]
 [brokers.b2]
 [brokers.b3]
 """
+LINKED = "b1  linked, 0 events behind\nb3  linked, 0 events behind\n"
 
 
 @each(
@@ -38,7 +42,7 @@ def test_what_is_wrong_is_said_with_its_place(text, message, put, capsys):
 
 
 @pytest.mark.long
-def test_a_network_runs_and_stops_together(put):
+def test_a_network_runs_and_stops_together(put, capsys):
     file = put("n.toml", THREE)
     command = [sys.executable, "-m", "tamis", "network", str(file)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -51,6 +55,26 @@ def test_a_network_runs_and_stops_together(put):
         connection.request("PUT", "/topics/quotes", schema, {"Content-Type": "application/json"})
         assert connection.getresponse().status == 200
         connection.close()
+        url = ["--url", f"http://{addresses['b2']}"]
+        while main(["peer", "list", *url]) == 0 and capsys.readouterr().out != LINKED:
+            pass
+        assert main(["peer", "remove", "b3", *url]) == 1
+        assert "peer 'b3' is " in capsys.readouterr().err
+        assert main(["peer", "remove", "b9", *url]) == 1
+        assert "there is no peer 'b9'" in capsys.readouterr().err
         process.send_signal(signal.SIGTERM)
         assert process.wait() == 0
     assert sorted(one.name for one in (file.parent / "n-data").iterdir()) == ["b1", "b2", "b3"]
+
+
+def test_the_files_of_the_documentation_are_read(put, tmp_path):
+    text = (Path(__file__).parents[2] / "docs/network.md").read_text(encoding="utf-8")
+    network, broker = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    described = read_network_file(put("three.toml", network))
+    assert described.links == [("paris", "lyon"), ("lyon", "nice")]
+    for name in ("authority.pem", "b.pem", "b.key"):
+        (tmp_path / name).touch()
+    tls = '[tls]\ncertificate = "b.pem"\nkey = "b.key"\n'
+    settings = settings_of(broker + tls, tmp_path / "b.toml")
+    assert settings.network.peers["b3"].secret.startswith("another")
+    assert settings.network.patience == 10.0

@@ -46,14 +46,22 @@ from tamis.broker.topic import Topic
 from tamis.broker.topics import OpenTopic, Topics
 from tamis.broker.upkeep import Upkeep
 from tamis.broker.workers import MATCH, Workers
-from tamis.errors import Busy, EventError, OptionError, TamisError, UnknownTopic, did_you_mean
+from tamis.errors import (
+    Busy,
+    EventError,
+    Forbidden,
+    OptionError,
+    TamisError,
+    UnknownTopic,
+    did_you_mean,
+)
 from tamis.explanation import Explanation
 from tamis.language.expression import Expression
 from tamis.matcher import Matcher
 from tamis.schema import Schema
 
 if TYPE_CHECKING:
-    from tamis.broker.network.network import Network
+    from tamis.broker.network.network import Network, PeerState
 
 DEFAULTS = DeliveryOptions()
 RETRY = 1.0  # seconds until a dead letter that could not be written is tried again
@@ -126,6 +134,11 @@ class Broker:
             "subscription_lag", "Events after the cursor of a durable subscription.",
             ("topic", "account", "subscription"), self._lags,
         )  # fmt: skip
+        if self.network is not None:
+            self.metrics.ask_when_shown(
+                "peer_lag", "Events that a peer may still have to get.", ("peer", "link"),
+                self._peer_lags,
+            )  # fmt: skip
         self._upkeep.start()
 
     async def close(self) -> None:
@@ -346,6 +359,26 @@ class Broker:
     def _narrowed(self, account: Account, topic: Topic, text: str | None) -> Expression:
         row = topic.row
         return narrowed(account, row.name, topic.schema, row.semantics, text, defaults=row.defaults)
+
+    # --- the network
+
+    def peers(self, account: Account) -> "list[PeerState]":
+        """The brokers next to this one, by their names."""
+        if not account.metrics:
+            raise Forbidden(f"account {account.name!r} may not see the network: metrics = true")
+        return [] if self.network is None else self.network.peers()
+
+    async def forget_peer(self, account: Account, name: str) -> None:
+        """Forget a peer that is gone for good, with its filters and what waits for it."""
+        if account.topics.find("") is None:
+            raise Forbidden(f"account {account.name!r} may not manage all topics, and so no peers")
+        if self.network is None or all(one.name != name for one in self.network.peers()):
+            raise OptionError(f"there is no peer {name!r}")
+        await self.network.forget(name)
+
+    def _peer_lags(self) -> Iterator[tuple[tuple[str, ...], float]]:
+        for one in () if self.network is None else self.network.peers():
+            yield (one.name, "up" if one.is_linked else "down"), float(one.lag)
 
     # --- dead letters
 

@@ -19,6 +19,7 @@ from tamis.cli import (
     explain,
     match,
     network,
+    peer,
     profile,
     publish,
     serve,
@@ -45,7 +46,7 @@ _COMMANDS = {
     module.__name__.rpartition(".")[2]: module
     for module in (
         demo, match, stream, profile, compact, simulate, explain, warm, serve, account, topic,
-        publish, subscribe, network,
+        publish, subscribe, network, peer,
     )
 }  # fmt: skip
 

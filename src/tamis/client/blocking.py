@@ -158,6 +158,14 @@ class Connection:
         """Events of the past that match, with their offsets, without subscribing."""
         return self._loop.run(self._inner.read(topic, filter, start=start, most=most))
 
+    def peers(self) -> list[dict[str, Any]]:
+        """The brokers that this one is linked with: name, linked, lag, lost."""
+        return self._loop.run(self._inner.peers())
+
+    def remove_peer(self, name: str) -> None:
+        """Let the broker forget a peer that is gone for good."""
+        self._loop.run(self._inner.remove_peer(name))
+
     def check(self, topic: str, filter: str) -> dict[str, Any]:  # noqa: A002
         """How the broker understands a filter; raises an error if it is wrong."""
         return self._loop.run(self._inner.check(topic, filter))

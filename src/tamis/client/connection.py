@@ -143,6 +143,14 @@ class Connection:
         )
         return list(answer["events"])
 
+    async def peers(self) -> list[dict[str, Any]]:
+        """The brokers that this one is linked with: name, linked, lag, lost."""
+        return list((await self._session.request("GET", "/peers"))["peers"])
+
+    async def remove_peer(self, name: str) -> None:
+        """Let the broker forget a peer that is gone for good."""
+        await self._session.request("DELETE", path_of("peers", name))
+
     async def check(self, topic: str, filter: str) -> dict[str, Any]:  # noqa: A002
         """How the broker understands a filter; raises an error if it is wrong."""
         answer = await self._session.request(

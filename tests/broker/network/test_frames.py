@@ -52,11 +52,8 @@ def test_a_flipped_bit_is_noticed(messages, data):
     frame = bytearray(frame_of(messages))
     place = data.draw(st.integers(0, 8 * len(frame) - 1))
     frame[place // 8] ^= 1 << place % 8
-    try:
-        found = read([bytes(frame)])
-    except RoutingError:
-        return
-    assert found == []  # its length has grown, and the rest is waited for
+    with pytest.raises(RoutingError):
+        read([bytes(frame)])
 
 
 @settings(max_examples=50)
@@ -68,7 +65,8 @@ def test_any_bytes_are_a_frame_or_an_error(data):
 
 def test_a_frame_that_is_too_long_is_refused_before_it_has_come():
     reader = FrameReader()
-    reader.feed(b"\xff" * 8)
+    head = b"\xff" * 8
+    reader.feed(head + zlib.crc32(head).to_bytes(4, "big"))
     with pytest.raises(RoutingError, match="too long"):
         reader.next()
 
@@ -76,4 +74,5 @@ def test_a_frame_that_is_too_long_is_refused_before_it_has_come():
 def test_fields_of_a_later_version_are_ignored():
     payload = msgspec.msgpack.encode([["Stored", "quotes", 7, "new in version 2"]])
     head = len(payload).to_bytes(4, "big") + zlib.crc32(payload).to_bytes(4, "big")
-    assert read([head + payload]) == [[Stored("quotes", 7)]]
+    frame = head + zlib.crc32(head).to_bytes(4, "big") + payload
+    assert read([frame]) == [[Stored("quotes", 7)]]

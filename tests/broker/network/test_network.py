@@ -4,11 +4,14 @@ import asyncio
 
 import pytest
 
+from broker_process import quiet_ports
+from certificates import make_certificate
 from linked_brokers import LinkedBroker, line, until
 from tamis.broker.accounts import free_account
 from tamis.broker.grants import Grants
 from tamis.broker.network.origins import ORIGIN, VIA
 from tamis.broker.records import NewEvent
+from tamis.broker.settings import TlsFiles
 from tamis.errors import Conflict
 
 SECRET = "open sesame"  # noqa: S105 - of tests
@@ -27,7 +30,9 @@ async def shared(*brokers, topic="quotes"):
 
     def is_open(one):
         known = one.broker.network._shared.get(topic)
-        return known is not None and all(known.routes.is_ready(peer) for peer in one.linked)
+        return known is not None and all(
+            peer in known.routes.peers and known.routes.is_ready(peer) for peer in one.linked
+        )
 
     await until(lambda: all(map(is_open, brokers)))
 
@@ -251,5 +256,71 @@ def test_links_need_the_secret(tmp_path, caplog):
             await until(lambda: "does not have the secret" in caplog.text)
             assert not stranger.linked
             await stranger.stop()
+
+    asyncio.run(main())
+
+
+def test_links_over_tls_need_certificates_on_both_sides(tmp_path, caplog):
+    files = TlsFiles(*make_certificate(tmp_path))
+    other = TlsFiles(*make_certificate(tmp_path, "other"))
+
+    async def main():
+        trusted = {"tls": files, "authority": files.certificate}
+        async with line(tmp_path, "b1", "b2", **trusted) as (first, last):
+            await first.create()
+            await shared(first, last)
+            await last.subscribe("all", "TRUE")
+            await first.publish(quote(1))
+            assert numbers(await last.take("all", 1)) == [1]
+            strangers = {
+                "b3": {},
+                "b4": {"tls": other, "authority": files.certificate},
+                "b5": {"tls": files, "authority": other.certificate},
+            }
+            for name, more in strangers.items():
+                stranger = LinkedBroker(tmp_path, name, 0, {"b1": first.port}, **more)
+                await stranger.start()
+                await until(lambda: "no link to peer 'b1'" in caplog.text)
+                assert not stranger.linked
+                await stranger.stop()
+                caplog.clear()
+
+    asyncio.run(main())
+
+
+def test_a_topic_that_the_other_side_declines_is_not_waited_for(tmp_path):
+    async def main():
+        async with line(tmp_path, "b1", "b2") as (first, last):
+            await first.stop()
+            await last.create("whole", {"a": "int"}, semantics="total")
+            await first.start_alone()
+            await first.create("whole", {"a": "int", "b": "int"}, semantics="total")
+            await first.stop()
+            await first.start()
+            await until(lambda: first.linked)
+            await first.subscribe("one", "a = 1", "whole")
+            await last.subscribe("one", "a = 1", "whole")
+            await first.publish({"a": 1, "b": 1}, topic="whole")
+            assert await first.take("one", 1, "whole") == [{"a": 1, "b": 1}]
+
+    asyncio.run(main())
+
+
+def test_brokers_that_call_each_other_keep_one_link(tmp_path):
+    async def main():
+        ports = quiet_ports(2)
+        first = LinkedBroker(tmp_path, "b1", ports[0], {"b2": ports[1]})
+        last = LinkedBroker(tmp_path, "b2", ports[1], {"b1": ports[0]})
+        async with asyncio.TaskGroup() as together:
+            together.create_task(first.start())
+            together.create_task(last.start())
+        await until(lambda: first.linked and last.linked)
+        await first.create()
+        await shared(first, last)
+        await last.subscribe("all", "TRUE")
+        await first.publish(*map(quote, range(10)))
+        assert numbers(await last.take("all", 10)) == list(range(10))
+        await first.stop()
+        await last.stop()
 
     asyncio.run(main())

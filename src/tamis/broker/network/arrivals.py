@@ -50,6 +50,13 @@ class Arrivals:
         await asyncio.wait([self._task])
 
     async def _run(self) -> None:
+        try:
+            await self._store_all()
+        except Exception:
+            logger.exception("events of peer %r cannot be stored", self._peer)
+            self._road.close("events cannot be stored, its log says why")
+
+    async def _store_all(self) -> None:
         while True:
             while not self._waiting:
                 self._came.clear()

@@ -54,7 +54,7 @@ class Connection:
 
     async def drained(self) -> None:
         """Return when what was sent is with the operating system."""
-        with suppress(ConnectionError):
+        with suppress(OSError, EOFError):  # the link is lost: whoever sends is told soon
             await self._writer.drain()
 
     def close(self, reason: str, *, is_final: bool = False) -> None:
@@ -84,6 +84,9 @@ class Connection:
             self.link.close(self._now(), f"the connection is lost: {error}")
         except TamisError as error:
             self.link.close(self._now(), str(error), is_final=not self._is_joined)
+        except Exception as error:
+            logger.exception("the link to peer %r failed", self.peer)
+            self.link.close(self._now(), f"it failed: {error}")
         finally:
             ticking.cancel()
             self.link.close(self._now(), "the connection has ended")
@@ -114,24 +117,29 @@ class Connection:
             self._write()
 
     async def _introduce(self) -> None:
-        """Tell the other side who is on ours; there is one link for two brokers."""
+        """Tell the other side who is on ours."""
+        if await self._is_the_one():
+            self.send(Reach(self._network.paths(self.peer)))
+
+    async def _is_the_one(self) -> bool:
+        """Whether this is the link to the peer; if there is another one, one of them is closed."""
         before = self._network.linked(self.peer)
-        if isinstance(before, Connection):
-            same = before.link.is_caller == self.link.is_caller
-            ours_first = self._network.name < self.peer
-            if not same and before.link.is_caller == ours_first:
-                self.close("there is a link already")
-                return
-            before.close("another connection took over")
-            await before.ended.wait()
-        self.send(Reach(self._network.paths(self.peer)))
+        if not isinstance(before, Connection):
+            return True
+        is_crossing = before.link.is_caller != self.link.is_caller
+        if is_crossing and before.link.is_caller == (self._network.name < self.peer):
+            self.close("there is a link already")
+            return False
+        before.close("another connection took over")
+        await before.ended.wait()
+        return True
 
     async def _take(self, message: Message) -> None:
         if self.link.is_closed:
             return
         if self._is_joined:
             await self._network.handle(self, message)
-        elif isinstance(message, Reach):
+        elif isinstance(message, Reach) and await self._is_the_one():
             await self._network.joined(self, message)
             self._is_joined = True
 

@@ -41,6 +41,9 @@ class Road(Protocol):
     async def drained(self) -> None:
         """Return when what was sent is with the operating system."""
 
+    def close(self, reason: str) -> None:
+        """End it; somebody calls `Network.left` then."""
+
 
 class Looked(NamedTuple):
     """What was found in a part of the log, up to before `stop`."""

@@ -4,8 +4,10 @@
 
     length  4 bytes, big-endian: of the payload
     check   4 bytes, big-endian: CRC-32 of the payload
+    head    4 bytes, big-endian: CRC-32 of the 8 bytes before
     payload an array of messages in MessagePack
 
+The head has a checksum of its own, because a length that is damaged would be waited for.
 TCP's own checksum misses one damaged segment in some ten thousand; this one, and TLS where it is
 used, find what it misses. A frame that is damaged, too long or not understood ends the link:
 nothing after it can be trusted, and everything that was not acknowledged is sent again.
@@ -23,6 +25,8 @@ from tamis.errors import RoutingError
 MOST_BYTES = 128_000_000  # of a payload
 HELLO_BYTES = 10_000  # of a payload of somebody whose name is not proved yet
 _HEAD = struct.Struct(">II")
+_HEAD_CHECK = struct.Struct(">I")
+_HEAD_BYTES = _HEAD.size + _HEAD_CHECK.size
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Message]).decode
 
@@ -34,7 +38,8 @@ def frame_of(messages: Sequence[Message]) -> bytes:
         raise RoutingError(
             f"a frame has {len(payload):,} bytes, and at most {MOST_BYTES:,} can be sent"
         )
-    return _HEAD.pack(len(payload), zlib.crc32(payload)) + payload
+    head = _HEAD.pack(len(payload), zlib.crc32(payload))
+    return head + _HEAD_CHECK.pack(zlib.crc32(head)) + payload
 
 
 class FrameReader:
@@ -53,17 +58,20 @@ class FrameReader:
 
         Raises a `RoutingError` if it is not a frame.
         """
-        if len(self._bytes) < _HEAD.size:
+        if len(self._bytes) < _HEAD_BYTES:
             return None
+        (head_check,) = _HEAD_CHECK.unpack_from(self._bytes, _HEAD.size)
+        if zlib.crc32(self._bytes[: _HEAD.size]) != head_check:
+            raise RoutingError("a frame was damaged on its way, or is none: its head is wrong")
         length, check = _HEAD.unpack_from(self._bytes)
         if length > self.most_bytes:
             raise RoutingError(
                 f"a frame of {length:,} bytes is too long: at most {self.most_bytes:,}"
             )
-        end = _HEAD.size + length
+        end = _HEAD_BYTES + length
         if len(self._bytes) < end:
             return None
-        payload = bytes(self._bytes[_HEAD.size : end])
+        payload = bytes(self._bytes[_HEAD_BYTES:end])
         del self._bytes[:end]
         if zlib.crc32(payload) != check:
             raise RoutingError("a frame was damaged on its way: its checksum is wrong")

@@ -46,9 +46,6 @@ class PeerLink(Road, Protocol):
     def peer(self) -> str:
         """The name of the other side."""
 
-    def close(self, reason: str) -> None:
-        """End it; somebody calls `Network.left` then."""
-
 
 @dataclass(frozen=True)
 class PeerState:
@@ -164,7 +161,7 @@ class Network:
             return
         for shared in list(self._shared.values()):
             try:
-                await shared.close(link.peer)
+                await shared.left(link.peer)
             except Busy as error:
                 logger.warning("the place of peer %r keeps its last value: %s", link.peer, error)
         del self._links[link.peer]
@@ -197,6 +194,8 @@ class Network:
                 await self._offered(link, message)
             case Declined(topic, reason):
                 logger.error("peer %r does not share topic %r: %s", link.peer, topic, reason)
+                if topic in self._shared:
+                    await self._shared[topic].decline(link.peer)
             case Filters(topic):
                 if topic in self._shared:
                     await self._shared[topic].hold(link.peer, message)

@@ -48,6 +48,7 @@ class SharedTopic:
         self._wanted: dict[str, str] = {}  # the filters of clients here
         self._waiting: dict[str, asyncio.Future[None]] = {}  # for them to be established
         self._open: dict[str, OpenPeer] = {}
+        self._declined: set[str] = set()  # linked peers that do not share the topic
         self.cache, self.routes = self._new_routes()
 
     def _new_routes(self) -> tuple[FilterCache, Routes]:
@@ -158,15 +159,24 @@ class SharedTopic:
 
     async def open(self, peer: str, road: Road) -> None:
         """A peer has the topic, too: tell it all, and listen."""
-        if peer in self._open:
+        if peer in self._open or peer in self._declined:
             return
         await self._meet(peer)
         self._open[peer] = OpenPeer(road, Arrivals(self.topic, peer, road))
         self.routes.open(peer)
         self.tell()
 
-    async def close(self, peer: str) -> None:
+    async def decline(self, peer: str) -> None:
+        """A peer does not share the topic, as long as the link is up."""
+        self._declined.add(peer)
+        await self._close(peer)
+
+    async def left(self, peer: str) -> None:
         """The link to a peer is gone: what was sent and not stored stays in the log for it."""
+        self._declined.discard(peer)
+        await self._close(peer)
+
+    async def _close(self, peer: str) -> None:
         one = self._open.pop(peer, None)
         if peer in self.routes.peers:
             self.routes.close(peer)

@@ -15,6 +15,7 @@ _IN_PATH: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         "the name of the topic",
         {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,200}$"},
     ),
+    "peer": ("the name of the broker", {"type": "string", "minLength": 1}),
     "subscription": (
         "the id of the subscription, among those of the account",
         {"type": "string", "minLength": 1},

@@ -9,6 +9,7 @@ from tamis.broker.protocols import cloud_events, sse
 from tamis.broker.protocols.event_bodies import ARROW, EVENT_ID, JSON, LINES
 from tamis.broker.web import (
     events,
+    peers,
     questions,
     shapes,
     sockets,
@@ -180,6 +181,14 @@ OPERATIONS = (
     Operation(
         "POST", SUBSCRIPTION + "/ack", subscriptions.acknowledge,
         "Acknowledge everything up to an offset", body=_json(shapes.AckWanted), status=204,
+    ),
+    Operation(
+        "GET", "/peers", peers.list_peers, "The brokers that this one is linked with",
+        answer=_json(shapes.Peers),
+    ),
+    Operation(
+        "DELETE", "/peers/{peer}", peers.remove_peer, "Forget a broker that is gone for good",
+        status=204, refusals=(409,),
     ),
     Operation(
         "GET", "/metrics", watching.metrics, "The metrics, for Prometheus",

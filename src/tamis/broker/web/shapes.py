@@ -257,6 +257,21 @@ class Health(msgspec.Struct):
     status: str
 
 
+class Peer(msgspec.Struct):
+    """A broker next to this one."""
+
+    name: str
+    linked: bool
+    lag: int  # events that it may still have to get, of all topics
+    lost: int  # events that expired before it got them
+
+
+class Peers(msgspec.Struct):
+    """The brokers next to this one, by their names."""
+
+    peers: list[Peer]
+
+
 def start_of(start: str | int) -> Start:
     """Where to begin, from a query or a body: digits are an offset."""
     if isinstance(start, str) and start.isascii() and start.isdecimal():

@@ -1,0 +1,236 @@
+"""Filters of a network through lost links and restarts: what is established stays established.
+
+Brokers are `Routes` with a dict for a catalogue, links are queues. A subscription that was
+established while all links were up is *firm*. From then on, at every moment, each broker on the way
+from a publisher holds a filter for the next one that covers it, whatever is cut, crashes, or is
+subscribed and unsubscribed meanwhile.
+"""
+
+import itertools
+import os
+import random
+from collections import deque
+
+import pytest
+
+from cases import each
+from tamis.broker.network.routes import Routes
+from tamis.routing.filter_cache import shared_cache
+from tamis.routing.kinds import Kind
+from tamis.schema import Schema
+
+SEEDS = int(os.environ.get("TAMIS_SEEDS", "25"))
+CACHE = shared_cache(Schema({"price": "double"}), "sql", None)
+
+
+class Node:
+    """A broker: its filters in memory, and what its catalogue has."""
+
+    def __init__(self, name, peers):
+        self.name, self.peers = name, peers
+        self.rows = {(peer, kind): {} for peer in peers for kind in Kind}
+        self.wanted = {}  # ids and bounds of its durable subscriptions
+        self.established = set()
+        self.starts = itertools.count()
+        self.start()
+
+    def start(self):
+        numbers, start = itertools.count(), next(self.starts)
+        new_id = lambda: f"{start}.{next(numbers)}"  # noqa: E731
+        self.routes = Routes(CACHE, new_id, self.established.add)
+        self.routes.advertise("guest", "TRUE")
+        for peer in self.peers:
+            self.routes.meet(peer)
+            for kind in Kind:
+                self.routes.hold(peer, kind, self.rows[peer, kind])
+        for id_, bound in self.wanted.items():
+            self.routes.want(id_, CACHE.parse(f"price < {bound}"))
+
+    def receive(self, peer, message):
+        if message is None:  # it has the topic
+            self.routes.open(peer)
+        elif message.kind is None:
+            self.routes.acknowledge(peer, message.established)
+        else:
+            held = self.rows[peer, message.kind]
+            if message.is_full:
+                held.clear()
+            held.update(message.added)
+            for id_ in message.removed:
+                held.pop(id_, None)
+            self.routes.hold(peer, message.kind, message.added)
+            self.routes.drop(peer, message.kind, message.removed)
+            if message.is_full:
+                self.routes.heard_all(peer, message.kind, message.added)
+
+    def holds(self, peer, bound):
+        """Whether a peer gets every event with a price below a bound."""
+        held = self.rows[peer, Kind.SUBSCRIPTION].values()
+        return any(float(text.rpartition(" ")[2]) >= bound for text in held)
+
+
+class Network:
+    """A random tree of brokers, and what goes wrong with it."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)  # noqa: S311 - a run is to be repeated
+        count = self.random.randrange(2, 6)
+        pairs = [(str(n), str(self.random.randrange(n))) for n in range(1, count)]
+        names = [str(n) for n in range(count)]
+        peers = {n: [a if b == n else b for a, b in pairs if n in (a, b)] for n in names}
+        self.nodes = {name: Node(name, peers[name]) for name in names}
+        self.queues = {pair: deque() for one in pairs for pair in (one, one[::-1])}
+        self.down = set()
+        self.firm = {}  # names and ids of subscriptions, and their bounds
+        self.open = {}
+        self.ids = itertools.count()
+        for a, b in pairs:
+            self.link(a, b)
+        self.settle()
+
+    def link(self, a, b):
+        self.down.discard(frozenset((a, b)))
+        for pair in ((a, b), (b, a)):
+            self.queues[pair].append(None)
+
+    def cut(self, a, b):
+        self.down.add(frozenset((a, b)))
+        self.open.clear()
+        for pair in ((a, b), (b, a)):
+            self.queues[pair].clear()
+        self.nodes[a].routes.close(b)
+        self.nodes[b].routes.close(a)
+
+    def crash(self, name):
+        for peer in self.nodes[name].peers:
+            self.cut(name, peer)
+        self.nodes[name].start()
+
+    def tell(self):
+        for node in self.nodes.values():
+            for peer in node.peers:
+                news = node.routes.news(peer)
+                if frozenset((node.name, peer)) not in self.down:
+                    self.queues[node.name, peer].extend(news)
+            for id_ in [id_ for id_ in node.established if (node.name, id_) in self.open]:
+                self.firm[node.name, id_] = self.open.pop((node.name, id_))
+            node.established.clear()
+
+    def carry(self):
+        """Bring one message; whether there was one."""
+        waiting = [pair for pair, queue in self.queues.items() if queue]
+        if waiting:
+            sender, receiver = self.random.choice(waiting)
+            message = self.queues[sender, receiver].popleft()
+            self.nodes[receiver].receive(sender, message)
+            self.tell()
+        return bool(waiting)
+
+    def settle(self):
+        while self.carry():
+            pass
+
+    def step(self):
+        node = self.random.choice(list(self.nodes.values()))
+        match self.random.randrange(20):
+            case 0 | 1 | 2 | 3:
+                id_, bound = str(next(self.ids)), self.random.randrange(1, 20)
+                node.wanted[id_] = bound
+                if not self.down and not any(self.queues.values()):
+                    self.open[node.name, id_] = bound
+                node.routes.want(id_, CACHE.parse(f"price < {bound}"))
+            case 4 | 5 if node.wanted:
+                id_ = self.random.choice(list(node.wanted))
+                del node.wanted[id_]
+                self.firm.pop((node.name, id_), None)
+                self.open.pop((node.name, id_), None)
+                node.routes.unwant(id_)
+            case 6:
+                self.cut(node.name, self.random.choice(node.peers))
+            case 7:
+                self.crash(node.name)
+            case 8 | 9 | 10 if self.down:
+                self.link(*sorted(self.random.choice(sorted(map(tuple, map(sorted, self.down))))))
+            case 11 | 12 | 13:
+                self.settle()
+            case _:
+                self.carry()
+        self.tell()
+
+    def check(self):
+        for (name, id_), bound in self.firm.items():
+            for here, peer in self.towards(name):
+                assert self.nodes[here].holds(peer, bound), (here, peer, name, id_, bound)
+
+    def towards(self, name):
+        """Each other broker, and its peer on the way to a broker."""
+        ways, found = [name], {name}
+        while ways:
+            peer = ways.pop()
+            for here in self.nodes[peer].peers:
+                if here not in found:
+                    found.add(here)
+                    ways.append(here)
+                    yield here, peer
+
+
+def play(seeds):
+    for seed in seeds:
+        network = Network(seed)
+        for _ in range(80):
+            network.step()
+            network.check()
+        for pair in list(network.down):
+            network.link(*pair)
+        network.settle()
+        # At last every subscription is known everywhere, and nothing else is held.
+        for node in network.nodes.values():
+            network.firm |= {(node.name, id_): bound for id_, bound in node.wanted.items()}
+        network.check()
+        for node in network.nodes.values():
+            for peer in node.peers:
+                held = node.rows[peer, Kind.SUBSCRIPTION]
+                assert len(held) <= 1, "one covers all the others"
+                assert held == node.routes.filters_of(peer, Kind.SUBSCRIPTION)
+                assert node.routes.is_ready(peer)
+
+
+def test_what_is_established_stays_established():
+    play(range(SEEDS))
+
+
+def forgets_filters_with_the_link(routes, name, close=Routes.close):
+    close(routes, name)
+    routes._forwarding.forget(name)
+
+
+def acknowledges_too_early(routes, id_, expression, want=Routes.want):
+    want(routes, id_, expression)
+    routes._done(id_)
+
+
+def keeps_what_was_not_told_again(routes, name, kind, told):  # noqa: ARG001 - that is the mistake
+    routes.peers[name].heard.add(kind)
+    return []
+
+
+def does_not_restore_filters(node, start=Node.start):
+    kept, node.rows = node.rows, {key: {} for key in node.rows}
+    start(node)
+    node.rows = kept
+
+
+BROKEN = {
+    forgets_filters_with_the_link: (Routes, "close"),
+    acknowledges_too_early: (Routes, "want"),
+    keeps_what_was_not_told_again: (Routes, "heard_all"),
+    does_not_restore_filters: (Node, "start"),
+}
+
+
+@each("mistake", list(BROKEN))
+def test_a_mistake_is_noticed(mistake, monkeypatch):
+    with monkeypatch.context() as broken:
+        broken.setattr(*BROKEN[mistake], mistake)
+        with pytest.raises(AssertionError):
+            play(range(100))
