@@ -187,6 +187,10 @@ class Forwarding:
             for id_ in list(self.table(kind).of(hop)):
                 self._remove(kind, hop, id_)
 
+    def discard(self, hop: str, kind: Kind, id_: str) -> None:
+        """Remove a filter that nobody asks about: there is no answer."""
+        self._remove(kind, hop, id_)
+
     # --- changes of a table
 
     def _add(self, kind: Kind, hop: str, id_: str, text: str) -> None:

@@ -15,7 +15,7 @@ from tamis.broker.network.link import NONCE, Link, Manners, State
 from tamis.broker.network.messages import Message, Reach
 from tamis.broker.network.network import Network
 from tamis.broker.settings import Address
-from tamis.errors import TamisError
+from tamis.errors import RoutingError, TamisError
 
 READ = 1 << 18  # bytes
 FIRST_PAUSE, LONGEST_PAUSE, FINAL_PAUSE = 0.1, 3.0, 15.0  # seconds between calls
@@ -38,6 +38,7 @@ class Connection:
         self._reader, self._writer = streams
         self._now = now
         self._is_introduced = False
+        self._is_writing_soon = False
         self._is_joined = False
 
     @property
@@ -48,12 +49,15 @@ class Connection:
     # --- for the network
 
     def send(self, *messages: Message) -> None:
-        """Send messages in one frame."""
+        """Send messages, together with others of this moment."""
         self.link.send(self._now(), *messages)
-        self._write()
+        if not self._is_writing_soon:
+            self._is_writing_soon = True
+            asyncio.get_running_loop().call_soon(self._write)
 
     async def drained(self) -> None:
         """Return when what was sent is with the operating system."""
+        self._write()
         with suppress(OSError, EOFError):  # the link is lost: whoever sends is told soon
             await self._writer.drain()
 
@@ -68,7 +72,13 @@ class Connection:
         self._reader.set_exception(EOFError("the link is closed"))
 
     def _write(self) -> None:
-        data = self.link.take_bytes()
+        self._is_writing_soon = False
+        try:
+            data = self.link.take_bytes()
+        except RoutingError as error:  # too much for a frame
+            self.link.close(self._now(), str(error))
+            data = self.link.take_bytes()
+            self._stop_reading()
         if data and not self._writer.is_closing():
             self._writer.write(data)
 

@@ -36,7 +36,7 @@ class Road(Protocol):
     """The way to a peer."""
 
     def send(self, *messages: Message) -> None:
-        """Send messages in one frame."""
+        """Send messages, in this order."""
 
     async def drained(self) -> None:
         """Return when what was sent is with the operating system."""

@@ -24,6 +24,7 @@ from tamis.broker.network.messages import (
     HIGHEST,
     LOWEST,
     Beat,
+    Events,
     Goodbye,
     Hello,
     Message,
@@ -77,7 +78,7 @@ class Link:
         self._nonce = nonce
         self._theirs = b""
         self._frames = FrameReader()
-        self._out: list[bytes] = []
+        self._out: list[Message] = []
         self._heard = self._sent = now
         self.send(now, Hello(LOWEST, HIGHEST, manners.name, wanted, nonce))
 
@@ -89,15 +90,21 @@ class Link:
     # --- out
 
     def send(self, now: float, *messages: Message) -> None:
-        """Send messages, in one frame."""
+        """Send messages; those that wait to be written share a frame."""
         if messages and self.state is not State.CLOSED:
             self._sent = now
-            self._out.append(frame_of(messages))
+            self._out += messages
 
     def take_bytes(self) -> bytes:
         """What is to be written now."""
-        taken, self._out = b"".join(self._out), []
-        return taken
+        taken, self._out = self._out, []
+        frames: list[list[Message]] = [[]]
+        for message in taken:
+            if isinstance(message, Events):  # large enough for a frame of their own
+                frames += [[message], []]
+            else:
+                frames[-1].append(message)
+        return b"".join(frame_of(messages) for messages in frames if messages)
 
     def close(self, now: float, reason: str, *, is_final: bool = False) -> None:
         """Say goodbye."""

@@ -164,7 +164,10 @@ class Routes:
         """Know that a peer has told all of its filters; what it told before and not now, goes."""
         self.peers[name].heard.add(kind)
         held = self._forwarding.table(kind).of(name)
-        return self.drop(name, kind, [id_ for id_ in held if id_ not in told])
+        gone = [id_ for id_ in held if id_ not in told]
+        for id_ in gone:
+            self._forwarding.discard(name, kind, id_)
+        return gone
 
     def acknowledge(self, name: str, ids: Sequence[str]) -> None:
         """A peer has established what it was told."""
