@@ -60,6 +60,7 @@ bench: $(READY) ## measure what docs/performance.md reports
 	$(BIN)/python benchmarks/field_plot.py results.jsonl
 	$(BIN)/python benchmarks/pipeline.py --json pipeline.jsonl
 	$(BIN)/python benchmarks/growth_plot.py pipeline.jsonl
+	$(BIN)/python benchmarks/broker.py
 
 lock: $(READY) ## resolve the newest versions into requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --upgrade --all-extras --group dev \
