@@ -185,7 +185,7 @@ def all_records(log: TopicLog) -> int:
 def write_arrow(path: Path, log: TopicLog, compression: str) -> Path:
     """The log as one file of Arrow, with the same columns and rows in a batch as a segment."""
     file = next(one for one in log._files if isinstance(one, ActiveFile))  # noqa: SLF001 - to compare
-    rows = [one for frame in file.frames() for one in frame.records(0, frame.count)]
+    rows = [one for frame in file.frames() for one in frame.records(range(frame.count))]
     options = pa.ipc.IpcWriteOptions(compression=compression)
     table = record_table(rows, file.decoder).table
     with pa.ipc.new_file(str(path), table.schema, options=options) as writer:

@@ -208,13 +208,12 @@ class ActiveFile:
             begin = max(0, start - records.first)
             end = min(records.count, stop - records.first, begin + most_events - events)
             if begin < end:
-                sizes = np.cumsum(records.body_lengths[begin:end], dtype=np.int64)
-                fits = int(np.searchsorted(sizes, most_bytes - size, "right"))
-                end = begin + max(fits, 0 if spans else 1)
+                fits = records.fitting(begin, end, most_bytes - size)
+                end = max(fits, begin if spans else begin + 1)
             if begin < end:
                 spans.append(Span(records, begin, end))
                 events += end - begin
-                size += int(sizes[end - begin - 1])
+                size += records.body_bytes(begin, end)
             if end < records.count:
                 next_offset = min(stop, records.first + max(begin, end))
                 break
@@ -229,7 +228,7 @@ class ActiveFile:
         decoded = self.decoder.decode(
             b",".join([s.records.bodies(s.start, s.stop) for s in spans]),
             len(offsets),
-            lambda: [r.body for s in spans for r in s.records.records(s.start, s.stop)],
+            lambda: [r.body for s in spans for r in s.records.records(range(s.start, s.stop))],
         )
         if decoded.bad:
             for row in decoded.bad:
@@ -280,7 +279,7 @@ class ActiveFile:
                 frame = next(self._frames(offset), None)
             if frame is not None and offset >= frame.first:
                 at = offset - frame.first
-                yield offset, frame.records(at, at + 1)[0].id
+                yield offset, frame.records([at])[0].id
 
     def offset_at(self, time: int) -> int | None:
         """The first offset whose record came at a time or later."""
@@ -300,15 +299,20 @@ class _Taker:
     def __init__(self, spans: list[Span], offsets: Any) -> None:
         self._spans = spans
         self._offsets = offsets
-        self._firsts = [span.records.first for span in spans]
+        self._firsts = np.array([span.records.first for span in spans], np.int64)
         # Where an event did not fit the schema.
         self._has_gaps = sum(span.stop - span.start for span in spans) > len(offsets)
 
     def __call__(self, rows: Sequence[int]) -> list[Record]:
         if len(rows) == len(self._offsets) and rows == range(len(rows)) and not self._has_gaps:
-            return [r for s in self._spans for r in s.records.records(s.start, s.stop)]
-        found = []
-        for offset in self._offsets[np.asarray(rows, np.int64)].tolist():
-            records = self._spans[bisect_right(self._firsts, offset) - 1].records
-            found += records.records(offset - records.first, offset - records.first + 1)
+            return [r for s in self._spans for r in s.records.records(range(s.start, s.stop))]
+        offsets = self._offsets[np.asarray(rows, np.int64)]
+        spans = np.searchsorted(self._firsts, offsets, "right") - 1
+        numbers = (offsets - self._firsts[spans]).tolist()
+        ends = [*(np.flatnonzero(np.diff(spans)) + 1).tolist(), len(numbers)]
+        found: list[Record] = []
+        begin = 0
+        for end in ends if numbers else ():
+            found += self._spans[spans[begin]].records.records(numbers[begin:end])
+            begin = end
         return found

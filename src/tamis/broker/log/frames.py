@@ -18,8 +18,9 @@ many, are decoded by one call.
 import json
 import struct
 import zlib
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -164,55 +165,68 @@ def meta_of(data: Bytes, frame: Frame) -> dict[str, Any] | None:
 class FrameRecords:
     """The records of a frame: where they are in its payload."""
 
-    def __init__(self, data: Bytes, frame: Frame) -> None:
+    def __init__(self, data: bytes, frame: Frame) -> None:
         self.first = frame.first
-        count = self.count = frame.records
-        view = memoryview(data)[frame.start + HEAD_BYTES : frame.end]
-        self.times: Array = np.frombuffer(view, "<i8", count)
-        self.body_lengths: Array = np.frombuffer(view, "<u4", count, 16 * count)
-        self._view = view
-        self._places: list[list[int]] | None = None
+        self.count = frame.records
+        self._data = data
+        self._start = frame.start + HEAD_BYTES
+        self._places: tuple[list[int], list[int], list[int]] | None = None
 
-    def _bounds(self) -> list[list[int]]:
+    @property
+    def times(self) -> Array:
+        """When the records came."""
+        found: Array = np.frombuffer(self._data, "<i8", self.count, self._start)
+        return found
+
+    def _bounds(self) -> tuple[list[int], list[int], list[int]]:
         """Where each id, header and body begins, and at the end where the last one ends.
 
         A body is followed by a comma, the last one by where a comma would be.
         """
+        # Not with numpy: frames of one record are many, and each would wait for ten calls of it.
         if self._places is None:
-            count = self.count
-            lengths = np.frombuffer(self._view, "<u4", 3 * count, 8 * count).astype(np.int64)
-            lengths[2 * count :] += 1
-            bounds = np.full(3 * count + 1, 20 * count, np.int64)
-            np.cumsum(lengths, out=lengths)
-            bounds[1:] += lengths
-            parts = (bounds[n * count : (n + 1) * count + 1] for n in range(3))
-            self._places = [part.tolist() for part in parts]
+            count, start = self.count, self._start
+            lengths = np.frombuffer(self._data, "<u4", 3 * count, start + 8 * count).tolist()
+            ids = list(accumulate(lengths[:count], initial=start + 20 * count))
+            headers = list(accumulate(lengths[count : 2 * count], initial=ids[-1]))
+            with_commas = [length + 1 for length in lengths[2 * count :]]
+            self._places = ids, headers, list(accumulate(with_commas, initial=headers[-1]))
         return self._places
 
     def ids(self) -> list[str]:
         """The ids, in the order of the records."""
-        places = self._bounds()[0]
-        texts = bytes(self._view[places[0] : places[-1]])
-        first = places[0]
-        return [texts[a - first : b - first].decode() for a, b in pairwise(places)]
+        data = self._data
+        return [data[a:b].decode() for a, b in pairwise(self._bounds()[0])]
 
-    def bodies(self, start: int, stop: int) -> memoryview:
+    def bodies(self, start: int, stop: int) -> bytes:
         """The bodies of some records, with commas between them."""
         places = self._bounds()[2]
-        return self._view[places[start] : places[stop] - 1]
+        return self._data[places[start] : places[stop] - 1]
 
-    def records(self, start: int, stop: int) -> list[Record]:
-        """Some records."""
+    def body_bytes(self, start: int, stop: int) -> int:
+        """How many bytes the bodies of some records have."""
+        places = self._bounds()[2]
+        return places[stop] - places[start] - (stop - start)
+
+    def fitting(self, start: int, stop: int, most_bytes: int) -> int:
+        """Where to stop so that the bodies from `start` on have no more bytes than that."""
+        if self.body_bytes(start, stop) <= most_bytes:
+            return stop
+        ends = range(start + 1, stop + 1)
+        return start + bisect_right(ends, most_bytes, key=lambda n: self.body_bytes(start, n))
+
+    def records(self, rows: Sequence[int]) -> list[Record]:
+        """Some records, by their numbers in the frame."""
         ids, headers, bodies = self._bounds()
-        view, first = self._view, self.first
-        times: list[int] = self.times[start:stop].tolist()
+        data, first, times = self._data, self.first, self.times
+        some = times[rows.start : rows.stop] if isinstance(rows, range) else times[rows]
         return [
             Record(
                 first + n,
                 time,
-                str(view[ids[n] : ids[n + 1]], "utf-8"),
-                bytes(view[headers[n] : headers[n + 1]]),
-                bytes(view[bodies[n] : bodies[n + 1] - 1]),
+                data[ids[n] : ids[n + 1]].decode(),
+                data[headers[n] : headers[n + 1]],
+                data[bodies[n] : bodies[n + 1] - 1],
             )
-            for n, time in enumerate(times, start)
+            for n, time in zip(rows, some.tolist(), strict=True)
         ]

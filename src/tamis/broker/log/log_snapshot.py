@@ -70,7 +70,7 @@ def _look(disk: Disk, folder: Path) -> LogSnapshot:
     for file in log.files:
         if isinstance(file, ActiveFile):
             frames = [frame for frame in file.frames() if frame.first < end]
-            records = [one for frame in frames for one in frame.records(0, frame.count)]
+            records = [one for frame in frames for one in frame.records(range(frame.count))]
             if records:
                 table = record_table(records, file.decoder).table
                 tail.append(Tail(table, file.decoder.schema))

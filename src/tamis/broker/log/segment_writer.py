@@ -86,7 +86,7 @@ def _groups(files: Sequence[ActiveFile]) -> Iterator[list[Span]]:
             stop = min(records.count, start + GROUP_EVENTS - events)
             group.append(Span(records, start, stop))
             events += stop - start
-            size += int(records.body_lengths[start:stop].sum(dtype=np.int64))
+            size += records.body_bytes(start, stop)
             start = stop
             if events >= GROUP_EVENTS or size >= GROUP_BYTES:
                 yield group
@@ -114,7 +114,7 @@ class _SegmentWriter:
 
     def write(self, spans: Sequence[Span]) -> None:
         """Write a row group."""
-        given = [record for s in spans for record in s.records.records(s.start, s.stop)]
+        given = [record for s in spans for record in s.records.records(range(s.start, s.stop))]
         table, records = record_table(given, self._decoder)
         if not records:
             return
