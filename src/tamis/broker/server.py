@@ -7,6 +7,7 @@ other is one more listener, which also calls.
 
 import asyncio
 import contextlib
+import gc
 import logging
 import resource
 import secrets
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 _STOPS = signal.SIGTERM, signal.SIGINT
 MANY = 6000  # filters, more than are ever evaluated one by one
+# Objects that are made and not given back before the collector looks for cycles among them. Events
+# on their way are many and in no cycle: they should be gone by then, not looked at.
+GARBAGE = 50_000
 
 
 class Listener(Protocol):
@@ -52,6 +56,7 @@ def serve(settings: Settings) -> None:
     """Run a broker until SIGTERM or SIGINT comes; say on standard output when it is ready."""
     logs.configure(settings.log_level, settings.log_format)
     allow_many_connections()
+    gc.set_threshold(GARBAGE, 10, 10)
     asyncio.run(_serve(settings))
 
 
@@ -74,7 +79,7 @@ async def _serve(settings: Settings) -> None:
         _LOG.info("ready", extra=shown)
         # In the background, and not waited for at the end: what is imported and made ready here
         # would make the first event wait.
-        threading.Thread(target=rehearse, name="tamis-rehearsal", daemon=True).start()
+        threading.Thread(target=_warm_up, name="tamis-rehearsal", daemon=True).start()
         await told.wait()
         _LOG.info("stopping")
     _LOG.info("stopped")
@@ -143,6 +148,14 @@ def _renew(tls: ssl.SSLContext | None, settings: Settings) -> None:
         _LOG.error("the certificate stays the old one", extra={"reason": str(error)})
     else:
         _LOG.info("the certificate was read again", extra={"file": str(settings.tls.certificate)})
+
+
+def _warm_up() -> None:
+    rehearse()
+    # Most of what there is now are modules and compiled functions, which stay: the collector need
+    # not look at them again.
+    gc.collect()
+    gc.freeze()
 
 
 def rehearse() -> None:
