@@ -83,5 +83,4 @@ class Buffer:
 
     def _extend(self, deliveries: Sequence[Delivery]) -> None:
         self._waiting.extend(deliveries)
-        for delivery in deliveries:
-            self._bytes += len(delivery.record.body)
+        self._bytes += sum([len(one.record.body) for one in deliveries])

@@ -67,8 +67,7 @@ class Window:
             return self._fill_returning(deliveries)
         taken = deliveries if len(deliveries) <= self.room else deliveries[: self.room]
         self._waiting.extend(taken)
-        for delivery in taken:
-            self._waiting_bytes += len(delivery.record.body)
+        self._waiting_bytes += sum([len(one.record.body) for one in taken])
         return len(taken)
 
     def _fill_returning(self, deliveries: Sequence[Delivery]) -> int:
@@ -93,8 +92,11 @@ class Window:
     @property
     def ready(self) -> int:
         """How many events can be taken now."""
+        there = len(self._again) + len(self._waiting)
+        if not there:
+            return 0
         free = self.options.window - len(self._sent) - len(self.exhausted)
-        return max(0, min(free, len(self._again) + len(self._waiting)))
+        return max(0, min(free, there))
 
     def take(self, most: int, now: float) -> list[Delivery]:
         """At most so many events, which are sent now."""
@@ -102,14 +104,17 @@ class Window:
         taken: list[Delivery] = []
         while self._again and len(taken) < count:
             taken.append(self._again.pop(next(iter(self._again))))
-        for _ in range(count - len(taken)):
-            delivery = self._waiting.popleft()
-            self._waiting_bytes -= len(delivery.record.body)
-            taken.append(delivery)
+        waiting, first = self._waiting, len(taken)
+        if count - first == len(waiting):
+            taken += waiting
+            waiting.clear()
+            self._waiting_bytes = 0
+        elif first < count:
+            taken += [waiting.popleft() for _ in range(count - first)]
+            self._waiting_bytes -= sum([len(one.record.body) for one in taken[first:]])
         if taken and not self.options.auto_ack:
             deadline = now + self.options.ack_timeout
-            for delivery in taken:
-                self._sent[delivery.record.offset] = delivery, deadline
+            self._sent |= {one.record.offset: (one, deadline) for one in taken}
         if taken:
             self._floor = max(self._floor, taken[-1].record.offset + 1)
         return taken
@@ -127,6 +132,12 @@ class Window:
         """Acknowledge everything up to an offset, sent or not; returns how many were sent."""
         done = 0
         for kept in (self._sent, self._again, self.exhausted, self._returning):
+            if not kept:
+                continue
+            if offset >= self._floor - 1:  # nothing was sent from the floor on
+                done += len(kept)
+                kept.clear()
+                continue
             found = [n for n in kept if n <= offset]  # redeliveries are not in order
             for n in found:
                 del kept[n]
