@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,9 @@ def pytest_configure() -> None:
     # or an earlier test has loaded them.
     auto.MOST_WAITING = auto.MOST_WAITING_EVALUATIONS = 0
     auto.MOST_EVALUATIONS_LOADED = auto.MOST_EVALUATIONS
+    # A run that was started in the background ignores Ctrl-C, and so would the processes of tests.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if "PYTEST_XDIST_WORKER" in os.environ and os.environ.get("NUMBA_DISABLE_JIT", "0") == "0":
         kernel_locks.install()
 

@@ -1,4 +1,3 @@
-import contextlib
 import json
 import signal
 import subprocess
@@ -57,17 +56,6 @@ def started(*arguments):
     )  # fmt: skip
 
 
-def interrupt(process):
-    """What a process says when it is interrupted.
-
-    Python loses an interruption that comes while it clears up an object, so another one follows.
-    """
-    while True:
-        process.send_signal(signal.SIGINT)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return process.communicate(timeout=10)[1]
-
-
 def test_an_interruption_and_a_reader_that_went(broker):
     broker.events["quotes"] = list(EVENTS)
     stopped = started("--from-start", "--durable", "mine")
@@ -75,7 +63,8 @@ def test_an_interruption_and_a_reader_that_went(broker):
     for _ in EVENTS:
         assert json.loads(stopped.stdout.readline())["symbol"] == "IBM"
     broker.acknowledged.wait()
-    errors = interrupt(stopped)
+    stopped.send_signal(signal.SIGINT)
+    _, errors = stopped.communicate()
     assert (stopped.returncode, errors) == (130, "interrupted\n")
     assert broker.subscriptions["mine"]["cursor"] == 20
     left.stdout.readline()
