@@ -86,7 +86,7 @@ class Matcher:
     # --- subscriptions
 
     # `filter`, though Python has one: the column of a table of subscriptions has the same name.
-    def subscribe(self, subscription: Id, filter: str | Expression) -> None:  # noqa: A002
+    def subscribe(self, subscription: Id, filter: str | Expression) -> None:
         """Add a subscription, or replace the filter of one."""
         self._held.put(subscription, filter)
 

@@ -266,7 +266,7 @@ class Broker:
     # --- subscriptions
 
     async def put_subscription(
-        self, account: Account, topic: str, id: str, filter: str | None = None, *,  # noqa: A002
+        self, account: Account, topic: str, id: str, filter: str | None = None, *,
         durable: bool = True, start: Start = NEW, options: DeliveryOptions = DEFAULTS,
     ) -> SubscriptionInfo:  # fmt: skip
         """Make a subscription; one that is there gets filter and options, and keeps its place."""
@@ -275,7 +275,7 @@ class Broker:
         at = self._offset(found.topic, start)
         return await found.subscriptions.put(account, id, text, options, durable=durable, start=at)
 
-    def subscription(self, account: Account, topic: str, id: str) -> SubscriptionInfo:  # noqa: A002
+    def subscription(self, account: Account, topic: str, id: str) -> SubscriptionInfo:
         """What is to be known about a subscription."""
         return self._find(account, topic).subscriptions.info(account.name, id)
 
@@ -285,16 +285,16 @@ class Broker:
         """Subscriptions of an account, by their ids: the first ones after an id."""
         return self._find(account, topic).subscriptions.infos(account.name, after, most)
 
-    async def delete_subscription(self, account: Account, topic: str, id: str) -> None:  # noqa: A002
+    async def delete_subscription(self, account: Account, topic: str, id: str) -> None:
         """Forget a subscription."""
         await self._find(account, topic).subscriptions.delete(account, id)
 
-    async def attach(self, account: Account, topic: str, id: str) -> Attachment:  # noqa: A002
+    async def attach(self, account: Account, topic: str, id: str) -> Attachment:
         """Listen to a subscription; whoever listened to it before is told that it ended."""
         return await self._find(account, topic).subscriptions.attach(account, id)
 
     async def attach_filter(
-        self, account: Account, topic: str, filter: str | None = None, *,  # noqa: A002
+        self, account: Account, topic: str, filter: str | None = None, *,
         start: Start = NEW, options: DeliveryOptions = DEFAULTS,
     ) -> Attachment:  # fmt: skip
         """Listen with a filter: at most once, and nothing is left when it is closed."""
@@ -302,7 +302,7 @@ class Broker:
         at = self._offset(found.topic, start)
         return await found.subscriptions.attach_filter(account, filter, at, options)
 
-    async def ack(self, account: Account, topic: str, id: str, offset: int) -> None:  # noqa: A002
+    async def ack(self, account: Account, topic: str, id: str, offset: int) -> None:
         """Acknowledge everything up to an offset, whether somebody listens or not."""
         await self._find(account, topic).subscriptions.ack(account, id, offset)
 
@@ -324,7 +324,7 @@ class Broker:
     # --- asking
 
     async def read(
-        self, account: Account, topic: str, filter: str | None = None,  # noqa: A002
+        self, account: Account, topic: str, filter: str | None = None,
         start: Start = EARLIEST, most: int = 100,
     ) -> list[Record]:  # fmt: skip
         """The first events of the log from a start on that match a filter."""
@@ -334,14 +334,14 @@ class Broker:
         wanted = self._narrowed(account, found, filter)
         return await read_log(found, wanted, self._offset(found, start), most)
 
-    def check(self, account: Account, topic: str, filter: str) -> CheckAnswer:  # noqa: A002
+    def check(self, account: Account, topic: str, filter: str) -> CheckAnswer:
         """What is to be known about a filter; raises the error if it is not right."""
         found = self._find(account, topic).topic
         return check(found, filter, self._narrowed(account, found, filter))
 
     async def why(
         self, account: Account, topic: str, *, subscription: str | None = None,
-        filter: str | None = None,  # noqa: A002
+        filter: str | None = None,
         event: Mapping[str, Any] | str | bytes | None = None, offset: int | None = None,
     ) -> Explanation:  # fmt: skip
         """Why an event, given or of the log, does or does not match a subscription or a filter."""

@@ -185,7 +185,7 @@ class Catalogue:
             for change in changes:
                 self._tables.execute(change.statement, change.values)
             self._tables.execute("COMMIT")
-        except BaseException:
+        except BaseException:  # whatever ends it, all of it is undone
             if self._tables.in_transaction:
                 self._tables.execute("ROLLBACK")
             raise

@@ -64,7 +64,7 @@ class Grants:
 # `filter`, though Python has one: it is what the table of subscriptions calls it.
 def narrowed(
     account: "Account", topic: str, schema: Schema, semantics: str = "sql",
-    filter: str | Expression | None = None,  # noqa: A002
+    filter: str | Expression | None = None,
     *, defaults: Mapping[str, Any] | None = None,
 ) -> Expression:  # fmt: skip
     """What an account gets if it asks with a filter: the same, or the filter and its grant.

@@ -225,7 +225,7 @@ class Subscriptions:
         one = self._topic.attach(interest, Buffer(options), start, detach)
         try:
             await self._topic.host.network.want(self._topic.name, name, interest.filter)
-        except BaseException:
+        except BaseException:  # whatever ends it, nobody is left attached
             await one.close()
             raise
         return one

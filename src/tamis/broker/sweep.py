@@ -130,7 +130,7 @@ class Sweep:
             wanted = np.fromiter(keys.values(), np.int64, len(keys))
             try:
                 found = await run(MATCH, self._find, start, stop, wanted)
-            except Exception:
+            except Exception:  # a disk may recover: the same chunk is read again
                 logger.exception("topic %r cannot be read from %d", self._topic.name, start)
                 self._topic.host.later(1.0, lambda: self._queue_all(queue))
                 return

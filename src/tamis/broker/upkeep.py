@@ -45,7 +45,7 @@ class Upkeep:
             await asyncio.sleep(TICK)
             try:
                 await self.tick()
-            except Exception:
+            except Exception:  # without upkeep nothing would expire any more
                 logger.exception("upkeep failed, and is tried again")
 
     async def tick(self) -> None:

@@ -57,7 +57,7 @@ class WritePath:
             try:
                 async with self.lock:
                     await self._write(batch)
-            except Exception as error:
+            except Exception as error:  # its publishers are told, and the next batch goes on
                 logger.exception("a batch of topic %r failed", self._topic.name)
                 _fail(batch, Busy(f"the broker failed to store this: {error}; try again"))
             finally:

@@ -33,7 +33,7 @@ class MatchStatistics:
         return sum(events for matches, events in self.frequencies.items() if matches)
 
 
-def report_page(summary: "MatchSummary", format: str, seconds: float) -> Page:  # noqa: A002 - Spark's name
+def report_page(summary: "MatchSummary", format: str, seconds: float) -> Page:
     """The report about a folder that was just written."""
     found = read_statistics(summary, format)
     where = "on Spark" if summary.ran_on == "spark" else "in one process, without Spark"
@@ -79,7 +79,7 @@ def report_page(summary: "MatchSummary", format: str, seconds: float) -> Page:  
     return page
 
 
-def read_statistics(summary: "MatchSummary", format: str) -> MatchStatistics:  # noqa: A002 - Spark's name
+def read_statistics(summary: "MatchSummary", format: str) -> MatchStatistics:
     """Count what is in the folder, batch by batch."""
     found = MatchStatistics()
     folder = Folder(f"{summary.out}/{MATCHES}")

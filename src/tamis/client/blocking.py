@@ -41,7 +41,7 @@ def connect(
     try:
         opening = connection.connect(url, token, patience=patience)
         return Connection(loop, loop.run(_opened(opening)))
-    except BaseException:
+    except BaseException:  # whatever ends it, no thread is left behind
         loop.stop()
         raise
 
@@ -77,7 +77,7 @@ class LoopThread:
         future = asyncio.run_coroutine_threadsafe(work, self.loop)
         try:
             return future.result()
-        except BaseException:
+        except BaseException:  # Ctrl-C, too, ends the work
             future.cancel()
             raise
 
@@ -103,7 +103,7 @@ class Connection:
         """The address of the broker."""
         return self._inner.url
 
-    def publish(self, topic: str, event: Any, id: str | None = None) -> Published:  # noqa: A002 - the papers' word
+    def publish(self, topic: str, event: Any, id: str | None = None) -> Published:
         """Publish one event, a dict or the text of a JSON object; returns when it is safe on disk.
 
         An event with an id that the topic has already is not stored again.
@@ -123,7 +123,7 @@ class Connection:
         return tally.result()
 
     def subscribe(
-        self, topic: str, filter: str | None = None, *, durable: str | None = None,  # noqa: A002
+        self, topic: str, filter: str | None = None, *, durable: str | None = None,
         start: str | int | datetime = "new", manual_ack: bool = False, window: int | None = None,
         ack_timeout: float | None = None,
     ) -> "Subscription":  # fmt: skip
@@ -152,7 +152,7 @@ class Connection:
         return self._loop.run(self._inner.subscription(topic, durable))
 
     def read(
-        self, topic: str, filter: str | None = None, *, start: str | int | datetime = "earliest",  # noqa: A002
+        self, topic: str, filter: str | None = None, *, start: str | int | datetime = "earliest",
         most: int = 100,
     ) -> list[dict[str, Any]]:  # fmt: skip
         """Events of the past that match, with their offsets, without subscribing."""
@@ -166,12 +166,12 @@ class Connection:
         """Let the broker forget a peer that is gone for good."""
         self._loop.run(self._inner.remove_peer(name))
 
-    def check(self, topic: str, filter: str) -> dict[str, Any]:  # noqa: A002
+    def check(self, topic: str, filter: str) -> dict[str, Any]:
         """How the broker understands a filter; raises an error if it is wrong."""
         return self._loop.run(self._inner.check(topic, filter))
 
     def why(
-        self, topic: str, *, subscription: str | None = None, filter: str | None = None,  # noqa: A002
+        self, topic: str, *, subscription: str | None = None, filter: str | None = None,
         event: Mapping[str, Any] | None = None, offset: int | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Why a subscription or a filter matches an event, or the event at an offset, or not."""

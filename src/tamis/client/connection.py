@@ -56,7 +56,7 @@ class Connection:
         await self._session.open()
         return self
 
-    async def publish(self, topic: str, event: Any, id: str | None = None) -> Published:  # noqa: A002 - the papers' word
+    async def publish(self, topic: str, event: Any, id: str | None = None) -> Published:
         """Publish one event, a dict or the text of a JSON object; returns when it is safe on disk.
 
         An event with an id that the topic has already is not stored again.
@@ -93,7 +93,7 @@ class Connection:
             tally.add(publication, answer)
 
     def subscribe(
-        self, topic: str, filter: str | None = None, *, durable: str | None = None,  # noqa: A002
+        self, topic: str, filter: str | None = None, *, durable: str | None = None,
         start: str | int | datetime = "new", manual_ack: bool = False, window: int | None = None,
         ack_timeout: float | None = None,
     ) -> "SubscriptionOpening":  # fmt: skip
@@ -131,7 +131,7 @@ class Connection:
         return dict(found)
 
     async def read(
-        self, topic: str, filter: str | None = None, *, start: str | int | datetime = "earliest",  # noqa: A002
+        self, topic: str, filter: str | None = None, *, start: str | int | datetime = "earliest",
         most: int = 100,
     ) -> list[dict[str, Any]]:  # fmt: skip
         """Events of the past that match, with their offsets, without subscribing."""
@@ -151,7 +151,7 @@ class Connection:
         """Let the broker forget a peer that is gone for good."""
         await self._session.request("DELETE", path_of("peers", name))
 
-    async def check(self, topic: str, filter: str) -> dict[str, Any]:  # noqa: A002
+    async def check(self, topic: str, filter: str) -> dict[str, Any]:
         """How the broker understands a filter; raises an error if it is wrong."""
         answer = await self._session.request(
             "POST",
@@ -162,7 +162,7 @@ class Connection:
         return dict(answer)
 
     async def why(
-        self, topic: str, *, subscription: str | None = None, filter: str | None = None,  # noqa: A002
+        self, topic: str, *, subscription: str | None = None, filter: str | None = None,
         event: Mapping[str, Any] | None = None, offset: int | None = None,
     ) -> dict[str, Any]:  # fmt: skip
         """Why a subscription or a filter matches an event, or the event at an offset, or not."""

@@ -146,7 +146,7 @@ class LocalJob:
         yield from EventCheckTask(self._settings, layout)(self._events.numbered(names))
 
     def write(
-        self, out: str, format: str = "parquet", *, overwrite: bool = False,  # noqa: A002 - Spark's name
+        self, out: str, format: str = "parquet", *, overwrite: bool = False,
         max_bad: BadLimit | str | int | None = None,
         progress: Callable[[int], object] | None = None,
     ) -> MatchSummary:  # fmt: skip
@@ -195,7 +195,7 @@ class LocalJob:
             write_summary(place, json.dumps(summary.to_dict(), indent=2) + "\n")
             return summary
 
-    def _write_matches(self, folder: Folder, format: str, watch: Watch) -> MatchCounts:  # noqa: A002 - Spark's name
+    def _write_matches(self, folder: Folder, format: str, watch: Watch) -> MatchCounts:
         matches = bad = 0
         folder.make()
         files = MatchFiles(folder, self.schema, format)

@@ -17,7 +17,7 @@ ROWS = 20_000_000  # of one file
 class MatchFiles:
     """The files of one folder; there is at least one, even without rows."""
 
-    def __init__(self, folder: Folder, schema: pa.Schema, format: str) -> None:  # noqa: A002 - Spark's name
+    def __init__(self, folder: Folder, schema: pa.Schema, format: str) -> None:
         self._folder = folder
         self._schema = schema
         self._format = format

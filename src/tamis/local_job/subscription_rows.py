@@ -76,7 +76,7 @@ class SubscriptionRows:
             yield pa.RecordBatch.from_arrays(arrays, names=names)
 
 
-def _typed(found: pa.Schema, format: str) -> pa.Schema:  # noqa: A002 - Spark's name
+def _typed(found: pa.Schema, format: str) -> pa.Schema:
     """The types of a CSV file: a filter TRUE is not a boolean, and an id 1.5 is a text."""
     if format != "csv":
         return found

@@ -24,7 +24,7 @@ class Job:
         self._rows = rows
         self._error = error
 
-    def write(self, place, format):  # noqa: A002, ARG002 - as a job has it
+    def write(self, place, format):  # noqa: ARG002 - as a job has it
         folder = Path(place.removeprefix("file:")) / "matches"
         folder.mkdir(parents=True)
         (folder / "part-0").write_text(self._rows, encoding="utf-8")

@@ -52,7 +52,7 @@ class Arrivals:
     async def _run(self) -> None:
         try:
             await self._store_all()
-        except Exception:
+        except Exception:  # the peer sends the events again over the next link
             logger.exception("events of peer %r cannot be stored", self._peer)
             self._road.close("events cannot be stored, its log says why")
 

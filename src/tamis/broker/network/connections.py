@@ -94,7 +94,7 @@ class Connection:
             self.link.close(self._now(), f"the connection is lost: {error}")
         except TamisError as error:
             self.link.close(self._now(), str(error), is_final=not self._is_joined)
-        except Exception as error:
+        except Exception as error:  # of one link; the others go on
             logger.exception("the link to peer %r failed", self.peer)
             self.link.close(self._now(), f"it failed: {error}")
         finally:

@@ -127,7 +127,7 @@ class Departures:
                 continue
             try:
                 await self._look()
-            except Exception:
+            except Exception:  # a disk may recover: the same place is read again
                 logger.exception("topic %r cannot be read from %d", topic.name, self._position)
                 topic.host.later(1.0, self._more.set)
                 await self._more.wait()

@@ -165,7 +165,7 @@ class StompConnection:
                     self._finish()
                 else:
                     await self._change.wait()
-        except Exception:
+        except Exception:  # an error of one connection, told to it
             logger.exception("%s: a request failed", self.peer)
             self.fail(TamisError("the broker failed; its log says why"))
         finally:

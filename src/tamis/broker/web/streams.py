@@ -167,7 +167,7 @@ def ended_by_errors(call: Call) -> Iterator[None]:
         yield
     except ConnectionError:  # the client is gone
         pass
-    except Exception:
+    except Exception:  # its answer has begun, so no status can tell
         logger.exception("a stream failed")
         abort(call)
 

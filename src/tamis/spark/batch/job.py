@@ -186,7 +186,7 @@ class MatchJob:
         layout = events.layout(self._attributes)
         return MatchTask(self._rules, layout, self.output, self._on_bad)
 
-    def write(self, place: str, format: str) -> MatchCounts:  # noqa: A002 - Spark's name
+    def write(self, place: str, format: str) -> MatchCounts:
         """Match, and write the folder of matches to a place; returns how many there are."""
         # Columns of rules are joined to the matches by Spark, which has them then, and writes them.
         if format != "parquet" or self._keep_rules or not workers_can_write(place):

@@ -102,7 +102,7 @@ def _is_fixed(folder: Path) -> bool:
 
 
 def write_job(
-    job: "MatchJob", out: str, format: str = "parquet", *, overwrite: bool = False,  # noqa: A002 - Spark's name
+    job: "MatchJob", out: str, format: str = "parquet", *, overwrite: bool = False,
     max_bad: BadLimit | str | int | None = None, count_ids: bool = True,
 ) -> MatchSummary:  # fmt: skip
     """Match, and write the folder: all of it or, on a local file system, nothing.
@@ -120,7 +120,7 @@ def write_job(
 
 
 def _write(
-    job: "MatchJob", place: str, out: str, format: str, limit: BadLimit | None,  # noqa: A002 - Spark's name
+    job: "MatchJob", place: str, out: str, format: str, limit: BadLimit | None,
     *, count_ids: bool,
 ) -> MatchSummary:  # fmt: skip
     try:

@@ -58,14 +58,14 @@ def check_folder(out: str) -> None:
         raise FileError(f"{out} exists and is not empty; name another folder, or remove it first")
 
 
-def write_compacted(job: CompactJob, out: str, format: str = "parquet") -> CompactionSummary:  # noqa: A002 - Spark's name
+def write_compacted(job: CompactJob, out: str, format: str = "parquet") -> CompactionSummary:
     """Compact, and write the folder: all of it or, on a local file system, nothing."""
     check_folder(out)
     with whole_folder(out) as place:
         return _write(job, place, out, format)
 
 
-def _write(job: CompactJob, place: str, out: str, format: str) -> CompactionSummary:  # noqa: A002 - Spark's name
+def _write(job: CompactJob, place: str, out: str, format: str) -> CompactionSummary:
     report, counts = job.report, job.counts
     frames = {SUBSCRIPTIONS: job.subscriptions, MAPPING: job.mapping}
     if report.never:

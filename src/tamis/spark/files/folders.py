@@ -105,7 +105,7 @@ class Folder:
         except OSError as error:
             raise FileError(f"{self.path}/{name} cannot be written: {error}") from None
 
-    def dataset(self, name: str, format: str) -> "ds.Dataset":  # noqa: A002 - Arrow's name
+    def dataset(self, name: str, format: str) -> "ds.Dataset":
         """A file of rows, to be read batch by batch."""
         import pyarrow.dataset as ds
 

@@ -63,7 +63,7 @@ def read_events(
     spark: "SparkSession",
     path: str | Path,
     *,
-    format: str | None = None,  # noqa: A002 - what Spark calls it
+    format: str | None = None,
     schema: "StructType | str | None" = None,
     options: Mapping[str, Any] | None = None,
 ) -> "DataFrame":
@@ -86,7 +86,7 @@ def read_event_stream(  # noqa: PLR0913 - all but two by name
     spark: "SparkSession",
     path: str | Path,
     *,
-    format: str | None = None,  # noqa: A002 - what Spark calls it
+    format: str | None = None,
     schema: "StructType | str | None" = None,
     options: Mapping[str, Any] | None = None,
     known: "StructType | None" = None,
@@ -131,7 +131,7 @@ def has_files(spark: "SparkSession", path: str | Path) -> bool:
 def read_subscriptions(
     spark: "SparkSession",
     path: str | Path,
-    format: str | None = None,  # noqa: A002 - what Spark calls it
+    format: str | None = None,
 ) -> "DataFrame":
     """The subscriptions of files as a frame with the columns ``id`` and ``filter``, and any others.
 
@@ -186,7 +186,7 @@ def _table(path: str | Path) -> str | None:
 def _source(
     spark: "SparkSession",
     path: str | Path,
-    format: str | None,  # noqa: A002 - see above
+    format: str | None,
     *,
     watch: bool = False,
 ) -> _Source:
@@ -228,7 +228,7 @@ def _literally(path: str) -> str:
     return re.sub(r"([\[\]{}*?,\\])", r"\\\1", path)
 
 
-def _reader_of(format: str) -> str:  # noqa: A002 - see above
+def _reader_of(format: str) -> str:
     return "json" if format == "jsonl" else format
 
 

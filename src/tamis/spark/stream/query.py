@@ -55,7 +55,7 @@ def match_stream(  # noqa: PLR0913 - all but three by name
     event_id: str = "id", semantics: str = "sql", output: str = "pairs",
     keep: Sequence[str] = (), schema: Schema | Mapping[str, str] | None = None,
     defaults: Mapping[str, Any] | None = None, on_bad: str = "keep", profile: Any = None,
-    trigger: str | None = None, format: str = "parquet",  # noqa: A002 - Spark's name
+    trigger: str | None = None, format: str = "parquet",
     version: str = "version", event_time: str | None = None, name: str | None = None,
     budget: int | str = BUDGET, mode: str = "auto", shards: int | None = None,
     max_bad: BadLimit | str | int | None = None,
