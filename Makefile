@@ -27,7 +27,7 @@ demo: $(READY) ## match stock quotes as a batch and as a stream; tamis-demo/repo
 test: $(READY) ## run every test, on up to four cores
 	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup --no-loadscope-reorder
 
-quick: $(READY) ## run the tests that need neither Spark nor the compiler, in under a minute
+quick: $(READY) ## run the tests that need neither Spark nor the compiler, in about a minute
 	NUMBA_DISABLE_JIT=1 TAMIS_HYPOTHESIS=quick $(BIN)/python -m pytest --quick --numprocesses auto --dist loadgroup
 
 coverage: $(READY) ## run every test and say which lines and branches of the source ran

@@ -90,6 +90,7 @@ class WritePath:
         except OSError as error:
             await asyncio.wait([matching])
             topic.not_written()
+            # The disk says why; where it was asked would not help.
             logger.error("topic %r cannot be written: %s", topic.name, error)  # noqa: TRY400
             _fail(batch, Busy(f"the disk refuses: {error}; nothing was stored, try again"))
             return

@@ -310,6 +310,7 @@ class Subscription:
         self.close()
 
 
+# A caller who is not in a loop cannot give a timeout in any other way.
 async def _take(inner: AsyncSubscription, most: int, timeout: float | None) -> list[Delivery]:  # noqa: ASYNC109
     try:
         async with asyncio.timeout(timeout):

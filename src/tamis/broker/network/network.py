@@ -212,6 +212,7 @@ class Network:
         except Busy:
             raise
         except TamisError as error:
+            # The reason says all; where it was found would not help.
             logger.error("topic %r of peer %r is not shared: %s", offer.topic, link.peer, error)  # noqa: TRY400
             link.send(Declined(offer.topic, str(error)))
             return
