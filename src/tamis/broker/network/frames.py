@@ -16,10 +16,11 @@ nothing after it can be trusted, and everything that was not acknowledged is sen
 import struct
 import zlib
 from collections.abc import Sequence
+from typing import Any, get_args
 
 import msgspec
 
-from tamis.broker.network.messages import Message
+from tamis.broker.network.messages import OPTIONAL, Message
 from tamis.errors import RoutingError
 
 MOST_BYTES = 128_000_000  # of a payload
@@ -29,6 +30,8 @@ _HEAD_CHECK = struct.Struct(">I")
 _HEAD_BYTES = _HEAD.size + _HEAD_CHECK.size
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Message]).decode
+_decode_any = msgspec.msgpack.Decoder(list[list[Any]]).decode
+_KINDS = frozenset(kind.__struct_config__.tag for kind in get_args(Message))
 
 
 def frame_of(messages: Sequence[Message]) -> bytes:
@@ -76,6 +79,23 @@ class FrameReader:
         if zlib.crc32(payload) != check:
             raise RoutingError("a frame was damaged on its way: its checksum is wrong")
         try:
-            return _decode(payload)
+            return _messages(payload)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise RoutingError(f"a frame cannot be understood: {error}") from None
+
+
+def _messages(payload: bytes) -> list[Message]:
+    """The messages of a payload, without those that need not be understood and are not."""
+    try:
+        return _decode(payload)
+    except msgspec.ValidationError:
+        parts = _decode_any(payload)
+        known = [part for part in parts if not _may_be_ignored(part)]
+        if len(known) == len(parts):
+            raise
+        return _decode(_encode(known))
+
+
+def _may_be_ignored(part: list[Any]) -> bool:
+    kind = part[0] if part else None
+    return isinstance(kind, str) and kind.startswith(OPTIONAL) and kind not in _KINDS

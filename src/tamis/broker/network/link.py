@@ -56,6 +56,7 @@ class Manners:
     secret: bytes = b""  # of the peers that have none of their own; empty: none is asked for
     beat: float = 2.0  # seconds
     patience: float = 10.0
+    versions: tuple[int, int] = (LOWEST, HIGHEST)  # of `messages.py`: the lowest and the highest
 
     def secret_of(self, peer: str) -> bytes:
         """The secret that proves who a peer is."""
@@ -71,7 +72,7 @@ class Link:
         self.state = State.GREETING
         self.peer = wanted
         self.is_caller = is_caller
-        self.version = HIGHEST
+        self.version = manners.versions[1]  # the one that both sides speak, once they have greeted
         self.closed_because: str | None = None
         self.is_final = False  # whether calling again does not help
         self._manners = manners
@@ -80,7 +81,7 @@ class Link:
         self._frames = FrameReader()
         self._out: list[Message] = []
         self._heard = self._sent = now
-        self.send(now, Hello(LOWEST, HIGHEST, manners.name, wanted, nonce))
+        self.send(now, Hello(*manners.versions, manners.name, wanted, nonce))
 
     @property
     def is_closed(self) -> bool:
@@ -165,11 +166,11 @@ class Link:
         raise RoutingError(f"{type(message).__name__} came while the link was {self.state.value}")
 
     def _greet(self, hello: Hello, now: float) -> None:
-        ours = self._manners.name
-        if hello.lowest > HIGHEST or hello.highest < LOWEST:
+        ours, (lowest, highest) = self._manners.name, self._manners.versions
+        if hello.lowest > highest or hello.highest < lowest:
             self.close(
                 now,
-                f"{ours} speaks versions {LOWEST} to {HIGHEST}, {hello.name} "
+                f"{ours} speaks versions {lowest} to {highest}, {hello.name} "
                 f"{hello.lowest} to {hello.highest}",
                 is_final=True,
             )
@@ -181,7 +182,7 @@ class Link:
             self.close(now, f"broker {self.peer!r} was wanted, not {hello.name!r}", is_final=True)
         else:
             self.peer, self._theirs = hello.name, hello.nonce
-            self.version = min(HIGHEST, hello.highest)
+            self.version = min(highest, hello.highest)
             self.state = State.PROVING
             self.send(now, Proof(self._proof(mine=True)))
 

@@ -11,8 +11,15 @@ always   Reach, Beat, Goodbye
 ======== ============================================================================
 
 A message is an array: the name of its kind, then its fields in this order. A later version may add
-fields at the end, which earlier ones ignore, and kinds, which it sends only to those that know
-them: the Hello says which versions a broker speaks.
+
+* fields at the end. Earlier versions ignore them, and do not send them: so an added field has
+  a default, which means what was meant before it was there;
+* kinds that matter: it sends them only where `Link.version` says that they are known (the Hello
+  says which versions a broker speaks). A kind that is not known ends the link;
+* kinds that need not be understood: their names begin with ``?`` (`OPTIONAL`), and whoever does not
+  know one ignores it.
+
+Kinds and fields never change otherwise. `tests/broker/network/wire_version_1.txt` has the bytes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,6 +28,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 LOWEST, HIGHEST = 1, 1  # the versions that this software speaks
+OPTIONAL = "?"  # the name of a kind begins with it if who does not know the kind may ignore it
 
 
 class Wire(msgspec.Struct, frozen=True, array_like=True, tag=True):
