@@ -87,14 +87,15 @@ async def until(condition, *arguments) -> None:
 
 
 @contextlib.asynccontextmanager
-async def line(folder: Path, *names: str, **more):
-    """Brokers in a line, each of which calls the one before."""
+async def line(folder: Path, *names: str, own=None, **more):
+    """Brokers in a line, each of which calls the one before; `own` are settings by name."""
     ports = dict(zip(names, quiet_ports(len(names)), strict=True))
     before = dict(zip(names[1:], names, strict=False))
     brokers = []
     for name in names:
         called = {before[name]: ports[before[name]]} if name in before else {}
-        brokers.append(LinkedBroker(folder, name, ports[name], called, **more))
+        settings = more | (own or {}).get(name, {})
+        brokers.append(LinkedBroker(folder, name, ports[name], called, **settings))
     async with contextlib.AsyncExitStack() as stack:
         for one in brokers:
             await one.start()

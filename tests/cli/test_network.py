@@ -34,6 +34,8 @@ LINKED = "b1  linked, 0 events behind\nb3  linked, 0 events behind\n"
         ('[brokers.b1]\nhtp = "127.0.0.1:0"', "did you mean 'http'?"),
         ('[brokers.b1]\nconfig = "nowhere.toml"', "there is no file"),
         ("[brokers.b1\n", "(line 1"),
+        ('strategy = "all"\n[brokers.b1]', "expected one of flooding, simple"),
+        ('[merging]\npolicy = "often"\n[brokers.b1]', "cannot read 'often'"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(text, message, put, capsys):
@@ -58,6 +60,11 @@ def test_a_network_runs_and_stops_together(put, capsys):
         url = ["--url", f"http://{addresses['b2']}"]
         while main(["peer", "list", *url]) == 0 and capsys.readouterr().out != LINKED:
             pass
+        assert main(["peer", "list", "--traffic", *url]) == 0
+        shown = capsys.readouterr().out
+        assert re.search(r"b1 .*\n  filters   1 held of it, \d announced\n", shown)
+        assert re.search(r"  received  [0-9,]+ bytes, [0-9,]+ frames, 0 events, [0-9,]+ fil", shown)
+        assert "  unwanted  0 events of it\n" in shown
         assert main(["peer", "remove", "b3", *url]) == 1
         assert "peer 'b3' is " in capsys.readouterr().err
         assert main(["peer", "remove", "b9", *url]) == 1

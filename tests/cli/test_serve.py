@@ -77,7 +77,35 @@ def test_options_of_networks(put, capsys):
     assert json.loads(capsys.readouterr().out)["network"] == {
         "name": "b1", "listen": "127.0.0.1:3", "peers": {"b2": "127.0.0.1:2", "b3": "127.0.0.1:4"},
         "secret": "set", "authority": None, "beat": 1.0, "patience": 10.0,
+        "strategy": "advertisements+covering",
+        "merging": {"policy": "size 8", "rules": "full", "threshold": 0.1},
     }  # fmt: skip
+
+
+def test_options_of_strategies(put, capsys):
+    config = put(
+        "t.toml",
+        """
+        name = "b1"
+        [network]
+        strategy = "flooding"
+        [network.merging]
+        policy = "every 10s"
+        threshold = 0.2
+        rules = "paper"
+        """,
+    )
+    options = ["--config", str(config)]
+    more = ["--strategy", "simple", "--merging", "threshold=0.5", "--merging", "policy=size 9"]
+    found = []
+    for given in (options, [*options, *more]):
+        assert main(["serve", "--check", "--json", *given]) == 0
+        found.append(json.loads(capsys.readouterr().out)["network"])
+    assert [one["strategy"] for one in found] == ["flooding", "simple"]
+    assert [one["merging"] for one in found] == [
+        {"policy": "every 10s", "rules": "paper", "threshold": 0.2},
+        {"policy": "size 9", "rules": "paper", "threshold": 0.5},
+    ]
 
 
 @each(
@@ -93,6 +121,10 @@ def test_options_of_networks(put, capsys):
             "there is no TLS between brokers",
         ),
         ('name = "b1"\n[network]\nbeat = 20', "beat is above 0 and below patience"),
+        ('name = "b1"\n[network]\nstrategy = "all"', "expected one of flooding, simple"),
+        ('name = "b1"\n[network.merging]\npolicy = "often"', "cannot read 'often'"),
+        ('name = "b1"\n[network.merging]\nthreshold = 2', "expected a number from 0 to 1"),
+        ('name = "b1"\n[network.merging]\nsize = 2', "unknown setting 'size'"),
     ],
 )
 def test_a_network_that_cannot_be_is_refused(text, message, put, capsys):
@@ -106,6 +138,10 @@ def test_a_network_that_cannot_be_is_refused(text, message, put, capsys):
         (["--peer", "b2=127.0.0.1:1"], "give it a --name"),
         (["--name", "b1", "--peer", "b2"], "--peer: expected NAME=HOST:PORT"),
         (["--name", "b1", "--listen", "x"], "--listen: expected an address"),
+        (["--strategy", "simple"], "give it a --name"),
+        (["--name", "b1", "--strategy", "all"], "unknown strategy 'all'"),
+        (["--name", "b1", "--merging", "size=3"], "with one of policy, rules, threshold"),
+        (["--name", "b1", "--merging", "threshold=3"], "expected a number from 0 to 1"),
     ],
 )
 def test_options_of_networks_that_make_no_sense(options, message, capsys):

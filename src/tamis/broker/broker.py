@@ -25,6 +25,7 @@ from tamis.broker.log.damage import Damage
 from tamis.broker.log.disk import Disk, LocalDisk
 from tamis.broker.metrics import Metrics
 from tamis.broker.network.origins import without_route
+from tamis.broker.network.peer_metrics import show_peers
 from tamis.broker.questions import check, read_log, why
 from tamis.broker.records import (
     CheckAnswer,
@@ -58,10 +59,12 @@ from tamis.errors import (
 from tamis.explanation import Explanation
 from tamis.language.expression import Expression
 from tamis.matcher import Matcher
+from tamis.routing.strategies import strategy_of
 from tamis.schema import Schema
 
 if TYPE_CHECKING:
-    from tamis.broker.network.network import Network, PeerState
+    from tamis.broker.network.network import Network
+    from tamis.broker.network.peer_states import PeerState
 
 DEFAULTS = DeliveryOptions()
 RETRY = 1.0  # seconds until a dead letter that could not be written is tried again
@@ -135,10 +138,7 @@ class Broker:
             ("topic", "account", "subscription"), self._lags,
         )  # fmt: skip
         if self.network is not None:
-            self.metrics.ask_when_shown(
-                "peer_lag", "Events that a peer may still have to get.", ("peer", "link"),
-                self._peer_lags,
-            )  # fmt: skip
+            show_peers(self.metrics, self.network.peers)
         self._upkeep.start()
 
     async def close(self) -> None:
@@ -376,10 +376,6 @@ class Broker:
             raise OptionError(f"there is no peer {name!r}")
         await self.network.forget(name)
 
-    def _peer_lags(self) -> Iterator[tuple[tuple[str, ...], float]]:
-        for one in () if self.network is None else self.network.peers():
-            yield (one.name, "up" if one.is_linked else "down"), float(one.lag)
-
     # --- dead letters
 
     def _bury(self, topic: Topic, one: Attachment, delivery: Delivery) -> None:
@@ -408,7 +404,8 @@ def _network(settings: Settings, catalogue: Catalogue) -> "Network":
     known = settings.network
     assert known is not None  # noqa: S101 - the caller knows
     accounts = settings.accounts or (free_account(),)
-    return Network(known.name, known.peers, accounts, catalogue)
+    strategy = strategy_of(known.strategy)
+    return Network(known.name, known.peers, accounts, catalogue, strategy, known.merging)
 
 
 def _raise_refusal(topic: str, refused: Sequence[Refusal]) -> None:

@@ -26,6 +26,9 @@ class Elsewhere(Protocol):
     def unwant(self, topic: str, id_: str) -> None:
         """A subscription is gone."""
 
+    def tick(self) -> None:
+        """Some time has passed."""
+
 
 class Alone:
     """No other brokers."""
@@ -44,3 +47,6 @@ class Alone:
 
     def unwant(self, topic: str, id_: str) -> None:
         """Nobody is to be told."""
+
+    def tick(self) -> None:
+        """Nothing waits for a time."""

@@ -114,17 +114,18 @@ class Family(Generic[M]):
             yield from member.lines(self.name, _labels(self.labels, values))
 
 
-class AskedGauge(NamedTuple):
-    """A gauge that nobody counts: its samples are found out when somebody asks."""
+class Asked(NamedTuple):
+    """A metric whose samples are found out when somebody asks."""
 
     name: str
     help: str
     labels: tuple[str, ...]
     ask: Callable[[], Iterable[Sample]]
+    kind: str = Gauge.kind
 
     def lines(self) -> Iterator[str]:
         """The lines of the text format, of at most `MOST_LABELS` samples."""
-        yield from _head(self.name, self.help, Gauge.kind)
+        yield from _head(self.name, self.help, self.kind)
         for (values, number), _ in zip(self.ask(), range(MOST_LABELS), strict=False):
             labels = _labels(self.labels, values)
             yield f"{self.name}{_braces(labels)} {_number(number)}"
@@ -139,7 +140,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self._families: list[Family[Counter] | Family[Gauge] | Family[Histogram]] = []
-        self._asked: dict[str, AskedGauge] = {}
+        self._asked: dict[str, Asked] = {}
         by_topic = ("topic",)
         self.events = self._counter("events_total", "Events stored, safe on disk.", by_topic)
         self.event_bytes = self._counter(
@@ -219,14 +220,15 @@ class Metrics:
         help_text: str,
         labels: tuple[str, ...],
         ask: Callable[[], Iterable[Sample]],
+        kind: str = Gauge.kind,
     ) -> None:
-        """Show a gauge whose samples `ask` gives; it bounds its work, and gives the largest first.
+        """Show what `ask` gives; it bounds its work, and gives the largest first.
 
         >>> metrics = Metrics()
         >>> metrics.ask_when_shown("subscription_lag", "Events after the cursor.",
         ...     ("topic", "subscription"), lambda: [(("quotes", "alice"), 3)])
         """
-        self._asked[name] = AskedGauge(f"tamis_{name}", help_text, labels, ask)
+        self._asked[name] = Asked(f"tamis_{name}", help_text, labels, ask, kind)
 
     def forget_topic(self, topic: str) -> None:
         """Leave out what was counted for a topic that is gone."""

@@ -4,7 +4,11 @@
 
     data = "three-data"                  # a folder for each broker is made in it
     config = "common.toml"               # settings of all brokers, if they have some
+    strategy = "advertisements+perfect"  # of all brokers: [network] strategy of their settings
     links = [["paris", "lyon"], ["lyon", "nice"]]
+
+    [merging]                            # of all brokers: [network.merging] of their settings
+    policy = "every 10s"
 
     [brokers.paris]
     http = "127.0.0.1:8420"              # what is left out takes a free port
@@ -14,15 +18,16 @@
 """
 
 import tomllib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from tamis.broker.network_settings import check_broker_name
+from tamis.broker.network_settings import check_broker_name, read_merging
 from tamis.broker.settings import Address
 from tamis.broker.settings_file import readable_file, syntax_error, text_of
-from tamis.broker.settings_table import Problems, Table, as_list, as_text, as_texts
+from tamis.broker.settings_table import Problems, Table, as_list, as_text, as_texts, one_of
 from tamis.errors import OptionError, SettingsError
+from tamis.routing.strategies import STRATEGIES
 
 FREE = Address("127.0.0.1", 0)
 
@@ -45,6 +50,8 @@ class NetworkFile:
 
     brokers: dict[str, NetworkBroker]
     links: list[tuple[str, str]]  # the first one calls the second
+    strategy: str | None = None  # of all brokers; None: each has its own
+    merging: Mapping[str, object] = field(default_factory=dict)  # what is said of it, for all
 
 
 def read_network_file(path: Path) -> NetworkFile:
@@ -75,8 +82,11 @@ def _network(top: Table, path: Path) -> NetworkFile:
         top.problems.add(("brokers",), "the network has no brokers: add [brokers.NAME]")
     none: list[tuple[str, str]] = []
     links = top.take("links", lambda value: _links(value, brokers), none)
+    strategy = top.take("strategy", one_of(STRATEGIES), None)
+    merging = top.table("merging")
+    read_merging(merging)
     top.finish()
-    return NetworkFile(brokers, links)
+    return NetworkFile(brokers, links, strategy, merging.content)
 
 
 def _broker(

@@ -1,12 +1,14 @@
 """Settings of the links between brokers."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tamis.broker.settings_table import Table, as_share, as_text
 from tamis.errors import OptionError
+from tamis.routing.strategies import Merging, strategy_of
 
 if TYPE_CHECKING:
     from tamis.broker.settings import Address
@@ -22,6 +24,21 @@ def check_broker_name(name: str) -> str:
             f"not {name[:60]!r}"
         )
     return name
+
+
+MERGING: dict[str, Callable[[object], Any]] = {
+    "policy": as_text,
+    "rules": as_text,
+    "threshold": as_share,
+}
+
+
+def read_merging(table: Table) -> Merging:
+    """When filters are merged, as ``[network.merging]`` says it."""
+    given: dict[str, Any] = {key: table.take(key, read, None) for key, read in MERGING.items()}
+    table.finish()
+    known = {key: value for key, value in given.items() if value is not None}
+    return table.problems.attempt(table.path, Merging, **known) or Merging()
 
 
 @dataclass(frozen=True)
@@ -43,12 +60,15 @@ class NetworkSettings:
     authority: Path | None = None  # a PEM file: links are TLS, both sides have its certificates
     beat: float = 2.0  # seconds between signs of life
     patience: float = 10.0  # seconds without one, after which a link is given up
+    strategy: str = "advertisements+covering"  # of `tamis.routing.strategies`
+    merging: Merging = field(default_factory=Merging)  # if the strategy merges filters
 
     def __post_init__(self) -> None:
         check_broker_name(self.name)
         for peer in self.peers:
             if check_broker_name(peer) == self.name:
                 raise OptionError(f"broker {self.name!r} cannot be a peer of itself")
+        strategy_of(self.strategy)
         if not 0 < self.beat < self.patience:
             raise OptionError(
                 f"beat is above 0 and below patience, not {self.beat:g} and {self.patience:g}"

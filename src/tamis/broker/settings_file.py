@@ -12,7 +12,7 @@ from typing import Any
 from tamis.broker.accounts import WIDER, Account, check_password_hash, check_token_hash
 from tamis.broker.grants import EVERYTHING, Grants
 from tamis.broker.limits import Limits
-from tamis.broker.network_settings import NetworkSettings, PeerSettings
+from tamis.broker.network_settings import NetworkSettings, PeerSettings, read_merging
 from tamis.broker.quantities import read_bytes, read_seconds
 from tamis.broker.records import Retention
 from tamis.broker.settings import (
@@ -39,6 +39,7 @@ from tamis.broker.settings_table import (
 )
 from tamis.errors import FileError, OptionError, SettingsError, TextError
 from tamis.language.expression import parse
+from tamis.routing.strategies import STRATEGIES
 from tamis.schema import Schema
 from tamis.semantics import NAMES, Semantics
 
@@ -137,6 +138,8 @@ def _network(top: Table, folder: Path) -> NetworkSettings | None:
         "authority": table.take("authority", partial(readable_file, folder), None),
         "beat": table.take("beat", read_seconds, usual.beat),
         "patience": table.take("patience", read_seconds, usual.patience),
+        "strategy": table.take("strategy", one_of(STRATEGIES), usual.strategy),
+        "merging": read_merging(table.table("merging")),
     }
     table.finish()
     if name is None:

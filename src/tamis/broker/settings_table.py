@@ -139,6 +139,13 @@ def as_rate(value: object) -> float:
     return value
 
 
+def as_share(value: object) -> float:
+    """A value that is a number from 0 to 1."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise OptionError(f"expected a number from 0 to 1, got {value!r}")
+    return value
+
+
 def _of_kind(value: object, kind: type[T], name: str) -> T:
     if not isinstance(value, kind):
         raise OptionError(f"expected {name}, got {kind_of(value)}")

@@ -53,6 +53,7 @@ class Upkeep:
         async with self._busy:
             for found in self._topics:
                 found.topic.tick()
+            self._host.network.tick()
             if self._host.monotonic() >= self._files_due:
                 self._files_due = self._host.monotonic() + UPKEEP
                 for found in self._topics:

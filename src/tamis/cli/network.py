@@ -91,12 +91,12 @@ class _Stops:
 class _Process:
     """The process of one broker."""
 
-    def __init__(self, broker: "NetworkBroker", listen: "Address", peers: list[str]) -> None:
+    def __init__(self, broker: "NetworkBroker", listen: "Address", more: list[str]) -> None:
         self.name = broker.name
         self._command = [
             sys.executable, "-m", "tamis", "serve", "--name", broker.name,
             "--data", str(broker.data), "--http", str(broker.http), "--stomp", str(broker.stomp),
-            "--listen", str(listen), *peers,
+            "--listen", str(listen), *more,
         ]  # fmt: skip
         if broker.config is not None:
             self._command += ["--config", str(broker.config)]
@@ -151,11 +151,14 @@ def _processes(network: "NetworkFile") -> Iterator[list[_Process]]:
                 one.bind((broker.listen.host, 0))
                 port = one.getsockname()[1]
             listens[name] = Address(broker.listen.host, port)
+    common = [] if network.strategy is None else ["--strategy", network.strategy]
+    for key, value in network.merging.items():
+        common += ["--merging", f"{key}={value}"]
     processes = []
     for name, broker in network.brokers.items():
         called = [other for one, other in network.links if one == name]
         peers = [part for other in called for part in ("--peer", f"{other}={listens[other]}")]
-        processes.append(_Process(broker, listens[name], peers))
+        processes.append(_Process(broker, listens[name], [*peers, *common]))
     try:
         yield processes
     finally:

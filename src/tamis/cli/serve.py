@@ -12,6 +12,7 @@ from tamis.errors import OptionError
 if TYPE_CHECKING:
     from tamis.broker.network_settings import NetworkSettings
     from tamis.broker.settings import Address, Settings
+    from tamis.routing.strategies import Merging
 
 _DESCRIPTION = """\
 Run a broker: clients publish events and subscribe over HTTP and STOMP. Without options its data is
@@ -48,6 +49,14 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     parser.add_argument(
         "--peer", metavar="NAME=HOST:PORT", action="append", default=[],
         help="a broker to link to, and where it listens; may be given several times",
+    )  # fmt: skip
+    parser.add_argument(
+        "--strategy", metavar="NAME",
+        help="what the broker tells its peers of filters (default: advertisements+covering)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--merging", metavar="KEY=VALUE", action="append", default=[],
+        help="a setting of [network.merging], such as policy='every 10s'; several times for more",
     )  # fmt: skip
     parser.add_argument(
         "--config", metavar="FILE.toml", help="file of settings; options count more than the file"
@@ -109,9 +118,15 @@ def _network(options: argparse.Namespace, settings: "Settings") -> "NetworkSetti
             NetworkSettings(options.name) if known is None else replace(known, name=options.name)
         )
     if known is None:
-        if options.listen is not None or options.peer:
-            raise OptionError("--listen and --peer are for a broker in a network: give it a --name")
+        for option in ("listen", "peer", "strategy", "merging"):
+            if getattr(options, option):
+                raise OptionError(
+                    f"--{option} is for a broker in a network, which has a name: give it a --name"
+                )
         return None
+    if options.strategy is not None:
+        known = replace(known, strategy=options.strategy)
+    known = replace(known, merging=_merging(options.merging, known.merging))
     if options.listen is not None:
         known = replace(known, listen=_address("--listen", options.listen))
     peers = dict(known.peers)
@@ -123,6 +138,30 @@ def _network(options: argparse.Namespace, settings: "Settings") -> "NetworkSetti
         secret = None if before is None else before.secret
         peers[name] = PeerSettings(_address("--peer", place), secret)
     return replace(known, peers=peers)
+
+
+def _merging(given: list[str], known: "Merging") -> "Merging":
+    """What the file says of merging, and what the options say instead."""
+    from tamis.broker.network_settings import MERGING
+
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not equals or key not in MERGING:
+            raise OptionError(
+                f"--merging: expected KEY=VALUE with one of {', '.join(MERGING)}, got {text!r}"
+            )
+        try:
+            known = replace(known, **{key: MERGING[key](_value(value))})
+        except OptionError as error:
+            raise OptionError(f"--merging {text}: {error}") from None
+    return known
+
+
+def _value(text: str) -> Any:
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _address(option: str, text: str) -> "Address":
@@ -169,6 +208,8 @@ def shown_settings(settings: "Settings") -> dict[str, Any]:
 
 
 def _shown_network(network: "NetworkSettings | None") -> dict[str, Any] | None:
+    from tamis.broker.network_settings import MERGING
+
     if network is None:
         return None
     return {
@@ -179,6 +220,8 @@ def _shown_network(network: "NetworkSettings | None") -> dict[str, Any] | None:
         "authority": None if network.authority is None else str(network.authority),
         "beat": network.beat,
         "patience": network.patience,
+        "strategy": network.strategy,
+        "merging": {key: getattr(network.merging, key) for key in MERGING},
     }
 
 

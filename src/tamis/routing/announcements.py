@@ -147,6 +147,11 @@ class Announcer:
 
     # --- what is announced
 
+    @property
+    def has_news(self) -> bool:
+        """Whether there may be something to tell the neighbour."""
+        return self._may_have_news
+
     def take_updates(self) -> list[Update]:
         """What the neighbour must be told now; it counts as told."""
         if not self._may_have_news:

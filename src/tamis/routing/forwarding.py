@@ -14,7 +14,7 @@ from tamis.routing.filter_cache import FilterCache
 from tamis.routing.hop_filters import HopFilters
 from tamis.routing.kinds import Kind, kind_of
 from tamis.routing.messages import FilterMessage
-from tamis.routing.reductions import reduction_of
+from tamis.routing.reductions import Everything, Reduction, reduction_of
 from tamis.routing.requests import OpenRequests, Request
 from tamis.routing.strategies import Merging, Strategy
 
@@ -63,6 +63,9 @@ class Forwarding:
     `subscriptions`, which is empty at first, is the paper's publication routing table (PRT),
     `advertisements` its subscription routing table (SRT). `answer` is called with each request
     when everything that it led to is done.
+
+    A strategy may tell nothing of one kind of filters. If it is `mixed`, so that neighbours may
+    have another one, they are told TRUE instead: that everything is wanted, or may be published.
     """
 
     def __init__(
@@ -106,21 +109,11 @@ class Forwarding:
 
     def announcers_for(self, neighbour: str) -> dict[Kind, Announcer]:
         """The announcers of a new neighbour, which know the filters of all other hops."""
-
-        def advertised() -> list[str]:
-            return list(self.advertisements.of(neighbour).values())
-
         announcers = {}
         for kind in Kind:
-            is_subscription = kind is Kind.SUBSCRIPTION
             announcers[kind] = Announcer(
-                reduction_of(
-                    self._strategy,
-                    self._merging,
-                    self._cache,
-                    advertised if is_subscription else None,
-                ),
-                self._concerns(neighbour) if is_subscription else self._is_advertised,
+                self._reduction(neighbour, kind),
+                self._concerns(neighbour, kind),
                 self._new_id,
                 self.requests.finish,
             )
@@ -128,22 +121,29 @@ class Forwarding:
                 announcers[kind].add(text)
         return announcers
 
-    def _concerns(self, neighbour: str) -> Callable[[str], bool]:
-        """Whether a subscription is of interest to a neighbour, as a function of its filter."""
+    def _reduction(self, neighbour: str, kind: Kind) -> Reduction:
+        """Which filters stand for those that a neighbour is told of."""
+        if self._strategy.mixed and not self._strategy.tells(kind):
+            return Everything()
+
+        def advertised() -> list[str]:
+            return list(self.advertisements.of(neighbour).values())
+
+        of_publications = advertised if kind is Kind.SUBSCRIPTION else None
+        return reduction_of(self._strategy, self._merging, self._cache, of_publications)
+
+    def _concerns(self, neighbour: str, kind: Kind) -> Callable[[str], bool]:
+        """Whether a filter is of interest to a neighbour, as a function of its text."""
+        if not self._strategy.tells(kind):
+            return lambda _: self._strategy.mixed
+        if kind is Kind.ADVERTISEMENT or not self._strategy.advertisements:
+            return lambda _: True
 
         def concerns(text: str) -> bool:
-            if self._strategy.flooding:
-                return False
-            if not self._strategy.advertisements:
-                return True
             advertised = set(self.advertisements.of(neighbour).values())
             return any(self._cache.may_intersect(text, other) for other in advertised)
 
         return concerns
-
-    def _is_advertised(self, _text: str) -> bool:
-        """Whether neighbours are told of an advertisement."""
-        return self._strategy.advertisements
 
     # --- requests
 

@@ -16,6 +16,7 @@ from tamis.relations.tables import CoverTable
 from tamis.routing.filter_cache import FilterCache
 from tamis.routing.strategies import Merging, Strategy
 
+ALL = "TRUE"  # the filter that every event matches
 Advertised = Callable[[], Iterable[str]]  # the filters that a neighbour has advertised now
 
 
@@ -33,7 +34,7 @@ class Reduction(Protocol):
     """Filters by their texts, and the roots that stand for them.
 
     At every moment each filter that can match is covered by its `root_of`. `NoReduction`,
-    `CoveringReduction` and `MergingReduction` implement this.
+    `CoveringReduction`, `MergingReduction` and `Everything` implement this.
     """
 
     def add(self, text: str) -> Change:
@@ -78,6 +79,30 @@ class NoReduction:
 
     def root_of(self, text: str) -> str | None:
         return text
+
+    def reduce(self, now: float) -> Change:  # noqa: ARG002 - never depends on time
+        return NO_CHANGE
+
+    def next_time(self) -> float | None:
+        return None
+
+
+class Everything:
+    """TRUE stands for all, as long as there is a filter."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def add(self, text: str) -> Change:  # noqa: ARG002 - whatever it is
+        self._count += 1
+        return Change(added=(ALL,)) if self._count == 1 else NO_CHANGE
+
+    def remove(self, text: str) -> Change:  # noqa: ARG002 - whatever it is
+        self._count -= 1
+        return NO_CHANGE if self._count else Change(removed=(ALL,))
+
+    def root_of(self, text: str) -> str | None:  # noqa: ARG002 - whatever it is
+        return ALL
 
     def reduce(self, now: float) -> Change:  # noqa: ARG002 - never depends on time
         return NO_CHANGE

@@ -6,6 +6,7 @@ from tamis.errors import OptionError, choose
 from tamis.relations.merging.measures import Measure
 from tamis.relations.merging.merge_rules import RULES
 from tamis.relations.merging.policies import read_policy
+from tamis.routing.kinds import Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,11 @@ class Strategy:
     covering: bool = False
     merging: bool = False
     imperfect: bool = False
+    mixed: bool = False  # neighbours may have another strategy
+
+    def tells(self, kind: Kind) -> bool:
+        """Whether neighbours are told of filters of a kind."""
+        return self.advertisements if kind is Kind.ADVERTISEMENT else not self.flooding
 
 
 _ALL = (

@@ -8,13 +8,19 @@ window.
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Sequence
 
-from tamis.broker.event_rows import Rules
+from tamis.broker.event_rows import ReadEvents, Rules
 from tamis.broker.network.departures import WINDOW, Road
+from tamis.broker.network.link_traffic import LinkTraffic
 from tamis.broker.network.messages import Events, SentEvent, Stored
 from tamis.broker.network.origins import arrived
+from tamis.broker.network.wants import Wants
+from tamis.broker.records import NewEvent, Published
 from tamis.broker.topic import Topic
+from tamis.broker.workers import MATCH
 from tamis.errors import Busy, RoutingError
+from tamis.events.event_reader import Row
 
 RETRY = 1.0  # seconds
 MOST_WAITING = 4 * WINDOW  # bytes; a peer that keeps to its window sends less
@@ -27,10 +33,15 @@ logger = logging.getLogger("tamis.broker")
 class Arrivals:
     """What one peer sends to one topic, while the link is up."""
 
-    def __init__(self, topic: Topic, peer: str, road: Road) -> None:
+    def __init__(
+        self, topic: Topic, peer: str, road: Road, traffic: LinkTraffic, wants: Wants | None
+    ) -> None:
+        """With `wants`, events that nobody wants are counted."""
         self._topic = topic
         self._peer = peer
         self._road = road
+        self._traffic = traffic
+        self._wants = wants
         self._waiting: deque[Events] = deque()
         self._bytes = 0
         self._came = asyncio.Event()
@@ -41,6 +52,7 @@ class Arrivals:
         self._bytes += _size(events)
         if self._bytes > MOST_WAITING:
             raise RoutingError(f"more than {MOST_WAITING:,} bytes of events wait to be stored")
+        self._traffic.events_received += len(events.events)
         self._waiting.append(events)
         self._came.set()
 
@@ -68,15 +80,20 @@ class Arrivals:
                 self._bytes -= _size(part)
                 events += part.events
                 last = part.last
-            await self._store(events)
+            rows = await self._store(events)
             self._road.send(Stored(self._topic.name, last))
+            if self._wants is not None and rows:
+                run = self._topic.host.workers.run
+                found = await run(MATCH, self._wants.unwanted, self._peer, rows)
+                self._traffic.false_positives += found
 
-    async def _store(self, events: list[SentEvent]) -> None:
+    async def _store(self, events: list[SentEvent]) -> Sequence[Row]:
+        """Store events; returns their values."""
         new = [arrived(event, self._peer) for event in events]
         while True:
             try:
                 # Shielded, so that a batch is either stored before the next link begins, or not.
-                answer = await asyncio.shield(self._topic.publish(new, RULES))
+                read, answer = await asyncio.shield(self._publish(new))
             except Busy as error:
                 logger.warning("events of peer %r have to wait: %s", self._peer, error)
                 await asyncio.sleep(RETRY)
@@ -87,6 +104,11 @@ class Arrivals:
                 "event %r of peer %r does not fit topic %r: %s",
                 new[row].id, self._peer, self._topic.name, reason,
             )  # fmt: skip
+        return read.rows
+
+    async def _publish(self, new: list[NewEvent]) -> tuple[ReadEvents, Published]:
+        read = await self._topic.read(new, RULES)
+        return read, await self._topic.store(read)
 
 
 def _size(events: Events) -> int:

@@ -151,6 +151,7 @@ class Connection:
             await self._network.handle(self, message)
         elif isinstance(message, Reach) and await self._is_the_one():
             await self._network.joined(self, message)
+            self.link.traffic = self._network.counted(self.peer, self.link.traffic)
             self._is_joined = True
 
     async def _tick(self, every: float) -> None:

@@ -1,9 +1,10 @@
 """Events on their way to one peer: read from the log of a topic, matched with all of its filters.
 
-A peer is a durable subscriber with many filters and one place in the log. Everything before the
-place was stored by the peer, did not match, or came from it; the place moves when the peer says
-Stored, and is written to the catalogue a little later. What was sent and not stored when the link
-is lost is sent again, and the peer knows it by its id.
+A peer is a durable subscriber with many filters and one place in the log; a broker that floods
+sends everything, whatever they are. All that is before the place was stored by the peer, did not
+match, or came from it; the place moves when the peer says Stored, and is written to the catalogue a
+little later. What was sent and not stored when the link is lost is sent again, and the peer knows
+it by its id.
 
 What is on its way is bounded, so a slow peer costs no memory: its events stay in the log.
 """
@@ -17,6 +18,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from tamis.broker.change import Change
+from tamis.broker.network.link_traffic import LinkTraffic
 from tamis.broker.network.messages import Events, Message, SentEvent
 from tamis.broker.network.origins import came_from, sent
 from tamis.broker.peer_rows import PeerRow, put_peer
@@ -57,15 +59,18 @@ class Departures:
     """What goes to one peer from one topic, while the link is up."""
 
     def __init__(
-        self, topic: Topic, row: PeerRow, prefix: str, road: Road, filters: Mapping[str, str]
-    ) -> None:
+        self, topic: Topic, row: PeerRow, prefix: str, road: Road, traffic: LinkTraffic,
+        filters: Mapping[str, str] | None,
+    ) -> None:  # fmt: skip
+        """Without `filters`, the peer gets everything."""
         self.lost = row.lost
         self._topic = topic
         self._peer = row.peer
         self._prefix = prefix
         self._road = road
-        self._filters = topic.new_matcher()
-        self.add(filters)
+        self._traffic = traffic
+        self._filters = None if filters is None else topic.new_matcher()
+        self.add(filters or {})
         self._position = row.position  # of the next event to look at
         self._stored_place = row.position
         self._on_way: deque[tuple[int, int, int]] = deque()  # first offset, last, bytes
@@ -76,13 +81,14 @@ class Departures:
 
     def add(self, filters: Mapping[str, str]) -> None:
         """Have more filters, for all events that were not looked at yet."""
-        for id_, text in filters.items():
-            self._filters.subscribe(id_, text)
+        if self._filters is not None:
+            for id_, text in filters.items():
+                self._filters.subscribe(id_, text)
 
     def drop(self, ids: Iterable[str]) -> None:
         """Have some filters no more."""
         for id_ in ids:
-            if id_ in self._filters:
+            if self._filters is not None and id_ in self._filters:
                 self._filters.unsubscribe(id_)
 
     @property
@@ -149,6 +155,7 @@ class Departures:
             size = sum(len(event.body) + EVENT_BYTES for event in found.events)
             self._on_way.append((start, found.last, size))
             self._bytes += size
+            self._traffic.events_sent += len(found.events)
             self._road.send(Events(topic.name, found.last, found.events))
             await self._road.drained()
         elif self.place - self._stored_place >= PASSED:
@@ -159,13 +166,15 @@ class Departures:
         chunk = self._topic.log.read(start, stop - start, MOST_BYTES)
         stop = max(start, min(stop, chunk.next_offset))
         count = int(np.searchsorted(chunk.offsets, stop))
-        if not count or not len(self._filters):
+        if not count:
             return Looked(stop, stop, [])
-        counts = self._filters.match_batch(chunk.table.slice(0, count), "counts")["count"]
-        records = [
-            record
-            for record in chunk.take(np.flatnonzero(counts.to_numpy()).tolist())
-            if came_from(record) != self._peer
-        ]
+        if self._filters is None:
+            rows = list(range(count))
+        elif len(self._filters):
+            found = self._filters.match_batch(chunk.table.slice(0, count), "counts")["count"]
+            rows = np.flatnonzero(found.to_numpy()).tolist()
+        else:
+            rows = []
+        records = [record for record in chunk.take(rows) if came_from(record) != self._peer]
         last = records[-1].offset if records else stop
         return Looked(stop, last, [sent(record, self._prefix) for record in records])

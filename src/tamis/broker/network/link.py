@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from tamis.broker.network.frames import MOST_BYTES, FrameReader, frame_of
+from tamis.broker.network.link_traffic import LinkTraffic
 from tamis.broker.network.messages import (
     HIGHEST,
     LOWEST,
@@ -75,6 +76,7 @@ class Link:
         self.version = manners.versions[1]  # the one that both sides speak, once they have greeted
         self.closed_because: str | None = None
         self.is_final = False  # whether calling again does not help
+        self.traffic = LinkTraffic()
         self._manners = manners
         self._nonce = nonce
         self._theirs = b""
@@ -105,7 +107,11 @@ class Link:
                 frames += [[message], []]
             else:
                 frames[-1].append(message)
-        return b"".join(frame_of(messages) for messages in frames if messages)
+        written = [frame_of(messages) for messages in frames if messages]
+        data = b"".join(written)
+        self.traffic.frames_sent += len(written)
+        self.traffic.bytes_sent += len(data)
+        return data
 
     def close(self, now: float, reason: str, *, is_final: bool = False) -> None:
         """Say goodbye."""
@@ -130,6 +136,7 @@ class Link:
     def receive(self, data: bytes, now: float) -> list[Message]:
         """Take bytes; the messages that are for the broker. The first of them is a Reach."""
         self._heard = now
+        self.traffic.bytes_received += len(data)
         self._frames.feed(data)
         found: list[Message] = []
         try:
@@ -137,6 +144,7 @@ class Link:
                 messages = self._frames.next()
                 if messages is None:
                     break
+                self.traffic.frames_received += 1
                 for message in messages:
                     found += self._take(message, now)
         except RoutingError as error:

@@ -9,7 +9,6 @@ import itertools
 import logging
 import secrets
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Protocol
 
 from tamis.broker import peer_rows
@@ -17,6 +16,7 @@ from tamis.broker.accounts import Account
 from tamis.broker.host import Host
 from tamis.broker.network.departures import Road
 from tamis.broker.network.link import Paths, cycle
+from tamis.broker.network.link_traffic import LinkTraffic
 from tamis.broker.network.messages import (
     Declined,
     Established,
@@ -27,13 +27,16 @@ from tamis.broker.network.messages import (
     Reach,
     Stored,
 )
-from tamis.broker.network.shared_topic import SharedTopic
+from tamis.broker.network.peer_states import PeerState
+from tamis.broker.network.routes import USUAL
+from tamis.broker.network.shared_topic import SharedTopic, Surroundings
 from tamis.broker.peer_rows import Rows, drop_peer, put_identity
 from tamis.broker.records import DEAD
 from tamis.broker.topic import Topic
 from tamis.broker.topics import Topics
 from tamis.errors import Busy, Conflict, OptionError, RoutingError, TamisError, TopicExists
 from tamis.language.expression import Expression
+from tamis.routing.strategies import Merging, Strategy
 from tamis.schema import Schema
 
 logger = logging.getLogger("tamis.broker")
@@ -47,30 +50,22 @@ class PeerLink(Road, Protocol):
         """The name of the other side."""
 
 
-@dataclass(frozen=True)
-class PeerState:
-    """What is to be known about a peer."""
-
-    name: str
-    is_linked: bool
-    lag: int  # events that it may still have to get, of all topics
-    lost: int  # events that expired before it got them
-
-
 class Network:
     """The brokers next to this one; the topics call it `Elsewhere`."""
 
     def __init__(
         self, name: str, peers: Iterable[str], accounts: Iterable[Account], tables: Rows,
+        strategy: Strategy = USUAL, merging: Merging | None = None,
         random: Callable[[int], bytes] = secrets.token_bytes,
     ) -> None:  # fmt: skip
         self.name = name
         self._configured = tuple(peers)
-        self._accounts = tuple(accounts)
+        self._accounts = {account.name: account for account in accounts}
         self._tables = tables
+        self._strategy = strategy
+        self._merging = merging or Merging()
         self._random = random
-        self._identity = ""
-        self._new_id: Callable[[], str] = str
+        self._around = Surroundings("", str, {}, strategy, self._merging)
         self._host: Host | None = None
         self._topics: Topics | None = None
         self._shared: dict[str, SharedTopic] = {}
@@ -83,10 +78,13 @@ class Network:
         """Know who we are; before any topic is opened."""
         self._host, self._topics = host, topics
         known = peer_rows.identity(self._tables)
-        self._identity, starts = (self._random(8).hex(), 0) if known is None else known
-        await host.commits.commit(put_identity(self._identity, starts + 1))
+        identity, starts = (self._random(8).hex(), 0) if known is None else known
+        await host.commits.commit(put_identity(identity, starts + 1))
         numbers = itertools.count()
-        self._new_id = lambda: f"{starts}.{next(numbers)}"
+        self._around = Surroundings(
+            identity, lambda: f"{starts}.{next(numbers)}", self._accounts, self._strategy,
+            self._merging,
+        )  # fmt: skip
 
     async def stop(self) -> None:
         """Close all links, and store how far the peers are."""
@@ -99,7 +97,7 @@ class Network:
     async def opened(self, topic: Topic) -> None:
         if topic.name.startswith(DEAD):
             return
-        shared = SharedTopic(topic, self._identity, self._accounts, self._new_id)
+        shared = SharedTopic(topic, self._around)
         known = {name for (name,) in self._tables.rows("SELECT DISTINCT peer FROM peers")}
         await shared.load(self._tables, {*self._configured, *known, *self._links})
         self._shared[topic.name] = shared
@@ -132,7 +130,17 @@ class Network:
         if topic in self._shared:
             self._shared[topic].unwant(id_)
 
+    def tick(self) -> None:
+        for shared in self._shared.values():
+            shared.tick()
+
     # --- links
+
+    def counted(self, peer: str, traffic: LinkTraffic) -> LinkTraffic:
+        """Where the traffic with a peer is counted, after what a new link has counted so far."""
+        found = self._around.traffic[peer]
+        found.add(traffic)
+        return found
 
     def paths(self, without: str) -> Paths:
         """All brokers that are reached without one of the peers, each with the path to it."""
@@ -250,7 +258,10 @@ class Network:
             holding = [shared for shared in self._shared.values() if name in shared.rows]
             lag = sum(shared.lag(name) for shared in holding)
             lost = sum(shared.rows[name].lost for shared in holding)
-            found.append(PeerState(name, name in self._links, lag, lost))
+            held = sum(shared.routes.held(name) for shared in holding)
+            announced = sum(shared.routes.announced(name) for shared in holding)
+            traffic = self._around.traffic[name]
+            found.append(PeerState(name, name in self._links, lag, lost, held, announced, traffic))
         return found
 
     async def forget(self, peer: str) -> None:

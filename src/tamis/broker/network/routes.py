@@ -11,20 +11,22 @@ keeps the promise, because all that was ever acknowledged is in the catalogue of
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from tamis.broker.network.wants import PRETENDED
 from tamis.language.expression import Expression
 from tamis.routing.announcements import Announcer
 from tamis.routing.filter_cache import FilterCache
 from tamis.routing.forwarding import Forwarding
 from tamis.routing.hop_filters import HopFilters
 from tamis.routing.kinds import ADDING, REMOVING, Kind
+from tamis.routing.reductions import ALL
 from tamis.routing.requests import Request
-from tamis.routing.strategies import Merging, strategy_of
+from tamis.routing.strategies import Merging, Strategy, strategy_of
 
 LOCAL = ""  # the hop of this broker's own clients
-STRATEGY = strategy_of("advertisements+covering")
+USUAL = strategy_of("advertisements+covering")
 
 
 class News(NamedTuple):
@@ -82,15 +84,21 @@ class Routes:
     """The filters of one topic, by the side they came from."""
 
     def __init__(
-        self, cache: FilterCache, new_id: Callable[[], str], done: Callable[[str], None]
-    ) -> None:
+        self, cache: FilterCache, new_id: Callable[[], str], done: Callable[[str], None],
+        strategy: Strategy = USUAL, merging: Merging | None = None,
+        subscriptions: HopFilters | None = None,
+    ) -> None:  # fmt: skip
         """`done` is called with the id of a local filter when it is established."""
         self.peers = RoutePeers()
         self._cache = cache
         self._done = done
         self._forwarding = Forwarding(
-            self.peers, STRATEGY, Merging(), cache, self._answer, HopFilters(), new_id
-        )
+            self.peers, replace(strategy, mixed=True), merging or Merging(), cache, self._answer,
+            HopFilters() if subscriptions is None else subscriptions, new_id,
+        )  # fmt: skip
+        for kind in Kind:
+            if not strategy.tells(kind):
+                self._put(LOCAL, kind, PRETENDED, ALL)
 
     def _answer(self, request: Request) -> None:
         if request.hop == LOCAL:
@@ -149,6 +157,14 @@ class Routes:
         """What a peer has told us, by the ids."""
         return dict(self._forwarding.table(kind).of(name))
 
+    def held(self, name: str) -> int:
+        """How many filters of a peer are held here."""
+        return sum(len(self._forwarding.table(kind).of(name)) for kind in Kind)
+
+    def announced(self, name: str) -> int:
+        """How many filters a peer was told."""
+        return sum(len(one.announced()) for one in self.peers[name].announcers.values())
+
     def hold(self, name: str, kind: Kind, added: Mapping[str, str]) -> None:
         """Take filters that a peer has announced; they are safe in the catalogue."""
         for id_, text in added.items():
@@ -186,6 +202,13 @@ class Routes:
             self.peers[hop].established.append(id_)
 
     # --- what is to be told
+
+    def reduce(self, now: float) -> bool:
+        """Look for mergers where the policy says that it is time; whether there may be news."""
+        announcers = [one for peer in self.peers for one in peer.announcers.values()]
+        for announcer in announcers:
+            announcer.reduce(now, passed=True)
+        return any(announcer.has_news for announcer in announcers)
 
     def news(self, name: str) -> list[News]:
         """What a peer is to be told now; it counts as told."""

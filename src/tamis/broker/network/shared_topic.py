@@ -2,27 +2,43 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
 from tamis.broker import peer_rows
 from tamis.broker.accounts import Account
 from tamis.broker.grants import narrowed
 from tamis.broker.network.arrivals import Arrivals
 from tamis.broker.network.departures import Departures, Road
+from tamis.broker.network.link_traffic import LinkTraffic
 from tamis.broker.network.messages import Established, Events, Filters, Offer, Stored
 from tamis.broker.network.routes import Routes
+from tamis.broker.network.wants import Wants
 from tamis.broker.peer_rows import PeerRow, Rows, change_filters, put_peer
 from tamis.broker.topic import Topic
 from tamis.errors import TamisError
 from tamis.language.expression import Expression
 from tamis.routing.filter_cache import FilterCache, shared_cache
 from tamis.routing.kinds import Kind
+from tamis.routing.reductions import ALL
+from tamis.routing.strategies import Merging, Strategy
 
-ALL = "TRUE"
 AT_ONCE = 200  # filters, until others have their turn
 
 logger = logging.getLogger("tamis.broker")
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What all shared topics of a broker have in common."""
+
+    identity: str  # of this data, among that of all brokers
+    new_id: Callable[[], str]
+    accounts: Mapping[str, Account]
+    strategy: Strategy
+    merging: Merging
+    traffic: Mapping[str, LinkTraffic] = field(default_factory=lambda: defaultdict(LinkTraffic))
 
 
 @dataclass(eq=False)
@@ -37,14 +53,11 @@ class OpenPeer:
 class SharedTopic:
     """One topic in the network."""
 
-    def __init__(
-        self, topic: Topic, identity: str, accounts: Iterable[Account], new_id: Callable[[], str]
-    ) -> None:
+    def __init__(self, topic: Topic, surroundings: Surroundings) -> None:
         self.topic = topic
         self.rows: dict[str, PeerRow] = {}
-        self._prefix = f"tamis:{identity}:{topic.number}:"
-        self._accounts = {account.name: account for account in accounts}
-        self._new_id = new_id
+        self._around = surroundings
+        self._prefix = f"tamis:{surroundings.identity}:{topic.number}:"
         self._wanted: dict[str, str] = {}  # the filters of clients here
         self._waiting: dict[str, asyncio.Future[None]] = {}  # for them to be established
         self._open: dict[str, OpenPeer] = {}
@@ -54,8 +67,13 @@ class SharedTopic:
     def _new_routes(self) -> tuple[FilterCache, Routes]:
         row = self.topic.row
         cache = shared_cache(self.topic.schema, row.semantics, row.defaults)
-        routes = Routes(cache, self._new_id, self._established)
-        for account in self._accounts.values():
+        around = self._around
+        more = around.strategy.flooding or around.strategy.imperfect  # may come than is wanted
+        self._wants = Wants(self.topic.new_matcher) if more else None
+        routes = Routes(
+            cache, around.new_id, self._established, around.strategy, around.merging, self._wants
+        )
+        for account in around.accounts.values():
             text = account.publish.find(row.name)
             if text is not None:
                 try:
@@ -82,7 +100,7 @@ class SharedTopic:
                 self._put(f"{account}/{id_}", expression)
 
     def _narrowed(self, account: str, text: str) -> Expression | None:
-        row, known = self.topic.row, self._accounts.get(account)
+        row, known = self.topic.row, self._around.accounts.get(account)
         try:
             asked = self.cache.parse(text)
             if known is None:
@@ -162,7 +180,8 @@ class SharedTopic:
         if peer in self._open or peer in self._declined:
             return
         await self._meet(peer)
-        self._open[peer] = OpenPeer(road, Arrivals(self.topic, peer, road))
+        arrivals = Arrivals(self.topic, peer, road, self._around.traffic[peer], self._wants)
+        self._open[peer] = OpenPeer(road, arrivals)
         self.routes.open(peer)
         self.tell()
 
@@ -205,6 +224,8 @@ class SharedTopic:
     async def hold(self, peer: str, filters: Filters) -> None:
         """Take filters of a peer: first into the catalogue, then they count."""
         kind = Kind(filters.kind)
+        traffic = self._around.traffic[peer]
+        traffic.filters_received += len(filters.added) + len(filters.removed)
         added = {id_: self._text(text) for id_, text in filters.added.items()}
         changes = change_filters(
             self.topic.number, peer, kind.value, added, filters.removed, is_full=filters.is_full
@@ -245,6 +266,11 @@ class SharedTopic:
                 if one.departures is not None:
                     one.departures.stored(last)
 
+    def tick(self) -> None:
+        """Look for mergers, if it is time."""
+        if self.routes.reduce(self.topic.host.monotonic()):
+            self.tell()
+
     def tell(self) -> None:
         """Tell peers what is new for them, and begin to send events to those that are ready."""
         name = self.topic.name
@@ -254,9 +280,12 @@ class SharedTopic:
                     one.road.send(Established(name, news.established))
                 else:
                     kind = news.kind.value
+                    self._around.traffic[peer].filters_sent += len(news.added) + len(news.removed)
                     one.road.send(Filters(name, kind, news.is_full, news.added, news.removed))
             if one.departures is None and self.routes.is_ready(peer):
-                wanted = self.routes.filters_of(peer, Kind.SUBSCRIPTION)
+                floods = self._around.strategy.flooding
+                wanted = None if floods else self.routes.filters_of(peer, Kind.SUBSCRIPTION)
                 one.departures = Departures(
-                    self.topic, self.rows[peer], self._prefix, one.road, wanted
-                )
+                    self.topic, self.rows[peer], self._prefix, one.road,
+                    self._around.traffic[peer], wanted,
+                )  # fmt: skip

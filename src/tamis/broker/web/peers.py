@@ -2,6 +2,7 @@
 
 from aiohttp import web
 
+from tamis.broker.network.peer_states import PeerState
 from tamis.broker.web.answers import json_answer, nothing
 from tamis.broker.web.calls import Call
 from tamis.broker.web.shapes import Peer, Peers
@@ -10,7 +11,14 @@ from tamis.broker.web.shapes import Peer, Peers
 async def list_peers(call: Call) -> web.Response:
     """The peers, whether they are linked, and how far behind they are."""
     found = call.broker.peers(call.account)
-    return json_answer(Peers([Peer(p.name, p.is_linked, p.lag, p.lost) for p in found]))
+    return json_answer(Peers(list(map(_peer, found))))
+
+
+def _peer(state: PeerState) -> Peer:
+    return Peer(
+        state.name, state.is_linked, state.lag, state.lost, state.filters_held,
+        state.filters_announced, **vars(state.traffic),
+    )  # fmt: skip
 
 
 async def remove_peer(call: Call) -> web.Response:

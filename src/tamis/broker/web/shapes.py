@@ -264,6 +264,18 @@ class Peer(msgspec.Struct):
     linked: bool
     lag: int  # events that it may still have to get, of all topics
     lost: int  # events that expired before it got them
+    filters_held: int  # of it, here
+    filters_announced: int  # that it was told
+    # Since the broker started:
+    bytes_sent: int
+    bytes_received: int
+    frames_sent: int
+    frames_received: int
+    events_sent: int
+    events_received: int
+    filters_sent: int  # that were announced to it, or withdrawn
+    filters_received: int
+    false_positives: int  # events of it that nobody here or beyond wanted
 
 
 class Peers(msgspec.Struct):

@@ -1,0 +1,18 @@
+"""What is to be known about the peers of a broker."""
+
+from dataclasses import dataclass, field
+
+from tamis.broker.network.link_traffic import LinkTraffic
+
+
+@dataclass(frozen=True)
+class PeerState:
+    """What is to be known about a peer."""
+
+    name: str
+    is_linked: bool
+    lag: int  # events that it may still have to get, of all topics
+    lost: int  # events that expired before it got them
+    filters_held: int = 0  # of it, here
+    filters_announced: int = 0  # that it was told, and holds for us
+    traffic: LinkTraffic = field(default_factory=LinkTraffic)
