@@ -102,3 +102,37 @@ async def line(folder: Path, *names: str, own=None, **more):
             stack.push_async_callback(one.stop)
         await until(lambda: sum(len(one.linked) for one in brokers) == 2 * (len(names) - 1))
         yield brokers
+
+
+def quote(number, price=1.0, symbol="X"):
+    """An event."""
+    return {"symbol": symbol, "price": price, "number": number}
+
+
+def numbers(events):
+    """The numbers of events."""
+    return [event["number"] for event in events]
+
+
+async def shared(*brokers, topic="quotes"):
+    """Wait until a topic is open on all links between brokers."""
+
+    def is_open(one):
+        known = one.broker.network._shared.get(topic)
+        return known is not None and all(
+            peer in known.routes.peers and known.routes.is_ready(peer) for peer in one.linked
+        )
+
+    await until(lambda: all(map(is_open, brokers)))
+
+
+def run(folder, test, *names, **more):
+    """Run a test with brokers in a line that share a topic."""
+
+    async def main():
+        async with line(folder, *names, **more) as brokers:
+            await brokers[0].create()
+            await shared(*brokers)
+            await test(*brokers)
+
+    asyncio.run(main())

@@ -41,6 +41,7 @@ class Account:
     subscribe: Grants = field(default_factory=Grants)
     topics: Grants = field(default_factory=Grants)  # may be created, changed and deleted
     metrics: bool = False  # may see the metrics, which name subscriptions of all accounts
+    quench: bool = False  # may know what others want of the topics that it publishes to
     wider: str = "narrow"
     limits: Limits = field(default_factory=Limits)
 
@@ -70,7 +71,13 @@ def free_account(name: str = GUEST, limits: Limits | None = None) -> Account:
     """An account that may do everything."""
     every = Grants({"*": EVERYTHING})
     return Account(
-        name, publish=every, subscribe=every, topics=every, metrics=True, limits=limits or Limits()
+        name,
+        publish=every,
+        subscribe=every,
+        topics=every,
+        metrics=True,
+        quench=True,
+        limits=limits or Limits(),
     )
 
 

@@ -26,6 +26,7 @@ from tamis.broker.log.disk import Disk, LocalDisk
 from tamis.broker.metrics import Metrics
 from tamis.broker.network.origins import without_route
 from tamis.broker.network.peer_metrics import show_peers
+from tamis.broker.quenching import Quenching, Wanted
 from tamis.broker.questions import check, read_log, why
 from tamis.broker.records import (
     CheckAnswer,
@@ -107,14 +108,16 @@ class Broker:
             broker._bury(topic, one, delivery)
 
         network = None if settings.network is None else _network(settings, catalogue)
+        quenching = Quenching(settings.accounts)
         host = Host(
             workers, GroupCommit(catalogue, workers), Metrics(), bury, clock, monotonic,
-            network=network or Alone(), sync=settings.durability == "sync",
+            network=network or Alone(), quenching=quenching, sync=settings.durability == "sync",
         )  # fmt: skip
         disk = LocalDisk() if disk is None else disk
         topics = Topics(host, catalogue, disk, settings.data / "topics")
         if network is not None:
             await network.start(host, topics)
+        quenching.start(host, topics, catalogue)
         await topics.open_all()
         broker = cls(settings, lock, catalogue, host, topics)
         broker.network = network
@@ -146,6 +149,7 @@ class Broker:
         await self._upkeep.stop()
         if self._burials:
             await asyncio.wait(self._burials)
+        await self._host.quenching.stop()
         await self._topics.close()
         await self._host.commits.close()
         self._catalogue.close()
@@ -359,6 +363,23 @@ class Broker:
     def _narrowed(self, account: Account, topic: Topic, text: str | None) -> Expression:
         row = topic.row
         return narrowed(account, row.name, topic.schema, row.semantics, text, defaults=row.defaults)
+
+    # --- quenching
+
+    async def wanted(self, account: Account, topic: str) -> Wanted:
+        """What anybody wants of a topic, of that which the account may publish."""
+        return await self._host.quenching.look(account, self._find(account, topic))
+
+    async def quench(
+        self, account: Account, topic: str, publisher: str, version: str | None, wait: float
+    ) -> Wanted:
+        """Tell a publisher what anybody wants; if it confirms the last version, it may drop."""
+        found = self._find(account, topic)
+        return await self._host.quenching.confirm(account, found, publisher, version, wait)
+
+    def quench_no_more(self, account: Account, topic: str, publisher: str) -> None:
+        """Know that a publisher drops nothing any more."""
+        self._host.quenching.end(account, self._find(account, topic).topic.name, publisher)
 
     # --- the network
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from tamis.broker import peer_rows
+from tamis.broker import peer_rows, quench_rows
 from tamis.broker.change import Change
 from tamis.broker.delivery.progress import Progress, decoded, encoded
 from tamis.broker.log.damage import Damage
@@ -116,7 +116,7 @@ class Catalogue:
                     f"{path} has version {version} of the catalogue, and this tamis reads version "
                     f"{VERSION}; use the tamis that wrote it"
                 )
-            self._tables.executescript(_TABLES + peer_rows.TABLES)
+            self._tables.executescript(_TABLES + peer_rows.TABLES + quench_rows.TABLES)
             self._tables.execute(f"PRAGMA user_version = {VERSION}")
             self._reading = sqlite3.connect(path, isolation_level=None)
         except sqlite3.DatabaseError as error:

@@ -29,6 +29,9 @@ class Elsewhere(Protocol):
     def tick(self) -> None:
         """Some time has passed."""
 
+    def wanted(self, topic: str) -> list[str]:
+        """The filters of all peers: what anybody wants who is not here."""
+
 
 class Alone:
     """No other brokers."""
@@ -50,3 +53,7 @@ class Alone:
 
     def tick(self) -> None:
         """Nothing waits for a time."""
+
+    def wanted(self, topic: str) -> list[str]:  # noqa: ARG002 - of whatever topic
+        """Nobody is elsewhere."""
+        return []

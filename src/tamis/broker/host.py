@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tamis.broker.elsewhere import Alone, Elsewhere
 from tamis.broker.group_commit import GroupCommit
 from tamis.broker.metrics import Metrics
+from tamis.broker.quenching import Quenching
 from tamis.broker.workers import Workers
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class Host:
     clock: Callable[[], float] = time.time  # seconds since 1970: when an event arrived
     monotonic: Callable[[], float] = time.monotonic  # seconds: deadlines
     network: Elsewhere = field(default_factory=Alone)
+    quenching: Quenching = field(default_factory=lambda: Quenching(()))
     sync: bool = True  # publishers are answered when their events are safe on disk, else earlier
 
     def later(self, seconds: float, function: Callable[[], object]) -> None:

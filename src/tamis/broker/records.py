@@ -63,6 +63,7 @@ class Published(NamedTuple):
     accepted: int  # with those that were there already, by their id
     offset: int | None  # of the last one accepted
     refused: Sequence[Refusal] = ()
+    dropped: int = 0  # by the publisher itself, because nobody wants them
 
 
 @dataclass(frozen=True)

@@ -233,6 +233,7 @@ def _account(
         "subscribe": _grants(table.table("subscribe"), topics, every),
         "topics": table.problems.attempt((*table.path, "topics"), Grants, patterns | every),
         "metrics": table.take("metrics", as_truth, admin),
+        "quench": table.take("quench", as_truth, admin),
         "wider": table.take("wider", one_of(WIDER), "narrow"),
         "limits": _limits(table.table("limits"), limits),
     }

@@ -142,8 +142,21 @@ class Subscriptions:
 
     async def _want(self, account: str, id_: str, interest: Interest) -> None:
         """Return when events that are published elsewhere come here, too."""
+        await self._want_everywhere(f"{account}/{id_}", interest)
+
+    async def _want_everywhere(self, name: str, interest: Interest) -> None:
         topic = self._topic
-        await topic.host.network.want(topic.name, f"{account}/{id_}", interest.filter)
+        topic.host.quenching.widen(topic.name, [interest.filter])
+        await topic.host.network.want(topic.name, name, interest.filter)
+        await topic.host.quenching.told(topic.name)
+
+    def _unwant(self, name: str) -> None:
+        self._topic.host.network.unwant(self._topic.name, name)
+        self._topic.host.quenching.narrow(self._topic.name)
+
+    def passing(self) -> list[tuple[str, str]]:
+        """The filters of subscriptions that are not durable, each with its account."""
+        return [(account, row.filter) for (account, _), row in self._passing.items()]
 
     def _change_attached(self, interest: Interest, options: DeliveryOptions) -> None:
         one = self._topic.attached(interest.account, interest.id or "")
@@ -162,7 +175,7 @@ class Subscriptions:
                 change = drop_subscription(self._topic.number, account.name, id_)
                 await self._topic.host.commits.commit(change)
             account.usage.unsubscribe()
-            self._topic.host.network.unwant(self._topic.name, f"{account.name}/{id_}")
+            self._unwant(f"{account.name}/{id_}")
             one = self._topic.attached(account.name, id_)
             if one is not None:
                 self._topic.remove(one, "the subscription was deleted")
@@ -218,13 +231,14 @@ class Subscriptions:
         name = f"/{next(self._unnamed)}"  # no account has an empty name
 
         async def detach(one: Attachment, because: str) -> None:
-            self._topic.host.network.unwant(self._topic.name, name)
-            if self._topic.remove(one, because):
+            removed = self._topic.remove(one, because)
+            self._unwant(name)
+            if removed:
                 account.usage.unsubscribe()
 
         one = self._topic.attach(interest, Buffer(options), start, detach)
         try:
-            await self._topic.host.network.want(self._topic.name, name, interest.filter)
+            await self._want_everywhere(name, interest)
         except BaseException:  # whatever ends it, nobody is left attached
             await one.close()
             raise

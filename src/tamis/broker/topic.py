@@ -140,6 +140,7 @@ class Topic:
                 wider = Expression(one.interest.filter.tree, schema)
                 one.interest = one.interest._replace(filter=wider)
             self.host.network.changed(self)
+            self.host.quenching.change(self)
 
     async def close(self, because: str = "the broker stops") -> None:
         """Write what waits and hand it out, then end all attachments."""

@@ -100,6 +100,7 @@ class Topics:
         found = OpenTopic(topic, Subscriptions(topic, self._catalogue))
         self._open[row.name] = found
         await self._host.network.opened(topic)
+        self._host.quenching.change(topic)
         return found
 
     def _open_log(self, row: TopicRow) -> TopicLog:

@@ -14,7 +14,7 @@ from tamis.visible_text import visible
 
 if TYPE_CHECKING:
     from tamis.broker.records import Refusal
-    from tamis.client.blocking import Connection
+    from tamis.client.blocking import Publisher
 
 STANDARD_INPUT = "-"
 SHOWN = 10  # refused events that are shown
@@ -36,6 +36,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     parser.add_argument("topic", metavar="TOPIC")
     parser.add_argument("file", metavar="FILE", help="file of events, or - for standard input")
+    parser.add_argument(
+        "--quench", action="store_true",
+        help="drop events that nobody wants, now and anywhere, instead of storing them",
+    )  # fmt: skip
     add_broker(parser)
     add_json(parser)
     parser.set_defaults(run=run)
@@ -45,6 +49,7 @@ class _Outcome(NamedTuple):
     accepted: int
     offset: int | None
     refused: "list[Refusal]"
+    dropped: int
 
 
 def run(options: argparse.Namespace) -> None:
@@ -56,11 +61,13 @@ def run(options: argparse.Namespace) -> None:
             schema = broker.topics.get(options.topic)["schema"]
             batches = batches_of(options.file, schema)
         is_watched = sys.stderr.isatty() and not options.json and options.file != STANDARD_INPUT
-        found = _publish(broker, options.topic, _watched(batches) if is_watched else batches)
+        shown = _watched(batches) if is_watched else batches
+        with broker.publisher(options.topic, quench=options.quench) as publisher:
+            found = _publish(publisher, shown)
     _print(options, found)
 
 
-def _publish(broker: "Connection", topic: str, batches: Iterator[Batch]) -> _Outcome:
+def _publish(publisher: "Publisher", batches: Iterator[Batch]) -> _Outcome:
     from tamis.broker.records import Refusal
     from tamis.client.error_answers import RefusedEvents
 
@@ -71,14 +78,14 @@ def _publish(broker: "Connection", topic: str, batches: Iterator[Batch]) -> _Out
         bad: Any = ()
         if len(batch.rows):
             try:
-                published = broker.publish_many(topic, batch.events)
+                published = publisher.publish_many(batch.events)
                 accepted += published.accepted
                 offset = published.offset if published.offset is not None else offset
                 bad = published.refused
             except RefusedEvents as error:
                 bad = error.refused
         refused += [Refusal(batch.rows[row], reason) for row, reason in bad]
-    return _Outcome(accepted, offset, sorted(refused))
+    return _Outcome(accepted, offset, sorted(refused), publisher.dropped)
 
 
 def _watched(batches: Iterator[Batch]) -> Iterator[Batch]:
@@ -92,12 +99,14 @@ def _watched(batches: Iterator[Batch]) -> Iterator[Batch]:
 
 
 def _print(options: argparse.Namespace, found: _Outcome) -> None:
-    accepted, offset, refused = found
+    accepted, offset, refused, dropped = found
     if options.json:
         listed = [refusal._asdict() for refusal in refused]
-        print(json.dumps({"accepted": accepted, "offset": offset, "refused": listed}))
+        said: dict[str, Any] = {"accepted": accepted, "offset": offset, "refused": listed}
+        print(json.dumps(said | ({"dropped": dropped} if options.quench else {})))
     else:
-        print(f"{counted(accepted, 'event')} accepted")
+        more = f", {dropped:,} dropped: nobody wants them" if options.quench else ""
+        print(f"{counted(accepted, 'event')} accepted{more}")
     if not refused:
         return
     sys.stdout.flush()
@@ -106,5 +115,5 @@ def _print(options: argparse.Namespace, found: _Outcome) -> None:
             print(visible(f"event {row}: {reason}"), file=sys.stderr)
         if len(refused) > SHOWN:
             print(f"... and {len(refused) - SHOWN:,} more", file=sys.stderr)
-    total = accepted + len(refused)
+    total = accepted + dropped + len(refused)
     raise TamisError(f"{len(refused):,} of {counted(total, 'event')} refused")

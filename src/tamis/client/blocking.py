@@ -21,6 +21,8 @@ from tamis.client.connection import PATIENCE, URL
 from tamis.client.delivery import Delivery
 from tamis.client.opening import Opening
 from tamis.client.publications import Tally, publications
+from tamis.client.publisher import Outcome
+from tamis.client.publisher import Publisher as AsyncPublisher
 from tamis.client.subscription import BUFFER
 from tamis.client.subscription import Subscription as AsyncSubscription
 from tamis.errors import BrokerUnreachable
@@ -121,6 +123,20 @@ class Connection:
         for publication in publications(events, ids):
             self._loop.run(self._inner.send(topic, publication, tally))
         return tally.result()
+
+    def publisher(self, topic: str, *, quench: bool = False) -> "Publisher":
+        """What publishes to one topic; use it in ``with``, or close it.
+
+        With `quench` it keeps itself informed of what anybody wants, and drops at the source what
+        nobody wants: the answer of its ``publish`` says so. What is dropped is in no log, so
+        nobody can ask for it later.
+        """
+        opening = self._inner.publisher(topic, quench=quench)
+        return Publisher(self._loop, self._loop.run(_opened(opening)))
+
+    def wanted(self, topic: str) -> dict[str, Any]:
+        """What anybody wants of a topic now, as a filter."""
+        return self._loop.run(self._inner.wanted(topic))
 
     def subscribe(
         self, topic: str, filter: str | None = None, *, durable: str | None = None,
@@ -235,6 +251,56 @@ class Topics:
     def list(self) -> list[dict[str, Any]]:
         """All topics: name, schema, semantics, retention, offsets."""
         return self._loop.run(self._inner.list())
+
+
+class Publisher:
+    """Publishes to one topic: `tamis.client.publisher.Publisher` without ``await``."""
+
+    def __init__(self, loop: LoopThread, inner: AsyncPublisher) -> None:
+        self._loop = loop
+        self._inner = inner
+
+    @property
+    def topic(self) -> str:
+        """The topic."""
+        return self._inner.topic
+
+    @property
+    def wanted(self) -> str | None:
+        """What anybody wants, as a filter; None while everything is published."""
+        return self._inner.wanted
+
+    @property
+    def dropped(self) -> int:
+        """How many events were dropped so far, because nobody wants them."""
+        return self._inner.dropped
+
+    def publish(self, event: Any, id: str | None = None) -> Published:
+        """Publish one event; the answer says if it was dropped instead, because nobody wants it."""
+        return self._loop.run(self._inner.publish(event, id))
+
+    def publish_many(self, events: Any, ids: Iterable[Any] | None = None) -> Published:
+        """Publish a table or an iterable of events; the answer says how many were dropped."""
+        outcome = Outcome()
+        # Iterated over in this thread: the iterable may itself wait for this connection.
+        for part in self._inner.parts(events, ids):
+            self._loop.run(self._inner.send(part, outcome))
+        return outcome.result()
+
+    def close(self) -> None:
+        """Drop nothing any more, and say so."""
+        self._loop.run(self._inner.close())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        place: TracebackType | None,
+    ) -> None:
+        self.close()
 
 
 class Subscription:

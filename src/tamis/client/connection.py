@@ -19,6 +19,7 @@ from tamis.client.delivery import Delivery
 from tamis.client.error_answers import RefusedEvents
 from tamis.client.opening import Opening
 from tamis.client.publications import Publication, Tally, publications, single
+from tamis.client.publisher import Publisher
 from tamis.client.subscription import Subscription, Wish
 from tamis.errors import OptionError
 
@@ -44,6 +45,7 @@ class Connection:
     def __init__(self, session: BrokerSession) -> None:
         self._session = session
         self._subscriptions: weakref.WeakSet[Subscription] = weakref.WeakSet()
+        self._publishers: weakref.WeakSet[Publisher] = weakref.WeakSet()
         self.topics = Topics(session)
 
     @property
@@ -77,6 +79,24 @@ class Connection:
         for publication in publications(events, ids):
             await self.send(topic, publication, tally)
         return tally.result()
+
+    def publisher(self, topic: str, *, quench: bool = False) -> Opening[Publisher]:
+        """What publishes to one topic: ``await`` this, or use it in ``async with``.
+
+        With `quench` it keeps itself informed of what anybody wants, and drops at the source what
+        nobody wants: the answer of its ``publish`` says so. What is dropped is in no log, so
+        nobody can ask for it later.
+        """
+        return Opening(self._publisher(topic, quench=quench))
+
+    async def _publisher(self, topic: str, *, quench: bool) -> Publisher:
+        made = Publisher(self, self._session, topic, quench=quench)
+        self._publishers.add(made)
+        return await made.open()
+
+    async def wanted(self, topic: str) -> dict[str, Any]:
+        """What anybody wants of a topic now, as a filter."""
+        return dict(await self._session.request("GET", path_of("topics", topic, "wanted")))
 
     async def send(self, topic: str, publication: Publication, tally: Tally) -> None:
         """Send one publication and count what became of its events."""
@@ -181,6 +201,8 @@ class Connection:
         """Close the subscriptions and the connection."""
         for one in list(self._subscriptions):
             await one.close()
+        for publisher in list(self._publishers):
+            await publisher.close()
         await self._session.close()
 
     async def __aenter__(self) -> Self:

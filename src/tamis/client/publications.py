@@ -53,7 +53,7 @@ def single(event: Any, key: str | None) -> Publication:
 
 def publications(events: Any, ids: Iterable[Any] | None = None) -> Iterator[Publication]:
     """Many events: an Arrow table, a frame of pandas or polars, or an iterable of single ones."""
-    table = None if isinstance(events, list | tuple) else _as_table(events)
+    table = None if isinstance(events, list | tuple) else as_table(events)
     if table is not None and ids is None:
         yield from _of_table(table)
         return
@@ -142,12 +142,13 @@ def _piece(body: bytes, kind: str, events: int) -> Publication:
     return Publication(body, kind, uuid.uuid4().hex, events)
 
 
-def _as_table(events: Any) -> "pa.Table | None":
+def as_table(events: Any) -> "pa.Table | None":
+    """Events as an Arrow table, if they are columns."""
     if not hasattr(events, "columns") and not hasattr(events, "__arrow_c_stream__"):
         return None  # without importing Arrow
-    from tamis.events.columns import as_table
+    from tamis.events import columns
 
-    return as_table(events)
+    return columns.as_table(events)
 
 
 class Tally:

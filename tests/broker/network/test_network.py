@@ -6,7 +6,7 @@ import pytest
 
 from broker_process import quiet_ports
 from certificates import make_certificate
-from linked_brokers import LinkedBroker, line, until
+from linked_brokers import LinkedBroker, line, numbers, quote, run, shared, until
 from tamis.broker.accounts import free_account
 from tamis.broker.grants import Grants
 from tamis.broker.network.origins import ORIGIN, VIA
@@ -15,36 +15,6 @@ from tamis.broker.settings import TlsFiles
 from tamis.errors import Conflict
 
 SECRET = "open sesame"  # noqa: S105 - of tests
-
-
-def quote(number, price=1.0, symbol="X"):
-    return {"symbol": symbol, "price": price, "number": number}
-
-
-def numbers(events):
-    return [event["number"] for event in events]
-
-
-async def shared(*brokers, topic="quotes"):
-    """Wait until a topic is open on all links between brokers."""
-
-    def is_open(one):
-        known = one.broker.network._shared.get(topic)
-        return known is not None and all(
-            peer in known.routes.peers and known.routes.is_ready(peer) for peer in one.linked
-        )
-
-    await until(lambda: all(map(is_open, brokers)))
-
-
-def run(folder, test, *names, **more):
-    async def main():
-        async with line(folder, *names, **more) as brokers:
-            await brokers[0].create()
-            await shared(*brokers)
-            await test(*brokers)
-
-    asyncio.run(main())
 
 
 def test_events_go_where_they_are_wanted_and_nowhere_else(tmp_path):

@@ -134,6 +134,10 @@ class Network:
         for shared in self._shared.values():
             shared.tick()
 
+    def wanted(self, topic: str) -> list[str]:
+        shared = self._shared.get(topic)
+        return [] if shared is None else shared.wanted()
+
     # --- links
 
     def counted(self, peer: str, traffic: LinkTraffic) -> LinkTraffic:

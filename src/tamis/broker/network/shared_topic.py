@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tamis.broker import peer_rows
@@ -163,6 +163,13 @@ class SharedTopic:
             self._established(id_)
             self.tell()
 
+    def wanted(self) -> list[str]:
+        """The filters of all peers; with flooding, what they want is not known."""
+        if self._around.strategy.flooding:
+            return [ALL] if self.rows else []
+        known = (self.routes.filters_of(peer.name, Kind.SUBSCRIPTION) for peer in self.routes.peers)
+        return [text for filters in known for text in filters.values()]
+
     def _established(self, id_: str) -> None:
         done = self._waiting.pop(id_, None)
         if done is not None and not done.done():
@@ -212,6 +219,7 @@ class SharedTopic:
         self.rows.pop(peer, None)
         if peer in self.routes.peers:
             self.routes.forget(peer)
+            self.topic.host.quenching.narrow(self.topic.name)
         self.tell()
 
     def lag(self, peer: str) -> int:
@@ -238,6 +246,8 @@ class SharedTopic:
                 return  # the link was lost; the next one begins with all filters again
             part = dict(new[start : start + AT_ONCE])
             self.routes.hold(peer, kind, part)
+            if kind is Kind.SUBSCRIPTION:
+                self.topic.host.quenching.widen(self.topic.name, part.values())
             # Before anybody can be told that they are established:
             if one.departures is not None and kind is Kind.SUBSCRIPTION:
                 one.departures.add(part)
@@ -247,6 +257,8 @@ class SharedTopic:
         gone = self.routes.drop(peer, kind, filters.removed)
         if filters.is_full:
             gone += self.routes.heard_all(peer, kind, added)
+        if gone and kind is Kind.SUBSCRIPTION:
+            self.topic.host.quenching.narrow(self.topic.name)
         if one.departures is not None and kind is Kind.SUBSCRIPTION:
             one.departures.drop(gone)
         self.tell()
@@ -271,13 +283,22 @@ class SharedTopic:
         if self.routes.reduce(self.topic.host.monotonic()):
             self.tell()
 
+    def _say_established(self, peer: str, one: OpenPeer, ids: Sequence[str]) -> None:
+        """Tell a peer that its filters are known, when publishers here drop nothing of them."""
+
+        def say() -> None:
+            if self._open.get(peer) is one:
+                one.road.send(Established(self.topic.name, ids))
+
+        self.topic.host.quenching.when_told(self.topic.name, say)
+
     def tell(self) -> None:
         """Tell peers what is new for them, and begin to send events to those that are ready."""
         name = self.topic.name
         for peer, one in self._open.items():
             for news in self.routes.news(peer):
                 if news.kind is None:
-                    one.road.send(Established(name, news.established))
+                    self._say_established(peer, one, news.established)
                 else:
                     kind = news.kind.value
                     self._around.traffic[peer].filters_sent += len(news.added) + len(news.removed)

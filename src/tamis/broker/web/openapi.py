@@ -16,6 +16,10 @@ _IN_PATH: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,200}$"},
     ),
     "peer": ("the name of the broker", {"type": "string", "minLength": 1}),
+    "publisher": (
+        "what the publisher calls itself, among those of the account",
+        {"type": "string", "minLength": 1, "maxLength": 200},
+    ),
     "subscription": (
         "the id of the subscription, among those of the account",
         {"type": "string", "minLength": 1},

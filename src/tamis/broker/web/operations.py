@@ -16,6 +16,7 @@ from tamis.broker.web import (
     streams,
     subscriptions,
     topics,
+    wanted,
     watching,
 )
 from tamis.broker.web.calls import Call
@@ -140,6 +141,19 @@ OPERATIONS = (
     Operation(
         "GET", TOPIC + "/live", streams.live_events, "What matches a filter, as it comes",
         (_FILTER, _FROM, _LAST), answer={sse.CONTENT_TYPE: _TEXT},
+    ),
+    Operation(
+        "GET", TOPIC + "/wanted", wanted.get_wanted, "What anybody wants of a topic, as a filter",
+        answer=_json(shapes.Wanted),
+    ),
+    Operation(
+        "POST", TOPIC + "/wanted/{publisher}", wanted.quench,
+        "Confirm what anybody wants, drop the rest at the source, and wait for news",
+        body=_json(shapes.QuenchWanted), answer=_json(shapes.Wanted),
+    ),
+    Operation(
+        "DELETE", TOPIC + "/wanted/{publisher}", wanted.quench_no_more,
+        "Say that nothing is dropped at the source any more", status=204,
     ),
     Operation(
         "POST", TOPIC + "/check", questions.check, "Whether a filter is right, and where it is not",

@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from tamis.broker.quenching import LONGEST_WAIT
+from tamis.broker.quenching import Wanted as WantedFilter
 from tamis.broker.records import (
     CheckAnswer,
     DeliveryOptions,
@@ -75,6 +77,13 @@ class AckWanted(Request):
     """An acknowledgement of everything up to an offset."""
 
     offset: Offset
+
+
+class QuenchWanted(Request):
+    """Which version of what is wanted a publisher drops by, and how long it waits for another."""
+
+    version: str | None = None
+    wait: Annotated[float, Meta(ge=0, le=LONGEST_WAIT, description="seconds")] = 0
 
 
 class CheckWanted(Request):
@@ -196,6 +205,27 @@ class Publication(msgspec.Struct):
         """The same for JSON."""
         refused = [RefusedEvent(row, reason) for row, reason in published.refused]
         return cls(published.accepted, published.offset, refused)
+
+
+class Wanted(msgspec.Struct):
+    """What anybody wants of a topic; `granted`: it may be dropped by, for `lease` seconds."""
+
+    version: str
+    filter: str
+    schema: dict[str, str]
+    semantics: str
+    defaults: dict[str, Any] | None
+    granted: bool
+    lease: float
+
+    @classmethod
+    def of(cls, wanted: WantedFilter) -> "Wanted":
+        """The same for JSON."""
+        defaults = None if wanted.defaults is None else dict(wanted.defaults)
+        return cls(
+            wanted.version, wanted.filter, dict(wanted.schema), wanted.semantics, defaults,
+            wanted.granted, wanted.lease,
+        )  # fmt: skip
 
 
 class LogEvent(msgspec.Struct):
