@@ -295,6 +295,24 @@ class Matcher:
         in_columns = self._held.batching is not None
         return self._matches(given_rows(rows, self.schema, numbers, in_columns=in_columns), output)
 
+    def given(self, events: Any) -> "GivenEvents":
+        """Events that are read and checked once, for `match_given` of matchers that are alike."""
+        return self._reading("raise", None, ()).read(events)
+
+    def given_rows(self, rows: Sequence[Row]) -> "GivenEvents":
+        """The same for events that `reader` and `meaning` have read and prepared."""
+        from tamis.given_events import given_rows
+
+        return given_rows(rows, self.schema, None, in_columns=self._held.batching is not None)
+
+    def match_given(self, given: "GivenEvents", output: str = "pairs") -> "pa.Table":
+        """`match_batch` for events of `given`, also of another matcher.
+
+        That one has the same schema, semantics and kind of engine.
+        """
+        choose("output", output, OUTPUTS)
+        return self._matches(given, output)
+
     def why(self, subscription: Id, event: Mapping[str, Any] | str | bytes) -> Explanation:
         """Why an event does or does not match a subscription, predicate by predicate."""
         given, row = self.reader.read(event, beside=())

@@ -58,9 +58,13 @@ from tamis.matcher import Matcher
 from tamis.schema import Schema
 
 if TYPE_CHECKING:
+    from tamis.broker.log.frames import NewRecord
     from tamis.broker.log.topic_log import TopicLog
 
 IN_A_THREAD = 256_000  # bytes of events from which they are read in a thread
+
+# Called with events that were handed out: the first offset, records, and rows as they were read.
+Follower = Callable[[int, Sequence["NewRecord"], Sequence[Row]], None]
 
 logger = logging.getLogger("tamis.broker")
 
@@ -86,7 +90,7 @@ class Topic:
         self._batch = 0  # the last one whose matching has begun
         self._dispatched_batch = 0
         self._deadlines: list[tuple[float, int, Attachment]] = []  # a heap
-        self.followers: list[Callable[[], None]] = []  # called when more was handed out
+        self.followers: list[Follower] = []  # called when more was handed out
         metrics = host.metrics
         self._events = metrics.events.of(row.name)
         self._bytes = metrics.event_bytes.of(row.name)
@@ -190,7 +194,10 @@ class Topic:
         self._dispatched_batch = self._batch
         self.sweep.more_came()
 
-    def dispatch(self, matched: Matched | None, deliveries: list[Delivery]) -> None:
+    def dispatch(
+        self, matched: Matched | None, deliveries: list[Delivery], records: "Sequence[NewRecord]",
+        rows: Sequence[Row],
+    ) -> None:  # fmt: skip
         """Hand out a batch that is safe on disk; without matches, everybody reads the log."""
         first = deliveries[0].record.offset
         batch, self._dispatched_batch = self._batch, self._batch
@@ -201,13 +208,13 @@ class Topic:
                     self.sweep.enter(one, first)
         else:
             self._matches.add(len(matched.keys))
-            for key, rows in by_subscription(matched):
+            for key, places in by_subscription(matched):
                 found = self._by_key.get(key)
                 if found is not None and found.position is None and found.live_from <= batch:
-                    self._offer(found, [deliveries[row] for row in rows])
+                    self._offer(found, [deliveries[place] for place in places])
         self.sweep.more_came()
         for call in self.followers:
-            call()
+            call(first, records, rows)
 
     def _offer(self, one: Attachment, deliveries: list[Delivery]) -> None:
         outbox = one.outbox

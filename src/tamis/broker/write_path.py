@@ -105,8 +105,9 @@ class WritePath:
             if start:
                 matching = asyncio.ensure_future(topic.match(rows[start : start + size]))
             await asyncio.wait([matching])
-            part = deliveries[start : start + size]
-            topic.dispatch(_outcome(matching), part)
+            end = start + size
+            part = deliveries[start:end]
+            topic.dispatch(_outcome(matching), part, new[start:end], rows[start:end])
             if matching.exception() is None:
                 self._learn(matching.result(), len(part))
 

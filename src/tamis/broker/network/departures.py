@@ -15,20 +15,16 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
 
-import numpy as np
-
 from tamis.broker.change import Change
 from tamis.broker.network.link_traffic import LinkTraffic
+from tamis.broker.network.log_parts import EVENT_BYTES, LogPart, LogParts
 from tamis.broker.network.messages import Events, Message, SentEvent
 from tamis.broker.network.origins import came_from, sent
 from tamis.broker.peer_rows import PeerRow, put_peer
 from tamis.broker.topic import Topic
 from tamis.broker.workers import MATCH
 
-MOST_EVENTS = 8192  # of the log that are looked at together
-MOST_BYTES = 4_000_000
 WINDOW = 16_000_000  # bytes on their way
-EVENT_BYTES = 100  # that an event takes beside its body, about
 PASSED = 100_000  # events after which a place is stored although nothing was sent
 
 logger = logging.getLogger("tamis.broker")
@@ -59,24 +55,25 @@ class Departures:
     """What goes to one peer from one topic, while the link is up."""
 
     def __init__(
-        self, topic: Topic, row: PeerRow, prefix: str, road: Road, traffic: LinkTraffic,
-        filters: Mapping[str, str] | None,
+        self, topic: Topic, parts: LogParts, row: PeerRow, prefix: str, road: Road,
+        traffic: LinkTraffic, filters: Mapping[str, str] | None,
     ) -> None:  # fmt: skip
         """Without `filters`, the peer gets everything."""
         self.lost = row.lost
         self._topic = topic
+        self._parts = parts
         self._peer = row.peer
         self._prefix = prefix
         self._road = road
         self._traffic = traffic
         self._filters = None if filters is None else topic.new_matcher()
         self.add(filters or {})
-        self._position = row.position  # of the next event to look at
+        self.position = row.position  # of the next event to look at
         self._stored_place = row.position
         self._on_way: deque[tuple[int, int, int]] = deque()  # first offset, last, bytes
         self._bytes = 0
         self._more = asyncio.Event()
-        topic.followers.append(self._more.set)
+        parts.join(self)
         self._task = asyncio.create_task(self._run(), name=f"tamis {topic.name} to {row.peer}")
 
     def add(self, filters: Mapping[str, str]) -> None:
@@ -94,7 +91,7 @@ class Departures:
     @property
     def place(self) -> int:
         """The offset before which the peer has all that it wants."""
-        return self._on_way[0][0] if self._on_way else self._position
+        return self._on_way[0][0] if self._on_way else self.position
 
     def row(self) -> PeerRow:
         """What is to be stored."""
@@ -114,9 +111,13 @@ class Departures:
         self._topic.host.commits.later(self)
         self._more.set()
 
+    def more_came(self) -> None:
+        """Know that the log has more."""
+        self._more.set()
+
     async def close(self) -> PeerRow:
         """Stop; returns what is to be stored."""
-        self._topic.followers.remove(self._more.set)
+        self._parts.leave(self)
         self._task.cancel()
         await asyncio.wait([self._task])
         self._topic.host.commits.forget(self)
@@ -128,29 +129,32 @@ class Departures:
         topic = self._topic
         while True:
             self._more.clear()
-            if self._position >= topic.dispatched or self._bytes >= WINDOW:
+            if self.position >= topic.dispatched or self._bytes >= WINDOW:
                 await self._more.wait()
                 continue
             try:
                 await self._look()
             except Exception:  # a disk may recover: the same place is read again
-                logger.exception("topic %r cannot be read from %d", topic.name, self._position)
+                logger.exception("topic %r cannot be read from %d", topic.name, self.position)
                 topic.host.later(1.0, self._more.set)
                 await self._more.wait()
 
     async def _look(self) -> None:
         topic, first = self._topic, self._topic.log.first_offset
-        if self._position < first:
-            self.lost += first - self._position
+        if self.position < first:
+            self.lost += first - self.position
             logger.warning(
                 "%d events of topic %r expired before peer %r got them",
-                first - self._position, topic.name, self._peer,
+                first - self.position, topic.name, self._peer,
             )  # fmt: skip
-            self._position = first
-        start = self._position
-        stop = min(start + MOST_EVENTS, topic.dispatched)
-        found = await topic.host.workers.run(MATCH, self._find, start, stop)
-        self._position = found.stop
+            self.position = first
+        start = self.position
+        part = self._parts.part(start)
+        found = Looked(part.stop, part.stop, [])
+        if not part.is_all_from(self._peer):
+            found = await topic.host.workers.run(MATCH, self._find, part, start)
+        self.position = found.stop
+        self._parts.let_go()
         if found.events:
             size = sum(len(event.body) + EVENT_BYTES for event in found.events)
             self._on_way.append((start, found.last, size))
@@ -161,20 +165,11 @@ class Departures:
         elif self.place - self._stored_place >= PASSED:
             topic.host.commits.later(self)
 
-    def _find(self, start: int, stop: int) -> Looked:
-        """In a thread: what the peer wants in a part of the log."""
-        chunk = self._topic.log.read(start, stop - start, MOST_BYTES)
-        stop = max(start, min(stop, chunk.next_offset))
-        count = int(np.searchsorted(chunk.offsets, stop))
-        if not count:
-            return Looked(stop, stop, [])
-        if self._filters is None:
-            rows = list(range(count))
-        elif len(self._filters):
-            found = self._filters.match_batch(chunk.table.slice(0, count), "counts")["count"]
-            rows = np.flatnonzero(found.to_numpy()).tolist()
-        else:
-            rows = []
-        records = [record for record in chunk.take(rows) if came_from(record) != self._peer]
+    def _find(self, part: LogPart, start: int) -> Looked:
+        """In a thread: what the peer wants in a part of the log, from an offset on."""
+        part.load()
+        stop = max(start, part.stop)  # it may end before, then another one is next
+        found = part.matching(self._filters, start)
+        records = [record for record in found if came_from(record.headers) != self._peer]
         last = records[-1].offset if records else stop
         return Looked(stop, last, [sent(record, self._prefix) for record in records])

@@ -26,11 +26,11 @@ def without_route(events: Sequence[NewEvent]) -> Sequence[NewEvent]:
     ]
 
 
-def came_from(record: Record) -> str | None:
-    """The peer that sent an event here; None if a client did."""
-    if _VIA_BYTES not in record.headers:
+def came_from(headers: bytes) -> str | None:
+    """The peer that sent an event with these headers here; None if a client did."""
+    if _VIA_BYTES not in headers:
         return None
-    return _decode(record.headers).get(VIA)
+    return _decode(headers).get(VIA)
 
 
 def sent(record: Record, prefix: str) -> SentEvent:

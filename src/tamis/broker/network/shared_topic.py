@@ -12,6 +12,7 @@ from tamis.broker.grants import narrowed
 from tamis.broker.network.arrivals import Arrivals
 from tamis.broker.network.departures import Departures, Road
 from tamis.broker.network.link_traffic import LinkTraffic
+from tamis.broker.network.log_parts import LogParts
 from tamis.broker.network.messages import Established, Events, Filters, Offer, Stored
 from tamis.broker.network.routes import Routes
 from tamis.broker.network.wants import Wants
@@ -62,6 +63,7 @@ class SharedTopic:
         self._waiting: dict[str, asyncio.Future[None]] = {}  # for them to be established
         self._open: dict[str, OpenPeer] = {}
         self._declined: set[str] = set()  # linked peers that do not share the topic
+        self._parts = LogParts(topic)
         self.cache, self.routes = self._new_routes()
 
     def _new_routes(self) -> tuple[FilterCache, Routes]:
@@ -123,6 +125,7 @@ class SharedTopic:
     def rebuild(self) -> None:
         """Begin again with another schema; no link is open."""
         before = self.routes
+        self._parts = LogParts(self.topic)  # others, with more attributes
         self.cache, self.routes = self._new_routes()
         for name in self.rows:
             self.routes.meet(name)
@@ -307,6 +310,6 @@ class SharedTopic:
                 floods = self._around.strategy.flooding
                 wanted = None if floods else self.routes.filters_of(peer, Kind.SUBSCRIPTION)
                 one.departures = Departures(
-                    self.topic, self.rows[peer], self._prefix, one.road,
+                    self.topic, self._parts, self.rows[peer], self._prefix, one.road,
                     self._around.traffic[peer], wanted,
                 )  # fmt: skip
