@@ -14,6 +14,7 @@ from urllib.parse import quote
 from tamis.broker.accounts import Accounts
 from tamis.broker.broker import Broker
 from tamis.broker.settings import Settings
+from tamis.broker.stomp.service import StompService
 from tamis.broker.web.listener import WebListener
 
 SCHEMA = {"symbol": "string", "price": "double", "volume": "int"}
@@ -45,7 +46,11 @@ class ServedBroker:
     async def _open(self, keep_alive, lingering, port):
         self.broker = await Broker.open(self.settings)
         self.listener = WebListener(
-            self.broker, self.accounts, keep_alive=keep_alive, lingering=lingering
+            self.broker,
+            self.accounts,
+            StompService(self.broker),
+            keep_alive=keep_alive,
+            lingering=lingering,
         )
         self.port = await self.listener.start("127.0.0.1", port)
 

@@ -107,6 +107,24 @@ def test_a_slow_subscriber_loses_the_oldest_or_its_connection(tmp_path):
         assert await taken(broker, dropping) == [(2, 1), (3, 1), (4, 1)]
         assert (dropping.dropped, dropping.dropped) == (2, 0)
         assert leaving.closed_because == "it is too slow: its buffer is full"
+        assert guest.usage.subscriptions == 2
+        for _ in range(2):  # the second time, nothing is left to give back
+            await leaving.close()
+            assert guest.usage.subscriptions == 1
+
+    with_broker(tmp_path, use)
+
+
+def test_ids_and_headers_that_are_not_unicode_are_refused(tmp_path):
+    async def use(broker, guest):
+        bad = [
+            NewEvent(b'{"price": 1}', "half \ud800"),
+            NewEvent(b'{"price": 2}', "é"),
+            NewEvent(b'{"price": 3}', None, {"color": "\udfff"}),
+        ]
+        answer = await broker.publish(guest, "quotes", bad)
+        assert (answer.accepted, [row for row, _ in answer.refused]) == (1, [0, 2])
+        assert answer.refused[0].reason.startswith("the id 'half \\ud800' of the event is not")
 
     with_broker(tmp_path, use)
 

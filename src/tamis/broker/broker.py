@@ -191,6 +191,10 @@ class Broker:
         """What is to be known about a topic."""
         return self._info(self._find(account, name))
 
+    def schema(self, account: Account, topic: str) -> Mapping[str, str]:
+        """The attributes of a topic and their types; faster than all that `topic` tells."""
+        return self._find(account, topic).topic.row.schema
+
     def topics(self, account: Account) -> list[TopicInfo]:
         """The topics that an account may know of, by their names."""
         seen = [found for found in self._topics if account.sees(found.topic.name)]

@@ -33,9 +33,11 @@ __all__ = [
     "Unauthenticated",
     "UnknownSubscription",
     "UnknownTopic",
+    "kind_of",
     "status_and_code",
 ]
 
+_OF_BROKER = (UnknownTopic, Conflict, TopicExists, Unauthenticated, Forbidden, LimitReached, Busy)
 # Of several that fit, the first one counts.
 _OTHERS: tuple[tuple[type[TamisError], int, str], ...] = (
     (UnknownSubscription, 404, "unknown-subscription"),
@@ -47,6 +49,17 @@ _OTHERS: tuple[tuple[type[TamisError], int, str], ...] = (
     (OptionError, 400, "bad-option"),
     (CapacityError, 503, "busy"),
 )
+
+
+# Of filters and events clients need more than a message: the place, the rows.
+_BY_CODE: dict[str, type[TamisError]] = {
+    code: kind for kind, _, code in _OTHERS if not issubclass(kind, ExpressionError | EventError)
+} | {kind.code: kind for kind in _OF_BROKER}
+
+
+def kind_of(code: str) -> type[TamisError] | None:
+    """The error that a short word stands for; None if it is unknown, or about filters or events."""
+    return _BY_CODE.get(code)
 
 
 def status_and_code(error: TamisError) -> tuple[int, str]:

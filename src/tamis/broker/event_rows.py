@@ -80,6 +80,9 @@ class EventRows:
     def _row(self, event: NewEvent, most_bytes: int) -> Row:
         """The row of an event; an `EventError` if it is not one of this topic."""
         body = event.body
+        _check_text("id", event.id or "")
+        for name, value in event.headers.items():
+            _check_text("header", name + value)
         if len(body) > most_bytes:
             raise EventError(f"the event has {len(body):,} bytes, the limit is {most_bytes:,}")
         try:
@@ -90,6 +93,16 @@ class EventRows:
         if body.count(b":") != len(record):
             record = _strictly(body)
         return self._meaning.prepare(self._reader.row(record))
+
+
+def _check_text(what: str, text: str) -> None:
+    """Refuse half of a character: such a text cannot be stored or sent."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            problem = f"the {what} {text[:50]!r} of the event is not Unicode: {error.reason}"
+            raise EventError(problem) from None
 
 
 def _strictly(body: bytes) -> Any:

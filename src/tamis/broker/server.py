@@ -93,9 +93,10 @@ async def running(
     broker = await Broker.open(settings)
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(broker.close)
+        stomp = StompService(broker)
         listeners: dict[str, Listener] = {
-            "http": WebListener(broker, broker.accounts),
-            "stomp": StompServer(StompService(broker)),
+            "http": WebListener(broker, broker.accounts, stomp),
+            "stomp": StompServer(stomp),
         }
         found: dict[str, Address] = {}
         for name, listener in listeners.items():

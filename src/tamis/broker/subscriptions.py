@@ -229,12 +229,13 @@ class Subscriptions:
         interest = await self.interest(account, None, "TRUE" if text is None else text)
         account.usage.subscribe()
         name = f"/{next(self._unnamed)}"  # no account has an empty name
+        counted = [account.usage]
 
         async def detach(one: Attachment, because: str) -> None:
-            removed = self._topic.remove(one, because)
+            self._topic.remove(one, because)  # the topic may have done so: it is too slow
             self._unwant(name)
-            if removed:
-                account.usage.unsubscribe()
+            while counted:
+                counted.pop().unsubscribe()
 
         one = self._topic.attach(interest, Buffer(options), start, detach)
         try:

@@ -5,34 +5,20 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from tamis.broker.errors import kind_of
 from tamis.broker.records import Refusal
 from tamis.errors import (
     BrokerError,
     Busy,
-    Conflict,
     EventError,
     ExpressionError,
     Forbidden,
     LimitError,
     LimitReached,
-    OptionError,
-    SchemaError,
-    SubscriptionError,
     TamisError,
-    TopicExists,
     Unauthenticated,
-    UnknownSubscription,
-    UnknownTopic,
 )
 
-_OF_BROKER = (UnknownTopic, Conflict, TopicExists, Unauthenticated, Forbidden, LimitReached, Busy)
-_BY_CODE: dict[str, type[TamisError]] = {
-    **{kind.code: kind for kind in _OF_BROKER},
-    "unknown-subscription": UnknownSubscription,
-    "bad-subscription": SubscriptionError,
-    "bad-schema": SchemaError,
-    "bad-option": OptionError,
-}
 _BY_STATUS: dict[int, type[BrokerError]] = {
     401: Unauthenticated,
     403: Forbidden,
@@ -74,8 +60,9 @@ def error_of(status: int, body: bytes, filter_text: str | None = None) -> TamisE
         return _expression_error(code, message, filter_text, answer["line"], answer["column"])
     if code == "bad-event":
         return _event_error(message, answer)
-    if code in _BY_CODE:
-        return _BY_CODE[code](message)
+    kind = kind_of(code)
+    if kind is not None:
+        return kind(message)
     other = _BY_STATUS.get(status, BrokerError)(message or f"the broker answered {status}")
     other.status = status
     other.code = code or other.code

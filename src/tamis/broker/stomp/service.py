@@ -100,7 +100,7 @@ class StompService:
 
     def header_events(self, account: "Account", topic: str) -> HeaderEvents:
         """What makes events of headers, by the schema of a topic."""
-        schema = self.broker.topic(account, topic).schema
+        schema = self.broker.schema(account, topic)
         known = self._header_events.get(topic)
         if known is None or known.types != schema:
             if len(self._header_events) >= KEPT_TOPICS:

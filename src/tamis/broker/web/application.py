@@ -31,11 +31,11 @@ _Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class WebBroker:
     """A broker as an aiohttp application."""
 
-    def __init__(self, broker: Broker, accounts: Accounts) -> None:
+    def __init__(self, broker: Broker, accounts: Accounts, stomp: StompService) -> None:
         self.broker = broker
         self.accounts = accounts
         self._open_streams = OpenStreams()
-        self._stomp = StompService(broker)
+        self._stomp = stomp
         self._origins = Origins(has_accounts=accounts.guest is None)
         self.application = web.Application(middlewares=[self._guarded])
         router = self.application.router

@@ -13,6 +13,7 @@ from aiohttp.http import HttpProcessingError
 
 from tamis.broker.accounts import Accounts
 from tamis.broker.broker import Broker
+from tamis.broker.stomp.service import StompService
 from tamis.broker.web.application import WebBroker
 
 KEEP_ALIVE = 30.0
@@ -39,10 +40,11 @@ class WebListener:
     """A broker that answers over HTTP."""
 
     def __init__(
-        self, broker: Broker, accounts: Accounts, *, keep_alive: float = KEEP_ALIVE,
-        lingering: float = LINGERING,
+        self, broker: Broker, accounts: Accounts, stomp: StompService, *,
+        keep_alive: float = KEEP_ALIVE, lingering: float = LINGERING,
     ) -> None:  # fmt: skip
-        self._web = WebBroker(broker, accounts)
+        """`stomp` is for STOMP over WebSockets: what it counts is counted with that over TCP."""
+        self._web = WebBroker(broker, accounts, stomp)
         self._runner = web.AppRunner(
             self._web.application, access_log=None, logger=logger, keepalive_timeout=keep_alive,
             lingering_time=lingering, shutdown_timeout=STOPPING, handler_cancellation=True,
