@@ -1,106 +1,72 @@
-"""Kills and stops brokers of a network at random, and compares what was acknowledged and delivered.
+"""Lets everything go wrong in a network of brokers, and compares acknowledged and delivered events.
 
-Brokers are processes (``tamis serve``). Between each two stands a proxy, which cuts, delays and
-damages.
-Publishers at every broker send events until each is acknowledged, with ids; durable subscribers at
-every broker, over HTTP, acknowledge what they get. At the end, when all brokers and links are back,
+Brokers are processes (``tamis serve``) in a random tree (`chaos_network.py`): they are killed and
+stopped; what goes between them is cut, delayed and damaged; a broker is added, and a leaf leaves
+its neighbour for another one. Clients of every protocol (`chaos_clients.py`) publish everywhere,
+until each event is acknowledged; durable subscribers at every broker acknowledge one by one or all
+up to one, leave and come back; other subscriptions are made and removed. At the end,
 
-* no acknowledged event is missing at a subscriber whose filter it matches,
+* no acknowledged event is missing at a subscriber whose filter it matches, if its subscription was
+  established when it was sent,
 * nobody got an event that does not match, every broker stores each event once,
-* each subscriber got the events of each publisher in their order, redeliveries aside.
+* each subscriber got the events of each publisher in their order, redeliveries aside, and aside
+  from what was sent while a broker moved.
 
-By hand: ``python tests/network_chaos.py --brokers 5 --seconds 600 --seed 7``.
+By hand: ``python tests/network_chaos.py --brokers 7 --seconds 600 --seed 7``.
 """
 
 import argparse
 import asyncio
 import contextlib
-import json
 import random
-import signal
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import aiohttp
 
-from broker_process import BrokerProcess, quiet_ports
+from chaos_clients import LOST, PUBLISHERS, RECEIVERS, TOPIC, Wanted, publisher, receiver
+from chaos_network import ChaosNetwork, Site, forget
 
 SCHEMA = {"publisher": "string", "number": "int", "kind": "int"}
-LOST = aiohttp.ClientError, OSError, EOFError, TimeoutError
 KINDS = 8
-ACKNOWLEDGED = 0.05  # of the deliveries, with all before them
-PATIENCE = 2.0  # seconds; some brokers are stopped for longer
+MARK = "mark"  # publishers of this name show that everything before has arrived
+ACKNOWLEDGED, LEAVING = 0.05, 0.0005  # of the deliveries, after which a subscriber does so
+ONE_BY_ONE = {"stomp", "stomp-ws", "websocket"}
+Key = tuple[str, int]
 
 
-@dataclass
-class Proxy:
-    """Carries bytes between two brokers, until it is told not to."""
+class Sent(NamedTuple):
+    """An event that was acknowledged: its kind, when it was first sent, and acknowledged."""
 
-    port: int
-    target: int
-    delay: float = 0.0
-    is_cut: bool = False
-    flip: int | None = None  # about where the next bytes are damaged
-    tasks: set[asyncio.Task[None]] = field(default_factory=set)
-
-    async def start(self) -> None:
-        self.server = await asyncio.start_server(self._carry, "127.0.0.1", self.port)
-
-    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        back = None
-        self.tasks.add(task)
-        try:
-            if not self.is_cut:
-                there, back = await asyncio.open_connection("127.0.0.1", self.target)
-                await asyncio.gather(self._pass(reader, back), self._pass(there, writer))
-        except (OSError, asyncio.CancelledError):
-            pass
-        finally:
-            self.tasks.discard(task)
-            for one in (writer, back):
-                if one is not None:
-                    one.transport.abort()
-
-    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while data := await reader.read(1 << 16):
-            if self.delay:
-                await asyncio.sleep(self.delay)
-            if self.flip is not None:
-                place, self.flip = self.flip % len(data), None
-                data = data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :]
-            writer.write(data)
-            await writer.drain()
-        raise ConnectionResetError
-
-    def cut(self) -> None:
-        self.is_cut = True
-        for task in self.tasks:
-            task.cancel()
-
-    async def stop(self) -> None:
-        self.server.close()
-        tasks = list(self.tasks)
-        self.cut()
-        if tasks:
-            await asyncio.wait(tasks)
-        await asyncio.sleep(0)  # transports are closed in the next round
+    kind: int
+    began: float
+    done: float
 
 
 @dataclass
 class Subscriber:
-    """A durable subscriber, and what it got."""
+    """A durable subscription, and what its clients got."""
 
     name: str
-    broker: BrokerProcess
+    site: Site
     below: int
-    got: dict[tuple[str, int], int] = field(default_factory=dict)  # how often
+    protocol: str
+    one_by_one: bool
+    since: float = float("inf")  # what was sent from then on must come
+    only: str = ""  # of this publisher; of all if it is empty
+    got: dict[Key, int] = field(default_factory=dict)  # how often
     latest: dict[str, int] = field(default_factory=dict)
+    late: list[tuple[Key, Key]] = field(default_factory=list)  # events that came after a later one
     problems: list[str] = field(default_factory=list)
+
+    @property
+    def wanted(self) -> Wanted:
+        return Wanted(self.site, self.name, f"kind < {self.below}", self.one_by_one)
 
     def take(self, event: dict, *, redelivered: bool) -> None:
         key = event["publisher"], event["number"]
@@ -109,214 +75,298 @@ class Subscriber:
         if not redelivered:
             if key in self.got:
                 self.problems.append(f"{self.name} got {key} twice")
-            if self.latest.get(key[0], -1) > key[1]:
-                self.problems.append(f"{self.name} got {key} after {self.latest[key[0]]}")
-            self.latest[key[0]] = max(key[1], self.latest.get(key[0], -1))
+            before = self.latest.get(key[0], -1)
+            if before > key[1]:
+                self.late.append((key, (key[0], before)))
+            self.latest[key[0]] = max(key[1], before)
         self.got[key] = self.got.get(key, 0) + 1
 
 
 class Trial:
     """A network, its clients, and what they know."""
 
-    def __init__(self, folder: Path, brokers: int, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int) -> None:
         self.random = random.Random(seed)  # noqa: S311 - a test that can be repeated
-        names = [f"b{n}" for n in range(brokers)]
-        ports = quiet_ports(4 * brokers)
-        config = str(folder / "impatient.toml")
-        text = f'name = "any"\n[network]\nbeat = 0.4\npatience = {PATIENCE}\n'
-        Path(config).write_text(text, encoding="utf-8")
-        self.proxies: list[Proxy] = []
-        self.brokers: list[BrokerProcess] = []
-        for n, name in enumerate(names):
-            listen, http, stomp, between = ports[4 * n : 4 * n + 4]
-            arguments = ["--name", name, "--listen", f"127.0.0.1:{listen}", "--config", config]
-            if n:
-                parent = self.random.randrange(n)
-                self.proxies.append(Proxy(between, ports[4 * parent]))
-                arguments += ["--peer", f"{names[parent]}=127.0.0.1:{between}"]
-            self.brokers.append(BrokerProcess(folder / name, *arguments, http=http, stomp=stomp))
-        self.subscribers = [
-            Subscriber(f"s{n}.{k}", broker, self.random.randrange(1, KINDS + 1))
-            for n, broker in enumerate(self.brokers)
-            for k in range(2)
-        ]
-        self.acknowledged: dict[tuple[str, int], int] = {}  # the kind of each event
-        self.faults: dict[str, int] = {}
+        self.network = ChaosNetwork(folder, self.random)
+        self.subscribers: list[Subscriber] = []
+        self.acknowledged: dict[Key, Sent] = {}
+        self.moves: list[tuple[float, float]] = []  # when they began and ended
+        self.problems_found: list[str] = []
+        self.listening: list[asyncio.Task[None]] = []
+        self.publishing: list[asyncio.Task[None]] = []
+        self.faults = asyncio.Lock()  # held while something goes wrong, or must not
+        self.marks = 0
         self.is_over = False
 
-    async def run(self, seconds: float) -> None:
+    async def run(self, seconds: float, brokers: int, *, changes: bool = True) -> None:
         async with contextlib.AsyncExitStack() as stack:
-            for proxy in self.proxies:
-                await proxy.start()
-                stack.push_async_callback(proxy.stop)
-            for broker in self.brokers:
-                broker.spawn()
-                stack.callback(broker.kill)
-            for broker in self.brokers:
-                broker.wait()
+            stack.push_async_callback(self.network.stop)
+            await self.network.start(brokers)
             self.http = await stack.enter_async_context(aiohttp.ClientSession())
-            await self._establish()
-            publishing = [asyncio.create_task(self._publish(b)) for b in self.brokers]
-            listening = [asyncio.create_task(self._listen(s)) for s in self.subscribers]
+            await self._until(self._create)
+            self.tasks = await stack.enter_async_context(asyncio.TaskGroup())
+            await asyncio.gather(*map(self._populate, self.network.sites))
+            for site in self.network.sites:
+                self._start_publishing(site)
+            changing = [self.tasks.create_task(self._come_and_go())]
+            if changes:
+                changing.append(self.tasks.create_task(self._change(seconds)))
             end = time.monotonic() + seconds
-            while time.monotonic() < end:
-                await self._fault()
+            while time.monotonic() < end or not all(task.done() for task in changing[1:]):
+                async with self.faults:
+                    await self.network.fault()
                 await asyncio.sleep(self.random.uniform(0.0, 0.5))
             self.is_over = True
-            await asyncio.gather(*publishing)
-            await self._until(lambda: not any(map(self._missing, self.subscribers)))
-            for task in listening:
+            await asyncio.gather(*changing)
+            await asyncio.gather(*self.publishing)
+            await self._until(
+                lambda: not any(map(self._missing, self.subscribers)), say=self.counts
+            )
+            for task in self.listening:
                 task.cancel()
-            await asyncio.gather(*listening, return_exceptions=True)
-            for broker in self.brokers:
-                await self._check_log(broker)
+            for site in self.network.sites:
+                await self._check_log(site)
 
-    async def _establish(self) -> None:
-        """Make the topic, wait until all have it, and subscribe."""
-        await self._put(f"{self.brokers[0].url}/topics/load", {"schema": SCHEMA})
-        for broker in self.brokers:
-            await self._until(lambda url=broker.url: self._is_there(f"{url}/topics/load"))
-        for one in self.subscribers:
-            url = f"{one.broker.url}/topics/load/subscriptions/{one.name}"
-            await self._put(url, {"filter": f"kind < {one.below}"})
-        await self._prove_linked()
+    # --- beginning
 
-    async def _prove_linked(self) -> None:
-        """Wait until an event of every broker comes to every other one: then all is established."""
-        for n, broker in enumerate(self.brokers):
-            event = {"publisher": f"first{n}", "number": 0, "kind": 0}
-            await self.http.post(f"{broker.url}/topics/load/events", json=event)
-        for broker in self.brokers:
-            await self._until(lambda one=broker: self._has_all(one))
+    async def _create(self) -> bool:
+        url = f"{self.network.sites[0].url}/topics/{TOPIC}"
+        return await self._answers("put", url, {"schema": SCHEMA})
 
-    async def _is_there(self, url: str) -> bool:
-        async with self.http.get(url) as answer:
-            return answer.status == 200
+    async def _populate(self, site: Site) -> None:
+        """Wait until a broker has the topic, and let clients subscribe to it."""
+        await self._until(lambda: self._answers("get", f"{site.url}/topics/{TOPIC}"))
+        number = self.network.sites.index(site)
+        made = []
+        for k in range(2):
+            protocol = RECEIVERS[(2 * number + k) % len(RECEIVERS)]
+            made.append(await self._subscribe(site, f"s{number}.{k}", protocol))
+        await self._mark(site)
+        for one in made:
+            one.since = time.monotonic()
 
-    async def _has_all(self, broker: BrokerProcess) -> bool:
-        return len(await self._stored(broker)) == len(self.brokers)
+    async def _subscribe(self, site: Site, name: str, protocol: str) -> Subscriber:
+        below = self.random.randrange(1, KINDS + 1)
+        one_by_one = protocol in ONE_BY_ONE and self.random.random() < 0.5
+        one = Subscriber(name, site, below, protocol, one_by_one)
+        url = f"{site.url}/topics/{TOPIC}/subscriptions/{name}"
+        await self._until(lambda: self._answers("put", url, {"filter": one.wanted.filter}))
+        self.subscribers.append(one)
+        self.listening.append(self.tasks.create_task(self._listen(one)))
+        return one
 
-    async def _until(self, condition: Callable[[], Awaitable[bool] | bool]) -> None:
-        """Return when a condition holds; nobody tells, so it is asked again and again."""
-        found = condition()
-        while not (found if isinstance(found, bool) else await found):
-            await asyncio.sleep(0.05)
-            found = condition()
+    async def _mark(self, *at: Site) -> None:
+        """Return when an event of every broker, sent from now on, has come to some of them.
 
-    async def _put(self, url: str, body: dict) -> None:
-        async with self.http.put(url, json=body) as answer:
-            assert answer.status == 200, await answer.text()
+        All subscribers want it. So everything that was sent before has come there, too, and what
+        they subscribed to is established. It is sent again and again: behind a cut, events count
+        from when the filter arrives there.
+        """
+        wanted: set[Key] = set()
+        for site in at:
+            while not await self._has(site, wanted):
+                self.marks += 1
+                name = f"{MARK}{self.marks}"
+                wanted = {(name, one.http) for one in self.network.sites}
+                for one in self.network.sites:
+                    event = {"publisher": name, "number": one.http, "kind": 0}
+                    url = f"{one.url}/topics/{TOPIC}/events"
+                    await self._until(
+                        lambda url=url, event=event: self._answers("post", url, event)
+                    )
+                await asyncio.sleep(0.5)  # it is on its way
 
-    async def _publish(self, broker: BrokerProcess) -> None:
-        name, number, rng = f"p{broker.http}", 0, self.random
-        while not self.is_over:
-            events = [
-                {"publisher": name, "number": number + n, "kind": rng.randrange(KINDS)}
-                for n in range(rng.randrange(1, 20))
-            ]
-            batch = [
-                {
-                    "specversion": "1.0", "type": "t", "source": name, "data": event,
-                    "id": f"{name}-{event['number']}",
-                }
-                for event in events
-            ]  # fmt: skip
-            while not await self._send(broker, batch):  # noqa: ASYNC110 - a publisher that tries again
-                await asyncio.sleep(0.1)
-            for event in events:
-                self.acknowledged[name, event["number"]] = event["kind"]
-            number += len(events)
-            await asyncio.sleep(rng.uniform(0, 0.05))
+    async def _has(self, site: Site, wanted: set[Key]) -> bool:
+        """Whether a broker has some events, of one publisher; none are not enough."""
+        for name, _ in wanted:
+            with contextlib.suppress(*LOST):
+                return wanted <= set(await self._stored(site, f"publisher = '{name}'"))
+        return False
 
-    async def _send(self, broker: BrokerProcess, batch: list[dict]) -> bool:
-        kind = {"Content-Type": "application/cloudevents-batch+json"}
+    async def _answers(self, method: str, url: str, body: dict | None = None) -> bool:
+        limit = aiohttp.ClientTimeout(20)
         try:
-            async with self.http.post(
-                f"{broker.url}/topics/load/events", data=json.dumps(batch), headers=kind,
-                timeout=aiohttp.ClientTimeout(20),
-            ) as answer:  # fmt: skip
-                return answer.status == 200 and (await answer.json())["accepted"] == len(batch)
+            async with self.http.request(method, url, json=body, timeout=limit) as answer:
+                # What is gone was deleted by a request whose answer was lost.
+                return answer.status in {200, 204} or (method == "delete" and answer.status == 404)
         except LOST:
             return False
+
+    async def _until(
+        self, condition: Callable[[], Awaitable[bool] | bool], say: Callable[[], str] | None = None
+    ) -> None:
+        """Return when a condition holds; nobody tells, so it is asked again and again.
+
+        From time to time it is said how far it is: what is lost is waited for without end.
+        """
+        found, asked = condition(), 0
+        while not (found if isinstance(found, bool) else await found):
+            await asyncio.sleep(0.1)
+            found, asked = condition(), asked + 1
+            if say is not None and asked % 300 == 0:
+                sys.stderr.write("\n".join([say(), *self.problems()[:20], ""]))
+
+    # --- clients
+
+    def _start_publishing(self, site: Site) -> None:
+        self.publishing.append(self.tasks.create_task(self._publish(site)))
+
+    async def _publish(self, site: Site) -> None:
+        rng, number, name = self.random, 0, f"p{site.name}"
+        protocol = PUBLISHERS[self.network.sites.index(site) % len(PUBLISHERS)]
+        client = publisher(protocol, site)
+        while not self.is_over:
+            kinds = [rng.randrange(KINDS) for _ in range(rng.randrange(1, 20))]
+            events = [
+                {"publisher": name, "number": number + n, "kind": kind}
+                for n, kind in enumerate(kinds)
+            ]
+            ids = [f"{name}-{event['number']}" for event in events]
+            began, is_sent = time.monotonic(), False
+            while not is_sent:
+                with contextlib.suppress(*LOST):
+                    is_sent = await client.send(events, ids)
+                if not is_sent:
+                    await asyncio.sleep(0.1)
+            done = time.monotonic()
+            for event in events:
+                self.acknowledged[name, event["number"]] = Sent(event["kind"], began, done)
+            number += len(events)
+            await asyncio.sleep(rng.uniform(0, 0.05))
+        if protocol.startswith("stomp"):
+            await client.close()
 
     async def _listen(self, one: Subscriber) -> None:
         while True:
             with contextlib.suppress(*LOST):
-                async for offset, content in self._messages(one):
-                    if not content["event"]["publisher"].startswith("first"):
-                        one.take(content["event"], redelivered=content["redelivered"])
-                    if self.random.random() < ACKNOWLEDGED:
-                        url = f"{one.broker.url}/topics/load/subscriptions/{one.name}/ack"
-                        async with self.http.post(url, json={"offset": offset}):
-                            pass
-            await asyncio.sleep(0.1)
+                async with receiver(one.protocol, one.wanted) as deliveries:
+                    tokens = []
+                    async for taken in deliveries:
+                        if not taken.event["publisher"].startswith(MARK):
+                            one.take(taken.event, redelivered=taken.redelivered)
+                        tokens.append(taken.token)
+                        if self.random.random() < ACKNOWLEDGED:
+                            await deliveries.ack(tokens)
+                            tokens.clear()
+                        if self.random.random() < LEAVING and not self.is_over:
+                            break
+            await asyncio.sleep(self.random.uniform(0.1, 0.5))
 
-    async def _messages(self, one: Subscriber) -> AsyncIterator[tuple[int, dict]]:
-        url = f"{one.broker.url}/topics/load/subscriptions/{one.name}/events"
-        limits = aiohttp.ClientTimeout(None, sock_read=20)
-        async with self.http.get(url, timeout=limits) as answer:
-            async for line in answer.content:
-                if line.startswith(b"data:"):
-                    content = json.loads(line[5:])
-                    if "offset" in content:
-                        yield content["offset"], content
+    async def _come_and_go(self) -> None:
+        """Make subscriptions and remove them; what is sent to the same broker meanwhile, counts."""
+        number = 0
+        while not self.is_over:
+            site = self.random.choice(self.network.sites)
+            one = await self._subscribe(site, f"passing{number}", self.random.choice(RECEIVERS))
+            one.since, one.only = time.monotonic(), f"p{site.name}"
+            await asyncio.sleep(self.random.uniform(0.5, 5))
+            listening = self.listening[-1] if self.subscribers[-1] is one else None
+            if listening is not None and self.random.random() < 0.7:
+                await self._remove(one, listening)
+            number += 1
 
-    # --- faults
+    async def _remove(self, one: Subscriber, listening: asyncio.Task[None]) -> None:
+        listening.cancel()
+        self.listening.remove(listening)
+        self.subscribers.remove(one)
+        self.problems_found += one.problems
+        url = f"{one.site.url}/topics/{TOPIC}/subscriptions/{one.name}"
+        await self._until(lambda: self._answers("delete", url))
 
-    async def _fault(self) -> None:
-        broker, proxy = self.random.choice(self.brokers), self.random.choice(self.proxies)
-        kind = self.random.choice(["kill", "kill", "cut", "cut", "stop", "delay", "damage"])
-        self.faults[kind] = self.faults.get(kind, 0) + 1
-        if kind == "kill":
-            broker.kill()
-            await asyncio.sleep(self.random.uniform(0, 0.5))
-            broker.spawn()
-            await asyncio.to_thread(broker.wait)
-        elif kind == "cut":
-            proxy.cut()
-            await asyncio.sleep(self.random.uniform(0, 1.0))
-            proxy.is_cut = False
-        elif kind == "stop":
-            broker.send(signal.SIGSTOP)
-            await asyncio.sleep(self.random.uniform(0, 2 * PATIENCE))
-            broker.send(signal.SIGCONT)
-        elif kind == "damage":
-            proxy.flip = self.random.randrange(1000)
-        else:
-            proxy.delay = self.random.uniform(0, 0.1)
-            await asyncio.sleep(self.random.uniform(0, 1.0))
-            proxy.delay = 0.0
+    # --- the network changes
+
+    async def _change(self, seconds: float) -> None:
+        """Add a broker, then move leaves, as long as there is time."""
+        end = time.monotonic() + seconds
+        site = await self.network.add()
+        await self._populate(site)
+        self._start_publishing(site)
+        while True:
+            began = time.monotonic()
+            leaf = self.network.leaf()
+            before = await self.network.move(leaf)
+            await asyncio.sleep(self.random.uniform(0, seconds / 20))
+            async with self.faults:
+                await self._forget_each_other(leaf, before)
+            self.moves.append((began, time.monotonic()))
+            if time.monotonic() > end - seconds / 4:
+                return
+            await asyncio.sleep(self.random.uniform(0, seconds / 10))
+
+    async def _forget_each_other(self, leaf: Site, before: Site) -> None:
+        """As docs/network.md says: when the filters are established on the new way, and what was
+        published before has come."""
+        await self._until(self._is_whole)
+        for one in [one for one in self.subscribers if one.site is leaf]:
+            url = f"{leaf.url}/topics/{TOPIC}/subscriptions/{one.name}"
+            await self._until(
+                lambda url=url, one=one: self._answers("put", url, {"filter": one.wanted.filter})
+            )
+        await self._mark(leaf, before)
+        await forget(self.http, before, leaf.name)
+        await forget(self.http, leaf, before.name)
+
+    async def _is_whole(self) -> bool:
+        """Whether all links are up."""
+        for site in self.network.sites:
+            if site.parent is not None and not await self._is_linked(site, site.parent.name):
+                return False
+        return True
+
+    async def _is_linked(self, site: Site, peer: str) -> bool:
+        with contextlib.suppress(*LOST):
+            async with self.http.get(f"{site.url}/peers") as answer:
+                found = (await answer.json())["peers"]
+                return any(one["name"] == peer and one["linked"] for one in found)
+        return False
 
     # --- what must hold
 
-    def _wanted(self, one: Subscriber) -> set[tuple[str, int]]:
-        return {key for key, kind in self.acknowledged.items() if kind < one.below}
+    def _wanted(self, one: Subscriber) -> set[Key]:
+        return {
+            key
+            for key, sent in self.acknowledged.items()
+            if sent.kind < one.below and sent.began >= one.since and one.only in ("", key[0])
+        }
 
-    def _missing(self, one: Subscriber) -> set[tuple[str, int]]:
+    def _missing(self, one: Subscriber) -> set[Key]:
         return self._wanted(one) - one.got.keys()
 
-    async def _stored(self, broker: BrokerProcess) -> list[dict]:
-        url = f"{broker.url}/topics/load/events?limit=10000&from="
-        found: list[dict] = []
+    async def _stored(self, site: Site, filter_: str = "TRUE") -> list[Key]:
+        url = f"{site.url}/topics/{TOPIC}/events"
+        found: list[Key] = []
         start = "earliest"
         while True:
-            async with self.http.get(url + str(start)) as answer:
+            asked = {"limit": "10000", "from": start, "filter": filter_}
+            async with self.http.get(url, params=asked) as answer:
                 events = (await answer.json())["events"]
-            found += [one["event"] for one in events]
+            found += [(one["event"]["publisher"], one["event"]["number"]) for one in events]
             if not events:
                 return found
-            start = events[-1]["offset"] + 1
+            start = str(events[-1]["offset"] + 1)
 
-    async def _check_log(self, broker: BrokerProcess) -> None:
-        keys = [(one["publisher"], one["number"]) for one in await self._stored(broker)]
+    async def _check_log(self, site: Site) -> None:
+        keys = await self._stored(site)
         if len(keys) != len(set(keys)):
-            self.subscribers[0].problems.append(f"{broker.url} stores an event twice")
+            self.problems_found.append(f"{site.name} stores an event twice")
+
+    def _is_excused(self, late: Key, before: Key) -> bool:
+        """Whether a broker moved while two events were on their way."""
+        sent, later = self.acknowledged.get(late), self.acknowledged.get(before)
+        if sent is None or later is None:
+            return False
+        return any(sent.began <= end and later.done >= began for began, end in self.moves)
 
     def problems(self) -> list[str]:
         """What must not be."""
-        found = [problem for one in self.subscribers for problem in one.problems]
+        found = self.problems_found + [p for one in self.subscribers for p in one.problems]
         for one in self.subscribers:
             found += [f"{one.name} misses {key}" for key in sorted(self._missing(one))[:5]]
+            found += [
+                f"{one.name} got {key} after {before}"
+                for key, before in one.late
+                if not self._is_excused(key, before)
+            ]
         return found
 
     def counts(self) -> str:
@@ -324,21 +374,30 @@ class Trial:
         wanted = sum(len(self._wanted(one)) for one in self.subscribers)
         times = sum(sum(one.got.values()) for one in self.subscribers)
         missing = sum(len(self._missing(one)) for one in self.subscribers)
+        late = sum(len(one.late) for one in self.subscribers)
         return (
-            f"{len(self.brokers)} brokers, faults {self.faults}, acknowledged "
-            f"{len(self.acknowledged)}, wanted {wanted}, delivered {times}, missing {missing}"
+            f"{len(self.network.sites)} brokers, faults {self.network.faults}, "
+            f"{len(self.subscribers)} subscribers, acknowledged {len(self.acknowledged)}, "
+            f"wanted {wanted}, delivered {times}, late while moving {late}, missing {missing}"
         )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--brokers", type=int, default=5)
+    parser.add_argument("--brokers", type=int, default=5, help="at the beginning")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--no-changes", action="store_true", help="no broker is added or moves")
+    parser.add_argument("--keep", type=Path, help="a folder for data and logs, which stay")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        trial = Trial(Path(folder), options.brokers, options.seed)
-        asyncio.run(trial.run(options.seconds))
+    with contextlib.ExitStack() as stack:
+        folder = options.keep
+        if folder is None:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder.mkdir(parents=True, exist_ok=True)
+        trial = Trial(folder, options.seed)
+        changes = not options.no_changes
+        asyncio.run(trial.run(options.seconds, options.brokers, changes=changes))
     sys.stdout.write("\n".join([trial.counts(), *trial.problems(), ""]))
     return bool(trial.problems())
 

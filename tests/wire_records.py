@@ -21,6 +21,7 @@ from tamis.broker.network.messages import (
     Offer,
     Proof,
     Reach,
+    Relayed,
     SentEvent,
     Stored,
 )
@@ -38,6 +39,7 @@ MESSAGES: tuple[Message, ...] = (
     Established("quotes", ["1.7", "1.3"]),
     Events("quotes", 300, [SentEvent("a-1", b'{"tamis-origin":"nice"}', b'{"price": 2.5}')]),
     Stored("quotes", 2**40),
+    Relayed("lyon", "nice", Stored("quotes", 7)),
 )
 
 

@@ -34,11 +34,17 @@ class Arrivals:
     """What one peer sends to one topic, while the link is up."""
 
     def __init__(
-        self, topic: Topic, peer: str, road: Road, traffic: LinkTraffic, wants: Wants | None
-    ) -> None:
-        """With `wants`, events that nobody wants are counted."""
+        self, topic: Topic, peer: str, road: Road, traffic: LinkTraffic, wants: Wants | None,
+        *, own: str,
+    ) -> None:  # fmt: skip
+        """With `wants`, events that nobody wants are counted.
+
+        `own` is how the ids begin that this broker gives to events on their way: after the network
+        has changed they may come back, and are here without an id.
+        """
         self._topic = topic
         self._peer = peer
+        self._own = own
         self._road = road
         self._traffic = traffic
         self._wants = wants
@@ -89,7 +95,7 @@ class Arrivals:
 
     async def _store(self, events: list[SentEvent]) -> Sequence[Row]:
         """Store events; returns their values."""
-        new = [arrived(event, self._peer) for event in events]
+        new = [arrived(event, self._peer) for event in events if not event.id.startswith(self._own)]
         while True:
             try:
                 # Shielded, so that a batch is either stored before the next link begins, or not.

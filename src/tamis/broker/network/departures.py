@@ -73,6 +73,7 @@ class Departures:
         self._on_way: deque[tuple[int, int, int]] = deque()  # first offset, last, bytes
         self._bytes = 0
         self._more = asyncio.Event()
+        self._has_moved = asyncio.Event()
         parts.join(self)
         self._task = asyncio.create_task(self._run(), name=f"tamis {topic.name} to {row.peer}")
 
@@ -110,6 +111,12 @@ class Departures:
             self._bytes -= self._on_way.popleft()[2]
         self._topic.host.commits.later(self)
         self._more.set()
+        self._has_moved.set()
+
+    async def moved(self) -> None:
+        """Return when the place has moved, or this is closed."""
+        self._has_moved.clear()
+        await self._has_moved.wait()
 
     def more_came(self) -> None:
         """Know that the log has more."""
@@ -121,6 +128,7 @@ class Departures:
         self._task.cancel()
         await asyncio.wait([self._task])
         self._topic.host.commits.forget(self)
+        self._has_moved.set()
         return self.row()
 
     # --- one part of the log after the other
@@ -162,7 +170,9 @@ class Departures:
             self._traffic.events_sent += len(found.events)
             self._road.send(Events(topic.name, found.last, found.events))
             await self._road.drained()
-        elif self.place - self._stored_place >= PASSED:
+            return
+        self._has_moved.set()
+        if self.place - self._stored_place >= PASSED:
             topic.host.commits.later(self)
 
     def _find(self, part: LogPart, start: int) -> Looked:

@@ -31,6 +31,7 @@ from tamis.broker.network.messages import (
     Message,
     Proof,
     Reach,
+    Relayed,
 )
 from tamis.errors import RoutingError
 
@@ -103,7 +104,7 @@ class Link:
         taken, self._out = self._out, []
         frames: list[list[Message]] = [[]]
         for message in taken:
-            if isinstance(message, Events):  # large enough for a frame of their own
+            if isinstance(message, Events | Relayed):  # large enough for a frame of their own
                 frames += [[message], []]
             else:
                 frames[-1].append(message)

@@ -6,7 +6,7 @@ phase    messages
 greeting Hello, then Proof, each way; then Reach
 topics   Offer or Declined; each topic that both have is *open* on the link
 filters  Filters (advertisements, subscriptions), answered by Established
-events   Events, answered by Stored
+events   Events, answered by Stored; both may come inside of Relayed
 always   Reach, Beat, Goodbye
 ======== ============================================================================
 
@@ -124,7 +124,15 @@ class Stored(Wire, frozen=True):
     last: int
 
 
+class Relayed(Wire, frozen=True):
+    """What one broker says to another that is some links away: passed on towards it."""
+
+    to: str
+    sender: str
+    content: Events | Stored
+
+
 Message = (
     Hello | Proof | Reach | Beat | Goodbye | Offer | Declined | Filters | Established | Events
-    | Stored
+    | Stored | Relayed
 )  # fmt: skip

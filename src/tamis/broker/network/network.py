@@ -15,6 +15,7 @@ from tamis.broker import peer_rows
 from tamis.broker.accounts import Account
 from tamis.broker.host import Host
 from tamis.broker.network.departures import Road
+from tamis.broker.network.detours import Detours, Way
 from tamis.broker.network.link import Paths, cycle
 from tamis.broker.network.link_traffic import LinkTraffic
 from tamis.broker.network.messages import (
@@ -25,6 +26,7 @@ from tamis.broker.network.messages import (
     Message,
     Offer,
     Reach,
+    Relayed,
     Stored,
 )
 from tamis.broker.network.peer_states import PeerState
@@ -71,6 +73,7 @@ class Network:
         self._shared: dict[str, SharedTopic] = {}
         self._links: dict[str, PeerLink] = {}
         self._reach: dict[str, Paths] = {}  # what is behind each link that is up
+        self._detours = Detours(name, self._shared, self)
         self._ended = asyncio.Event()
         self._ended.set()
 
@@ -103,6 +106,7 @@ class Network:
         self._shared[topic.name] = shared
         for link in self._links.values():
             link.send(shared.offer())
+        await self._detours.update()
 
     def changed(self, topic: Topic) -> None:
         shared = self._shared.get(topic.name)
@@ -165,6 +169,7 @@ class Network:
         self._ended.clear()
         logger.info("linked", extra={"peer": link.peer})
         self._tell_reach(but=link.peer)
+        await self._detours.update()
         link.send(*(shared.offer() for shared in self._shared.values()))
 
     async def left(self, link: PeerLink, reason: str) -> None:
@@ -180,6 +185,7 @@ class Network:
         self._reach.pop(link.peer, None)
         logger.warning("unlinked", extra={"peer": link.peer, "reason": reason})
         self._tell_reach(but=link.peer)
+        await self._detours.update()
         if not self._links:
             self._ended.set()
 
@@ -202,6 +208,9 @@ class Network:
             case Reach():
                 self._take_reach(link.peer, message)
                 self._tell_reach(but=link.peer)
+                await self._detours.update()
+            case Relayed(to):
+                self._relay(to, message)
             case Offer():
                 await self._offered(link, message)
             case Declined(topic, reason):
@@ -216,6 +225,28 @@ class Network:
                     self._shared[topic].take(link.peer, message)
             case _:
                 raise RoutingError(f"{type(message).__name__} is not expected here")
+
+    def _relay(self, to: str, message: Relayed) -> None:
+        """Take what is for this broker; pass on what is for another, or lose it with a link."""
+        if to == self.name:
+            self._detours.take(message)
+            return
+        link = self._links.get(to)
+        way = self.way(to)
+        if link is not None:
+            link.send(message)
+        elif way is not None:
+            way.link.send(message)
+
+    def way(self, name: str) -> Way | None:
+        """The way to a broker that is not a linked peer; None if there is none."""
+        if name in self._links:
+            return None
+        for peer, link in self._links.items():
+            path = self._reach.get(peer, {}).get(name)
+            if path is not None:
+                return Way(link, tuple(path))
+        return None
 
     async def _offered(self, link: PeerLink, offer: Offer) -> None:
         assert self._topics is not None  # noqa: S101 - links come up after `start`
@@ -260,7 +291,7 @@ class Network:
         found = []
         for name in sorted(names):
             holding = [shared for shared in self._shared.values() if name in shared.rows]
-            lag = sum(shared.lag(name) for shared in holding)
+            lag = sum(self._lag(name, shared) for shared in holding)
             lost = sum(shared.rows[name].lost for shared in holding)
             held = sum(shared.routes.held(name) for shared in holding)
             announced = sum(shared.routes.announced(name) for shared in holding)
@@ -268,13 +299,21 @@ class Network:
             found.append(PeerState(name, name in self._links, lag, lost, held, announced, traffic))
         return found
 
+    def _lag(self, peer: str, shared: SharedTopic) -> int:
+        found = self._detours.lag(peer, shared.topic.name)
+        return shared.lag(peer) if found is None else found
+
     async def forget(self, peer: str) -> None:
-        """Forget a peer that is gone for good: its filters, and what waits for it."""
+        """Forget a peer that is gone for good: its filters, and what waits for it.
+
+        If it is reached another way, it first gets what is in the logs for it now.
+        """
         assert self._host is not None  # noqa: S101 - nobody asks before `start`
         if peer in self._links:
             raise Conflict(f"peer {peer!r} is linked; stop it first")
         if peer in self._configured:
             raise Conflict(f"peer {peer!r} is in the settings; remove it there first")
-        await self._host.commits.commit(*drop_peer(peer))
-        for shared in self._shared.values():
-            shared.forget(peer)
+        async with self._detours.ending(peer):
+            await self._host.commits.commit(*drop_peer(peer))
+            for shared in self._shared.values():
+                shared.forget(peer)

@@ -190,8 +190,7 @@ class SharedTopic:
         if peer in self._open or peer in self._declined:
             return
         await self._meet(peer)
-        arrivals = Arrivals(self.topic, peer, road, self._around.traffic[peer], self._wants)
-        self._open[peer] = OpenPeer(road, arrivals)
+        self._open[peer] = OpenPeer(road, self.arrivals_from(peer, road, self._wants))
         self.routes.open(peer)
         self.tell()
 
@@ -307,9 +306,29 @@ class SharedTopic:
                     self._around.traffic[peer].filters_sent += len(news.added) + len(news.removed)
                     one.road.send(Filters(name, kind, news.is_full, news.added, news.removed))
             if one.departures is None and self.routes.is_ready(peer):
-                floods = self._around.strategy.flooding
-                wanted = None if floods else self.routes.filters_of(peer, Kind.SUBSCRIPTION)
-                one.departures = Departures(
-                    self.topic, self._parts, self.rows[peer], self._prefix, one.road,
-                    self._around.traffic[peer], wanted,
-                )  # fmt: skip
+                one.departures = self.departures_to(peer, one.road)
+
+    def has_heard(self, peer: str) -> bool:
+        """Whether a peer has ever told what it wants."""
+        return self._around.strategy.flooding or self.routes.held(peer) > 0
+
+    def departures_to(self, peer: str, road: Road) -> Departures:
+        """What sends a peer the events that it wants and does not have."""
+        floods = self._around.strategy.flooding
+        wanted = None if floods else self.routes.filters_of(peer, Kind.SUBSCRIPTION)
+        traffic = self._around.traffic[peer]
+        return Departures(
+            self.topic, self._parts, self.rows[peer], self._prefix, road, traffic, wanted
+        )
+
+    async def departed(self, peer: str, departures: Departures) -> None:
+        """End departures, and store how far the peer is."""
+        row = await departures.close()
+        if peer in self.rows:
+            self.rows[peer] = row
+            await self.topic.host.commits.commit(put_peer(row))
+
+    def arrivals_from(self, peer: str, road: Road, wants: Wants | None = None) -> Arrivals:
+        """What stores the events of a peer."""
+        traffic = self._around.traffic[peer]
+        return Arrivals(self.topic, peer, road, traffic, wants, own=self._prefix)
