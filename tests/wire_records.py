@@ -12,6 +12,7 @@ from tamis.broker.network.frames import frame_of
 from tamis.broker.network.messages import (
     Beat,
     Declined,
+    Deleted,
     Established,
     Events,
     Filters,
@@ -33,12 +34,13 @@ MESSAGES: tuple[Message, ...] = (
     Reach({"paris": ["paris"], "nice": ["paris", "nice"]}),
     Beat(),
     Goodbye("the broker stops", is_final=True),
-    Offer("quotes", {"price": "double", "symbol": "string"}, "default", {"price": 1.5}),
+    Offer("quotes", {"price": "double", "symbol": "string"}, "default", {"price": 1.5}, ["a.1.7"]),
     Declined("quotes", "it has other defaults here"),
     Filters("quotes", "subscription", True, {"1.7": "price < 10"}, ["1.3", "1.4"]),
     Established("quotes", ["1.7", "1.3"]),
     Events("quotes", 300, [SentEvent("a-1", b'{"tamis-origin":"nice"}', b'{"price": 2.5}')]),
     Stored("quotes", 2**40),
+    Deleted("quotes", ["a.1.7", "b.1.3"]),
     Relayed("lyon", "nice", Stored("quotes", 7)),
 )
 

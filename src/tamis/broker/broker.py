@@ -7,6 +7,7 @@ one event loop.
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -86,6 +87,7 @@ class Broker:
         self._catalogue = catalogue
         self._host = host
         self._topics = topics
+        topics.when_deleted = self._give_back
         self._allowed: dict[tuple[str, int, Schema], Matcher | None] = {}
         self._burials: set[asyncio.Task[None]] = set()
         self._upkeep = Upkeep(host, topics, settings)
@@ -119,6 +121,8 @@ class Broker:
             await network.start(host, topics)
         quenching.start(host, topics, catalogue)
         await topics.open_all()
+        if network is not None:
+            await network.finish_deletions()
         broker = cls(settings, lock, catalogue, host, topics)
         broker.network = network
         await broker._start()
@@ -180,10 +184,12 @@ class Broker:
         return self._info(found)
 
     async def delete_topic(self, account: Account, name: str) -> None:
-        """Forget a topic with its events and subscriptions."""
+        """Forget a topic with its events and subscriptions, in the whole network."""
         account.require_managing(name)
-        held = self._find(account, name).subscriptions.counts()
+        self._find(account, name)
         await self._topics.delete(name)
+
+    def _give_back(self, held: Counter[str]) -> None:
         for one in self.accounts:
             one.usage.subscriptions -= held[one.name]
 

@@ -73,6 +73,7 @@ class TopicRow(NamedTuple):
     deleted: bool = False  # its files are to be removed, then the row
     expired: int = 0  # events that retention removed
     next_offset: int = 0  # of its log, or less: if the log ends before it, its end was lost
+    births: tuple[str, ...] = ()  # in a network: see `network/deletions.py`
 
 
 class SubscriptionRow(NamedTuple):
@@ -95,6 +96,7 @@ class Description(msgspec.Struct):
     semantics: str
     defaults: dict[str, Any] | None
     retention: Retention | None
+    births: tuple[str, ...] = ()
 
 
 class Catalogue:
@@ -208,7 +210,8 @@ class Catalogue:
 def put_topic(row: TopicRow) -> Change:
     """Add a topic, or replace what is known about it."""
     defaults = None if row.defaults is None else dict(row.defaults)
-    description = Description(dict(row.schema), row.semantics, defaults, row.retention)
+    described = dict(row.schema), row.semantics, defaults, row.retention, row.births
+    description = Description(*described)
     text = msgspec.json.encode(description).decode()
     values = row.number, row.name, text, int(row.deleted), row.expired, row.next_offset
     return Change(_PUT_TOPIC, (*values, _checksum(values)))
@@ -256,7 +259,7 @@ def _topic(row: tuple[Any, ...]) -> TopicRow:
         )
     found = msgspec.json.decode(text, type=Description)
     described = found.schema, found.semantics, found.defaults, found.retention
-    return TopicRow(number, name, *described, bool(deleted), expired, next_offset)
+    return TopicRow(number, name, *described, bool(deleted), expired, next_offset, found.births)
 
 
 def _subscription(row: tuple[Any, ...]) -> SubscriptionRow:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Protocol
 
+from tamis.broker.change import Change
 from tamis.language.expression import Expression
 
 if TYPE_CHECKING:
@@ -17,8 +18,14 @@ class Elsewhere(Protocol):
     def changed(self, topic: "Topic") -> None:
         """A topic got more attributes."""
 
-    def check_deletion(self, topic: str) -> None:
-        """Raise a `Conflict` if a topic cannot be deleted here alone."""
+    def births(self) -> tuple[str, ...]:
+        """The births of a topic that is being made here; none without a network."""
+
+    def deletion(self, topic: "Topic") -> list[Change]:
+        """What the catalogue is to remember when a topic is deleted."""
+
+    async def deleted(self, topic: "Topic") -> None:
+        """A topic is deleted: the catalogue knows it, and its log is about to be closed."""
 
     async def want(self, topic: str, id_: str, expression: Expression) -> None:
         """A client subscribes; returns when that is known as far as the network is reached."""
@@ -42,8 +49,16 @@ class Alone:
     def changed(self, topic: "Topic") -> None:
         """Nobody is to be told."""
 
-    def check_deletion(self, topic: str) -> None:
-        """Nobody else has it."""
+    def births(self) -> tuple[str, ...]:
+        """Nobody needs to know."""
+        return ()
+
+    def deletion(self, topic: "Topic") -> list[Change]:  # noqa: ARG002 - whatever topic it is
+        """Nobody else would make it again."""
+        return []
+
+    async def deleted(self, topic: "Topic") -> None:
+        """Nobody is to be told."""
 
     async def want(self, topic: str, id_: str, expression: Expression) -> None:
         """Everything is here."""

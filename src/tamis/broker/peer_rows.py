@@ -19,6 +19,8 @@ CREATE TABLE IF NOT EXISTS peer_filters (
     PRIMARY KEY (topic, peer, kind, id)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS identity (
     name TEXT PRIMARY KEY, id TEXT NOT NULL, starts INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS deletions (
+    topic TEXT NOT NULL, birth TEXT NOT NULL, PRIMARY KEY (topic, birth)) WITHOUT ROWID;
 """
 
 
@@ -87,7 +89,17 @@ def identity(tables: Rows) -> tuple[str, int] | None:
     return (found[0][0], found[0][1]) if found else None
 
 
+def deletions(tables: Rows) -> list[tuple[str, str]]:
+    """The topics that were deleted, each with a birth of it."""
+    return [(topic, birth) for topic, birth in tables.rows("SELECT topic, birth FROM deletions")]
+
+
 # --- changing
+
+
+def put_deletion(topic: str, birth: str) -> Change:
+    """Remember that a topic was deleted."""
+    return Change("INSERT OR REPLACE INTO deletions VALUES (?, ?)", (topic, birth))
 
 
 def put_identity(id_: str, starts: int) -> Change:

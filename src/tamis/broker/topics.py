@@ -4,7 +4,8 @@ import asyncio
 import itertools
 import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,8 @@ class Topics:
 
     def __init__(self, host: Host, catalogue: Catalogue, disk: Disk, folder: Path) -> None:
         self.damage: list[Damage] = []  # of what is not a log
+        # Called with the subscriptions that each account had on a topic that was deleted.
+        self.when_deleted: Callable[[Counter[str]], None] = lambda _: None
         self._host = host
         self._catalogue = catalogue
         self._disk = disk
@@ -133,9 +136,12 @@ class Topics:
 
     async def create(
         self, name: str, schema: Schema, semantics: str, defaults: Mapping[str, Any] | None,
-        retention: Retention | None,
+        retention: Retention | None, births: Sequence[str] = (),
     ) -> OpenTopic:  # fmt: skip
-        """Make a topic; one that is there gets the attributes that it lacks."""
+        """Make a topic; one that is there gets the attributes that it lacks.
+
+        It gets the `births` that it has elsewhere in the network, or one of its own.
+        """
         check_name(name)
         if not len(schema):
             raise SchemaError(f"topic {name!r} needs at least one attribute")
@@ -143,18 +149,21 @@ class Topics:
         async with self._changing:
             found = self._open.get(name)
             if found is not None:
-                await self._change(found.topic, schema, semantics, defaults, retention)
+                await self._change(found.topic, schema, semantics, defaults, retention, births)
                 return found
             described = {attribute.name: str(attribute) for attribute in schema.attributes}
             # One whose row was damaged gets its subscriptions back.
             number = self._damaged.pop(name, None) or next(self._numbers)
-            row = TopicRow(number, name, described, semantics, defaults, retention)
+            row = TopicRow(
+                number, name, described, semantics, defaults, retention,
+                births=tuple(births) or self._host.network.births(),
+            )  # fmt: skip
             await self._host.commits.commit(put_topic(row))
             return await self._open_topic(row)
 
     async def _change(
         self, topic: Topic, schema: Schema, semantics: str,
-        defaults: Mapping[str, Any] | None, retention: Retention | None,
+        defaults: Mapping[str, Any] | None, retention: Retention | None, births: Sequence[str],
     ) -> None:  # fmt: skip
         if semantics != topic.row.semantics:
             raise TopicExists(
@@ -168,6 +177,7 @@ class Topics:
             schema={attribute.name: str(attribute) for attribute in wider.attributes},
             defaults=defaults if wider != topic.schema else topic.row.defaults,
             retention=topic.row.retention if retention is None else retention,
+            births=tuple(dict.fromkeys([*topic.row.births, *births])),
         )
         if row != topic.row_now():
             await topic.become(row, wider)
@@ -175,13 +185,15 @@ class Topics:
     async def delete(self, name: str) -> None:
         """Forget a topic with its events and subscriptions."""
         async with self._changing:
-            if name in self._open:
-                self._host.network.check_deletion(name)
-            found = self._open.pop(name, None)
+            found = self._open.get(name)
             if found is None:
                 return
             row = found.topic.row_now()._replace(deleted=True)
-            await self._host.commits.commit(put_topic(row))
+            changes = self._host.network.deletion(found.topic)
+            await self._host.commits.commit(put_topic(row), *changes)
+            self.when_deleted(found.subscriptions.counts())
+            del self._open[name]
+            await self._host.network.deleted(found.topic)
             await found.topic.close("the topic was deleted")
             await self._remove(row)
             self._host.metrics.forget_topic(name)

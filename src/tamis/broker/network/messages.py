@@ -4,7 +4,7 @@
 phase    messages
 ======== ============================================================================
 greeting Hello, then Proof, each way; then Reach
-topics   Offer or Declined; each topic that both have is *open* on the link
+topics   Deleted; Offer or Declined; each topic that both have is *open* on the link
 filters  Filters (advertisements, subscriptions), answered by Established
 events   Events, answered by Stored; both may come inside of Relayed
 always   Reach, Beat, Goodbye
@@ -75,6 +75,7 @@ class Offer(Wire, frozen=True):
     schema: Mapping[str, str]
     semantics: str
     defaults: Mapping[str, Any] | None
+    births: Sequence[str] = ()  # see `deletions.py`
 
 
 class Declined(Wire, frozen=True):
@@ -82,6 +83,13 @@ class Declined(Wire, frozen=True):
 
     topic: str
     reason: str
+
+
+class Deleted(Wire, frozen=True):
+    """A topic with these births was deleted."""
+
+    topic: str
+    births: Sequence[str]
 
 
 class Filters(Wire, frozen=True):
@@ -134,5 +142,5 @@ class Relayed(Wire, frozen=True):
 
 Message = (
     Hello | Proof | Reach | Beat | Goodbye | Offer | Declined | Filters | Established | Events
-    | Stored | Relayed
+    | Stored | Relayed | Deleted
 )  # fmt: skip

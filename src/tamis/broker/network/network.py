@@ -13,13 +13,17 @@ from typing import Protocol
 
 from tamis.broker import peer_rows
 from tamis.broker.accounts import Account
+from tamis.broker.catalogue import put_topic
+from tamis.broker.change import Change
 from tamis.broker.host import Host
+from tamis.broker.network.deletions import Deletions
 from tamis.broker.network.departures import Road
 from tamis.broker.network.detours import Detours, Way
 from tamis.broker.network.link import Paths, cycle
 from tamis.broker.network.link_traffic import LinkTraffic
 from tamis.broker.network.messages import (
     Declined,
+    Deleted,
     Established,
     Events,
     Filters,
@@ -74,6 +78,7 @@ class Network:
         self._links: dict[str, PeerLink] = {}
         self._reach: dict[str, Paths] = {}  # what is behind each link that is up
         self._detours = Detours(name, self._shared, self)
+        self._deletions = Deletions(tables)
         self._ended = asyncio.Event()
         self._ended.set()
 
@@ -100,6 +105,9 @@ class Network:
     async def opened(self, topic: Topic) -> None:
         if topic.name.startswith(DEAD):
             return
+        if not topic.row.births:  # it was made without a network
+            topic.row = topic.row._replace(births=self.births())
+            await topic.host.commits.commit(put_topic(topic.row_now()))
         shared = SharedTopic(topic, self._around)
         known = {name for (name,) in self._tables.rows("SELECT DISTINCT peer FROM peers")}
         await shared.load(self._tables, {*self._configured, *known, *self._links})
@@ -115,16 +123,50 @@ class Network:
             for link in list(self._links.values()):
                 link.close(f"topic {topic.name!r} has more attributes now")
 
-    def check_deletion(self, topic: str) -> None:
-        shared = self._shared.get(topic)
+    def births(self) -> tuple[str, ...]:
+        return (f"{self._around.identity}.{self._around.new_id()}",)
+
+    def deletion(self, topic: Topic) -> list[Change]:
+        shared = self._shared.get(topic.name)
+        if shared is None or not shared.rows:
+            return []  # no peer has ever had it
+        return self._deletions.changes(topic.name, topic.row.births)
+
+    async def deleted(self, topic: Topic) -> None:
+        shared = self._shared.pop(topic.name, None)
         if shared is None:
             return
+        await self._detours.close(topic.name)
+        await shared.end()
         if shared.rows:
-            raise Conflict(
-                f"topic {topic!r} is shared with {', '.join(sorted(shared.rows))}, which would "
-                "make it again: a topic of a network cannot be deleted"
-            )
-        del self._shared[topic]
+            self._tell_deleted(topic.name, topic.row.births)
+
+    async def finish_deletions(self) -> None:
+        """Delete what others have deleted, if a crash came between; topics are open."""
+        assert self._topics is not None  # noqa: S101 - it was started
+        for name, shared in list(self._shared.items()):
+            if self._deletions.has_all(name, shared.topic.row.births):
+                await self._topics.delete(name)
+
+    def _tell_deleted(self, topic: str, births: Iterable[str], but: str = "") -> None:
+        """Know and tell that a topic was deleted, unless everybody knows."""
+        new = self._deletions.new(topic, births)
+        self._deletions.add(topic, new)
+        for peer, link in self._links.items():
+            if new and peer != but:
+                link.send(Deleted(topic, new))
+
+    async def _delete(self, peer: str, message: Deleted) -> None:
+        """Delete a topic that a peer has deleted, and remember that."""
+        assert self._topics is not None  # noqa: S101 - links come up after `start`
+        assert self._host is not None  # noqa: S101 - links come up after `start`
+        topic, births = message.topic, message.births
+        await self._host.commits.commit(*self._deletions.changes(topic, births))
+        self._tell_deleted(topic, births, but=peer)
+        shared = self._shared.get(topic)
+        if shared is not None and self._deletions.has_all(topic, shared.topic.row.births):
+            logger.warning("topic %r is deleted, as peer %r says", topic, peer)
+            await self._topics.delete(topic)
 
     async def want(self, topic: str, id_: str, expression: Expression) -> None:
         if topic in self._shared:
@@ -170,6 +212,8 @@ class Network:
         logger.info("linked", extra={"peer": link.peer})
         self._tell_reach(but=link.peer)
         await self._detours.update()
+        # First what was deleted, so that nobody offers it, or takes it for what is there now.
+        link.send(*self._deletions.messages())
         link.send(*(shared.offer() for shared in self._shared.values()))
 
     async def left(self, link: PeerLink, reason: str) -> None:
@@ -211,8 +255,12 @@ class Network:
                 await self._detours.update()
             case Relayed(to):
                 self._relay(to, message)
-            case Offer():
-                await self._offered(link, message)
+            case Deleted():
+                await self._delete(link.peer, message)
+            case Offer(topic, births=births):
+                # One that was deleted is offered by a peer that is yet to hear of it.
+                if not self._deletions.has_all(topic, births):
+                    await self._offered(link, message)
             case Declined(topic, reason):
                 logger.error("peer %r does not share topic %r: %s", link.peer, topic, reason)
                 if topic in self._shared:
@@ -250,6 +298,8 @@ class Network:
 
     async def _offered(self, link: PeerLink, offer: Offer) -> None:
         assert self._topics is not None  # noqa: S101 - links come up after `start`
+        before = self._shared.get(offer.topic)
+        known = None if before is None else before.topic.row.births
         try:
             await self._share(self._topics, offer)
         except Busy:
@@ -259,8 +309,14 @@ class Network:
             logger.error("topic %r of peer %r is not shared: %s", offer.topic, link.peer, error)  # noqa: TRY400
             link.send(Declined(offer.topic, str(error)))
             return
-        if self._links.get(link.peer) is link:
-            await self._shared[offer.topic].open(link.peer, link)
+        shared = self._shared.get(offer.topic)
+        if shared is None or self._links.get(link.peer) is not link:
+            return  # the topic was deleted meanwhile, or the link is gone
+        await shared.open(link.peer, link)
+        if known and known != shared.topic.row.births:  # others have to know all births
+            for peer, other in self._links.items():
+                if peer != link.peer:
+                    other.send(shared.offer())
 
     async def _share(self, topics: Topics, offer: Offer) -> None:
         """Have a topic that a peer has, with all attributes of both."""
@@ -269,7 +325,7 @@ class Network:
             raise OptionError("dead letters stay where they are")
         found = topics.get(offer.topic)
         if found is None:
-            await topics.create(offer.topic, schema, offer.semantics, defaults, None)
+            await topics.create(offer.topic, schema, offer.semantics, defaults, None, offer.births)
             return
         row = found.topic.row
         if offer.semantics != row.semantics:
@@ -278,9 +334,10 @@ class Network:
         if any((row.defaults or {})[name] != value for name, value in common.items()):
             raise Conflict(f"it has other defaults here: {row.defaults}")
         wider = found.topic.schema.with_attributes(schema)
-        if wider != found.topic.schema:
-            both = None if defaults is None else {**defaults, **(row.defaults or {})}
-            await topics.create(offer.topic, wider, offer.semantics, both, None)
+        if wider == found.topic.schema and set(offer.births) <= set(row.births):
+            return
+        both = None if defaults is None else {**defaults, **(row.defaults or {})}
+        await topics.create(offer.topic, wider, offer.semantics, both, None, offer.births)
 
     # --- peers
 

@@ -18,7 +18,7 @@ from tamis.broker.network.routes import Routes
 from tamis.broker.network.wants import Wants
 from tamis.broker.peer_rows import PeerRow, Rows, change_filters, put_peer
 from tamis.broker.topic import Topic
-from tamis.errors import TamisError
+from tamis.errors import TamisError, UnknownTopic
 from tamis.language.expression import Expression
 from tamis.routing.filter_cache import FilterCache, shared_cache
 from tamis.routing.kinds import Kind
@@ -183,7 +183,7 @@ class SharedTopic:
     def offer(self) -> Offer:
         """What peers are told of the topic."""
         row = self.topic.row
-        return Offer(row.name, dict(row.schema), row.semantics, row.defaults)
+        return Offer(row.name, dict(row.schema), row.semantics, row.defaults, row.births)
 
     async def open(self, peer: str, road: Road) -> None:
         """A peer has the topic, too: tell it all, and listen."""
@@ -215,6 +215,18 @@ class SharedTopic:
         self.tell()
         if peer in self.rows:
             await self.topic.host.commits.commit(put_peer(self.rows[peer]))
+
+    async def end(self) -> None:
+        """The topic is deleted: nothing comes or goes any more, and whoever waits is told."""
+        for done in self._waiting.values():
+            if not done.done():
+                done.set_exception(UnknownTopic(f"topic {self.topic.name!r} was deleted"))
+        self._waiting.clear()
+        while self._open:
+            _, one = self._open.popitem()
+            await one.arrivals.close()
+            if one.departures is not None:
+                await one.departures.close()
 
     def forget(self, peer: str) -> None:
         """A peer is gone for good."""
