@@ -201,9 +201,9 @@ class Trial:
         """
         found, asked = condition(), 0
         while not (found if isinstance(found, bool) else await found):
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.1 if say is None else 2.0)
             found, asked = condition(), asked + 1
-            if say is not None and asked % 300 == 0:
+            if say is not None and asked % 20 == 0:
                 sys.stderr.write("\n".join([say(), *self.problems()[:20], ""]))
 
     # --- clients

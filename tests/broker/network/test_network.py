@@ -9,6 +9,7 @@ from certificates import make_certificate
 from linked_brokers import LinkedBroker, line, numbers, quote, run, shared, until
 from tamis.broker.accounts import free_account
 from tamis.broker.grants import Grants
+from tamis.broker.network.messages import Reach
 from tamis.broker.network.origins import ORIGIN, VIA
 from tamis.broker.records import NewEvent
 from tamis.broker.settings import TlsFiles
@@ -179,6 +180,34 @@ def test_a_link_that_closes_a_cycle_is_refused_with_the_path(tmp_path, caplog):
         assert first.linked == {"b2"}
 
     run(tmp_path, test, "b1", "b2", "b3")
+
+
+def test_a_peer_hears_of_links_that_came_up_while_it_was_greeted(tmp_path):
+    class FakeLink:
+        def __init__(self, peer):
+            self.peer, self.sent = peer, []
+
+        def send(self, *messages):
+            self.sent += messages
+
+        def close(self, _):
+            pass
+
+    async def main():
+        one = LinkedBroker(tmp_path, "b1", 0, {})
+        await one.start_alone()
+        network = one.broker.network
+        slow, quick = FakeLink("b2"), FakeLink("b3")
+        greeted = network.paths(slow.peer)  # what the slow one is told first
+        await network.joined(quick, Reach({"b3": ["b3"], "b4": ["b3", "b4"]}))
+        await network.joined(slow, Reach({"b2": ["b2"]}))
+        assert set(greeted) == {"b1"}
+        assert [set(told.paths) for told in slow.sent] == [{"b1", "b3", "b4"}]
+        for link in (slow, quick):
+            await network.left(link, "a test")
+        await one.stop()
+
+    asyncio.run(main())
 
 
 def test_subscriptions_travel_towards_those_who_may_publish_what_they_want(tmp_path):

@@ -73,7 +73,7 @@ class Detour:
     """What goes to one former peer, of one topic."""
 
     shared: SharedTopic
-    path: tuple[str, ...]
+    way: Way
     departures: Departures
 
 
@@ -94,11 +94,7 @@ class Detours:
             wanted = self._wanted()
             for key, one in list(self._open.items()):
                 way = wanted.get(key)
-                if (
-                    way is None
-                    or way.path != one.path
-                    or self._shared.get(key[1]) is not one.shared
-                ):
+                if way != one.way or self._shared.get(key[1]) is not one.shared:
                     await self._end(key)
             for (sender, topic), (way, arrivals) in list(self._arrivals.items()):
                 if self._ways.way(sender) != way:
@@ -121,7 +117,7 @@ class Detours:
         peer, topic = key
         shared = self._shared[topic]
         road = DetourRoad(self._name, peer, way.link)
-        self._open[key] = Detour(shared, way.path, shared.departures_to(peer, road))
+        self._open[key] = Detour(shared, way, shared.departures_to(peer, road))
         logger.info("peer %r gets topic %r by way of %s", peer, topic, " - ".join(way.path))
 
     async def _end(self, key: tuple[str, str]) -> None:

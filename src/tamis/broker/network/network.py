@@ -210,7 +210,8 @@ class Network:
         self._links[link.peer] = link
         self._ended.clear()
         logger.info("linked", extra={"peer": link.peer})
-        self._tell_reach(but=link.peer)
+        # To this peer, too: other links may have come up since it was greeted.
+        self._tell_reach()
         await self._detours.update()
         # First what was deleted, so that nobody offers it, or takes it for what is there now.
         link.send(*self._deletions.messages())
@@ -241,7 +242,7 @@ class Network:
             )
         self._reach[peer] = reach.paths
 
-    def _tell_reach(self, but: str) -> None:
+    def _tell_reach(self, but: str = "") -> None:
         for peer, link in self._links.items():
             if peer != but:
                 link.send(Reach(self.paths(peer)))
