@@ -11,6 +11,7 @@ from tamis.broker.broker import Broker
 from tamis.broker.log.disk import LocalDisk
 from tamis.broker.records import DeliveryOptions, NewEvent, Retention
 from tamis.broker.settings import Settings
+from tamis.broker.storage import LocalStorage
 from tamis.errors import Busy, FileError
 
 
@@ -93,7 +94,7 @@ class FullDisk(LocalDisk):
 def test_a_full_disk_refuses_publications_and_recovers(tmp_path):
     async def use() -> None:
         disk = FullDisk()
-        broker = await Broker.open(Settings(data=tmp_path), disk=disk)
+        broker = await Broker.open(Settings(data=tmp_path), storage=LocalStorage(tmp_path, disk))
         guest = broker.accounts.guest
         await broker.create_topic(guest, "quotes", "price double")
         one = await broker.attach_filter(guest, "quotes")

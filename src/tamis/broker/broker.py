@@ -6,6 +6,7 @@ one event loop.
 
 import asyncio
 import logging
+import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,12 +19,10 @@ from tamis.broker.catalogue import Catalogue
 from tamis.broker.dead_letter import dead_letter
 from tamis.broker.elsewhere import Alone
 from tamis.broker.event_rows import Rules
-from tamis.broker.folder_lock import FolderLock
 from tamis.broker.grants import narrowed, publish_matcher
 from tamis.broker.group_commit import GroupCommit
 from tamis.broker.host import Host
 from tamis.broker.log.damage import Damage
-from tamis.broker.log.disk import Disk, LocalDisk
 from tamis.broker.metrics import Metrics
 from tamis.broker.network.origins import without_route
 from tamis.broker.network.peer_metrics import show_peers
@@ -45,6 +44,7 @@ from tamis.broker.records import (
 from tamis.broker.schema_text import schema_of
 from tamis.broker.settings import Settings
 from tamis.broker.starts import EARLIEST, NEW, offset_of
+from tamis.broker.storage import LocalStorage, Storage
 from tamis.broker.topic import Topic
 from tamis.broker.topics import OpenTopic, Topics
 from tamis.broker.upkeep import Upkeep
@@ -77,13 +77,13 @@ logger = logging.getLogger("tamis.broker")
 class Broker:
     """Topics and subscriptions in a data folder, for many clients."""
 
-    def __init__(self, settings: Settings, lock: FolderLock, catalogue: Catalogue, host: Host,
+    def __init__(self, settings: Settings, storage: Storage, catalogue: Catalogue, host: Host,
                  topics: Topics) -> None:  # fmt: skip
         self.settings = settings
         self.metrics = host.metrics
         self.accounts = settings.new_accounts()
         self.network: Network | None = None  # with other brokers, if there are any
-        self._lock = lock
+        self._storage = storage
         self._catalogue = catalogue
         self._host = host
         self._topics = topics
@@ -95,13 +95,12 @@ class Broker:
     @classmethod
     async def open(
         cls, settings: Settings, *, clock: Callable[[], float] = time.time,
-        monotonic: Callable[[], float] = time.monotonic, disk: Disk | None = None,
-        workers: Workers | None = None,
+        monotonic: Callable[[], float] = time.monotonic, storage: Storage | None = None,
+        workers: Workers | None = None, random: Callable[[int], bytes] = secrets.token_bytes,
     ) -> Self:  # fmt: skip
         """A broker with what its data folder has; what is damaged there is in `damage`."""
-        settings.data.mkdir(parents=True, exist_ok=True)
-        lock = FolderLock(settings.data)
-        catalogue = Catalogue(settings.data / "catalogue.sqlite")
+        storage = LocalStorage(settings.data) if storage is None else storage
+        catalogue = storage.open_catalogue()
         workers = Workers() if workers is None else workers
         broker: Self | None = None
 
@@ -109,21 +108,20 @@ class Broker:
             assert broker is not None  # noqa: S101 - nothing is delivered before it is open
             broker._bury(topic, one, delivery)
 
-        network = None if settings.network is None else _network(settings, catalogue)
+        network = None if settings.network is None else _network(settings, catalogue, random)
         quenching = Quenching(settings.accounts)
         host = Host(
             workers, GroupCommit(catalogue, workers), Metrics(), bury, clock, monotonic,
             network=network or Alone(), quenching=quenching, sync=settings.durability == "sync",
         )  # fmt: skip
-        disk = LocalDisk() if disk is None else disk
-        topics = Topics(host, catalogue, disk, settings.data / "topics")
+        topics = Topics(host, catalogue, storage.disk, settings.data / "topics")
         if network is not None:
             await network.start(host, topics)
         quenching.start(host, topics, catalogue)
         await topics.open_all()
         if network is not None:
             await network.finish_deletions()
-        broker = cls(settings, lock, catalogue, host, topics)
+        broker = cls(settings, storage, catalogue, host, topics)
         broker.network = network
         await broker._start()
         return broker
@@ -159,7 +157,7 @@ class Broker:
         self._catalogue.close()
         self._host.workers.close()
         self.accounts.close()
-        self._lock.release()
+        self._storage.release()
 
     @property
     def damage(self) -> list[Damage]:
@@ -429,14 +427,16 @@ class Broker:
         topic.was_buried(one, offset)
 
 
-def _network(settings: Settings, catalogue: Catalogue) -> "Network":
+def _network(settings: Settings, catalogue: Catalogue, random: Callable[[int], bytes]) -> "Network":
     from tamis.broker.network.network import Network
 
     known = settings.network
     assert known is not None  # noqa: S101 - the caller knows
     accounts = settings.accounts or (free_account(),)
     strategy = strategy_of(known.strategy)
-    return Network(known.name, known.peers, accounts, catalogue, strategy, known.merging)
+    return Network(
+        known.name, known.peers, accounts, catalogue, strategy, known.merging, random=random
+    )
 
 
 def _raise_refusal(topic: str, refused: Sequence[Refusal]) -> None:

@@ -105,11 +105,13 @@ class Catalogue:
     Reading has a connection of its own, which sees what is committed and waits for nobody.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(
+        self, path: Path, connect: Callable[..., sqlite3.Connection] = sqlite3.connect
+    ) -> None:
         self.damage: list[Damage] = []
         self._path = path
         try:
-            self._tables = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            self._tables = connect(path, isolation_level=None, check_same_thread=False)
             self._tables.execute("PRAGMA journal_mode = WAL")
             self._tables.execute("PRAGMA synchronous = FULL")
             (version,) = self._tables.execute("PRAGMA user_version").fetchone()
@@ -120,7 +122,7 @@ class Catalogue:
                 )
             self._tables.executescript(_TABLES + peer_rows.TABLES + quench_rows.TABLES)
             self._tables.execute(f"PRAGMA user_version = {VERSION}")
-            self._reading = sqlite3.connect(path, isolation_level=None)
+            self._reading = connect(path, isolation_level=None)
         except sqlite3.DatabaseError as error:
             self._tables.close()
             raise self._damaged(error) from None

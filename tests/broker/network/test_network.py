@@ -321,3 +321,23 @@ def test_brokers_that_call_each_other_keep_one_link(tmp_path):
         await last.stop()
 
     asyncio.run(main())
+
+
+def test_a_link_that_comes_up_while_a_broker_stops_is_closed(tmp_path):
+    class Late:
+        peer, reason = "b2", None
+
+        def close(self, reason):
+            self.reason = reason
+
+    async def main():
+        one = LinkedBroker(tmp_path, "b1", quiet_ports(1)[0], {})
+        await one.start()
+        await one.broker.network.stop()
+        late = Late()
+        await one.broker.network.joined(late, Reach({"b2": ["b2"]}))
+        assert late.reason == "the broker stops"
+        assert one.broker.network.linked("b2") is None
+        await one.stop()
+
+    asyncio.run(main())

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Sequence
+from typing import Any
 
 from tamis.broker.event_rows import ReadEvents, Rules
 from tamis.broker.network.departures import WINDOW, Road
@@ -99,7 +100,9 @@ class Arrivals:
         while True:
             try:
                 # Shielded, so that a batch is either stored before the next link begins, or not.
-                read, answer = await asyncio.shield(self._publish(new))
+                storing = asyncio.ensure_future(self._publish(new))
+                storing.add_done_callback(_told)
+                read, answer = await asyncio.shield(storing)
             except Busy as error:
                 logger.warning("events of peer %r have to wait: %s", self._peer, error)
                 await asyncio.sleep(RETRY)
@@ -115,6 +118,12 @@ class Arrivals:
     async def _publish(self, new: list[NewEvent]) -> tuple[ReadEvents, Published]:
         read = await self._topic.read(new, RULES)
         return read, await self._topic.store(read)
+
+
+def _told(storing: "asyncio.Future[Any]") -> None:
+    """Know how it ended, if the link has ended before and nobody else wants to."""
+    if not storing.cancelled():
+        storing.exception()
 
 
 def _size(events: Events) -> int:

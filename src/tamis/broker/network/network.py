@@ -79,6 +79,7 @@ class Network:
         self._reach: dict[str, Paths] = {}  # what is behind each link that is up
         self._detours = Detours(name, self._shared, self)
         self._deletions = Deletions(tables)
+        self._is_stopping = False
         self._ended = asyncio.Event()
         self._ended.set()
 
@@ -95,7 +96,8 @@ class Network:
         )  # fmt: skip
 
     async def stop(self) -> None:
-        """Close all links, and store how far the peers are."""
+        """Close all links, and store how far the peers are; no more come up."""
+        self._is_stopping = True
         for link in list(self._links.values()):
             link.close("the broker stops")
         await self._ended.wait()
@@ -206,6 +208,9 @@ class Network:
 
     async def joined(self, link: PeerLink, reach: Reach) -> None:
         """A link is up; raises a `RoutingError` if it closes a cycle."""
+        if self._is_stopping:
+            link.close("the broker stops")
+            return
         self._take_reach(link.peer, reach)
         self._links[link.peer] = link
         self._ended.clear()

@@ -1,0 +1,210 @@
+"""What clients of a simulated network were promised, and whether it was kept.
+
+The promise of docs/network.md, as it is checked here: an event that was acknowledged reaches a
+durable subscription whose filter it matches if, when it was published,
+
+* the subscription had been acknowledged, and all links between the two brokers carried events while
+  it was put; or
+* the broker that it was published to stood next to a cut, with the rest of the way as before; or
+* every broker on the way held a filter of the next one that the event matches.
+
+It has to match all filters that the subscription had from then on until it was delivered.
+"""
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tamis.broker.simulation import onlooker
+from tamis.broker.simulation.onlooker import Tree
+from tamis.broker.simulation.simulated_broker import SimulatedBroker
+
+KINDS = 8
+Kinds = frozenset[int]
+
+
+class Filter(NamedTuple):
+    """A filter, as its text and as the kinds of events that match it."""
+
+    text: str
+    kinds: Kinds
+
+
+class Event(NamedTuple):
+    """An event, as its publisher knows it."""
+
+    topic: str
+    publisher: str
+    number: int
+    kind: int
+
+
+@dataclass(eq=False)
+class Acknowledged:
+    """A filter that a subscription has, or had."""
+
+    filter: Filter
+    reached: frozenset[str]  # the brokers that were reached all the while it was put
+
+
+@dataclass(eq=False)
+class Subscription:
+    """A durable subscription and what it has got, as its client knows them."""
+
+    topic: str
+    id: str
+    broker: str
+    filters: list[Acknowledged] = field(default_factory=list)  # the last one counts
+    possible: list[Filter] = field(default_factory=list)  # it has one of these
+    is_gone: bool = False  # or may be
+    got: dict[Event, int] = field(default_factory=dict)  # where in the log
+    firm: set[int] = field(default_factory=set)  # offsets that must not come again
+    latest: dict[str, int] = field(default_factory=dict)  # the number of each publisher's last one
+
+
+@dataclass(eq=False)
+class Promised:
+    """What was promised for an event when it was first published."""
+
+    broker: str
+    owed: list[Subscription] = field(default_factory=list)
+    is_acknowledged: bool = False
+
+
+class Promises:
+    """Everything that was promised, and what is wrong."""
+
+    def __init__(self, brokers: Mapping[str, SimulatedBroker], tree: Tree) -> None:
+        self.wrong: list[str] = []
+        self.subscriptions: list[Subscription] = []
+        self.events: dict[Event, Promised] = {}
+        self.acknowledged = self.delivered = 0
+        self._brokers = brokers
+        self._tree = tree
+
+    # --- subscriptions
+
+    def carrying(self, one: Subscription) -> dict[tuple[str, str], Any]:
+        """What carries events over each link now, from each of its ends."""
+        found = {}
+        for name, peers in self._tree.items():
+            for peer in peers:
+                found[name, peer] = onlooker.departures(self._brokers[name], one.topic, peer)
+        return found
+
+    def put(self, one: Subscription, filter_: Filter, carried: dict[tuple[str, str], Any]) -> None:
+        """A filter was acknowledged; `carried` is what carried events when it was put."""
+        now = self.carrying(one)
+        whole = {link for link, way in carried.items() if way is not None and now[link] is way}
+        reached = {
+            name
+            for name in self._tree
+            if all(
+                (here, there) in whole and (there, here) in whole
+                for here, there in _links(onlooker.path(self._tree, one.broker, name))
+            )
+        }
+        one.filters.append(Acknowledged(filter_, frozenset(reached)))
+        one.possible = [filter_]
+        if one not in self.subscriptions:
+            self.subscriptions.append(one)
+
+    # --- events
+
+    def publishing(self, broker: str, event: Event) -> None:
+        """An event is published for the first time."""
+        owed = [
+            one
+            for one in self.subscriptions
+            if one.topic == event.topic and not one.is_gone and self._is_owed(one, broker, event)
+        ]
+        self.events[event] = Promised(broker, owed)
+
+    def _is_owed(self, one: Subscription, broker: str, event: Event) -> bool:
+        if not all(event.kind in filter_.kinds for filter_ in one.possible):
+            return False
+        way = onlooker.path(self._tree, broker, one.broker)
+        if len(way) == 1 or self._is_held(way, event):
+            return True
+        is_next_to_cut = onlooker.departures(self._brokers[broker], event.topic, way[1]) is None
+        for known in reversed(one.filters):
+            if event.kind not in known.filter.kinds:
+                return False
+            if broker in known.reached or (is_next_to_cut and way[1] in known.reached):
+                return True
+        return False
+
+    def _is_held(self, way: list[str], event: Event) -> bool:
+        for here, there in _links(way):
+            held = onlooker.held(self._brokers[here], event.topic, there)
+            if held is None or not any(matches(text, event.kind) for text in held.values()):
+                return False
+        return True
+
+    def published(self, event: Event) -> None:
+        """An event was acknowledged."""
+        self.acknowledged += 1
+        self.events[event].is_acknowledged = True
+
+    def changing(self, one: Subscription, filter_: Filter) -> None:
+        """A subscription may get another filter from now on: nothing else is owed any more."""
+        one.possible.append(filter_)
+        for event, promised in self.events.items():
+            if one in promised.owed and event not in one.got and event.kind not in filter_.kinds:
+                promised.owed.remove(one)
+
+    def leaving(self, one: Subscription) -> None:
+        """A subscription may be gone from now on."""
+        one.is_gone = True
+
+    def deliver(self, one: Subscription, event: Event, offset: int, attempt: int) -> None:
+        """A subscriber got an event."""
+        what = f"{one.id} at {one.broker} got {event} (offset {offset}, attempt {attempt})"
+        self.delivered += 1
+        if event not in self.events:
+            self.wrong.append(f"{what}, which nobody has published")
+        if not any(event.kind in filter_.kinds for filter_ in one.possible):
+            self.wrong.append(f"{what}, which does not match {one.possible}")
+        if offset in one.firm:
+            self.wrong.append(f"{what} again, after it was acknowledged")
+        if event in one.got:
+            if one.got[event] != offset:
+                self.wrong.append(f"{what}, which was at offset {one.got[event]}")
+            if attempt == 1:
+                self.wrong.append(f"{what} twice, as if it were new")
+        else:
+            # What was published before the subscription may come too, and then late.
+            is_owed = event in self.events and one in self.events[event].owed
+            if is_owed and one.latest.get(event.publisher, -1) > event.number:
+                self.wrong.append(f"{what} after number {one.latest[event.publisher]}")
+            one.got[event] = offset
+            one.latest[event.publisher] = max(event.number, one.latest.get(event.publisher, -1))
+
+    def missing(self) -> list[str]:
+        """Events that were promised and did not arrive."""
+        return [
+            f"{event}, published at {promised.broker}, is missing at {one.id} of {one.broker}"
+            for event, promised in self.events.items()
+            if promised.is_acknowledged
+            for one in promised.owed
+            if not one.is_gone and event not in one.got
+        ]
+
+
+def _links(way: list[str]) -> list[tuple[str, str]]:
+    return list(itertools.pairwise(way))
+
+
+_matches: dict[str, Kinds] = {}
+
+
+def matches(text: str, kind: int) -> bool:
+    """Whether events of a kind match a filter, as brokers print it."""
+    if text not in _matches:
+        from tamis.matcher import Matcher
+
+        matcher = Matcher({"kind": "int"}, engine="naive")
+        matcher.subscribe(0, text)
+        _matches[text] = frozenset(n for n in range(KINDS) if matcher.match({"kind": n}))
+    return kind in _matches[text]
