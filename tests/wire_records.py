@@ -20,10 +20,12 @@ from tamis.broker.network.messages import (
     Hello,
     Message,
     Offer,
+    ProfileWanted,
     Proof,
     Reach,
     Relayed,
     SentEvent,
+    SideProfile,
     Stored,
 )
 
@@ -42,6 +44,8 @@ MESSAGES: tuple[Message, ...] = (
     Stored("quotes", 2**40),
     Deleted("quotes", ["a.1.7", "b.1.3"]),
     Relayed("lyon", "nice", Stored("quotes", 7)),
+    ProfileWanted("quotes", is_wanted=True),
+    SideProfile("quotes", bytes(range(16))),
 )
 
 

@@ -78,7 +78,10 @@ def test_options_of_networks(put, capsys):
         "name": "b1", "listen": "127.0.0.1:3", "peers": {"b2": "127.0.0.1:2", "b3": "127.0.0.1:4"},
         "secret": "set", "authority": None, "beat": 1.0, "patience": 10.0,
         "strategy": "advertisements+covering",
-        "merging": {"policy": "size 8", "rules": "full", "threshold": 0.1},
+        "merging": {
+            "policy": "size 8", "rules": "full", "threshold": 0.1, "candidates": "any",
+            "probabilities": "traffic", "entry": 1.0, "bandwidth": None, "period": 30.0,
+        },
     }  # fmt: skip
 
 
@@ -93,6 +96,8 @@ def test_options_of_strategies(put, capsys):
         policy = "every 10s"
         threshold = 0.2
         rules = "paper"
+        bandwidth = "1 MB"
+        period = "5 s"
         """,
     )
     options = ["--config", str(config)]
@@ -102,10 +107,10 @@ def test_options_of_strategies(put, capsys):
         assert main(["serve", "--check", "--json", *given]) == 0
         found.append(json.loads(capsys.readouterr().out)["network"])
     assert [one["strategy"] for one in found] == ["flooding", "simple"]
-    assert [one["merging"] for one in found] == [
-        {"policy": "every 10s", "rules": "paper", "threshold": 0.2},
-        {"policy": "size 9", "rules": "paper", "threshold": 0.5},
-    ]
+    first, second = (one["merging"] for one in found)
+    assert (first["policy"], first["rules"], first["threshold"]) == ("every 10s", "paper", 0.2)
+    assert (second["policy"], second["rules"], second["threshold"]) == ("size 9", "paper", 0.5)
+    assert (second["bandwidth"], second["period"]) == (1_000_000, 5.0)
 
 
 @each(
@@ -140,7 +145,7 @@ def test_a_network_that_cannot_be_is_refused(text, message, put, capsys):
         (["--name", "b1", "--listen", "x"], "--listen: expected an address"),
         (["--strategy", "simple"], "give it a --name"),
         (["--name", "b1", "--strategy", "all"], "unknown strategy 'all'"),
-        (["--name", "b1", "--merging", "size=3"], "with one of policy, rules, threshold"),
+        (["--name", "b1", "--merging", "size=3"], "with one of policy, rules, thres"),
         (["--name", "b1", "--merging", "threshold=3"], "expected a number from 0 to 1"),
     ],
 )

@@ -151,6 +151,28 @@ def test_the_most_frequent_values_have_their_frequencies(stock):
     assert len(found.frequent("symbol")) == 20
 
 
+def test_weights_count_for_shares_and_samples(stock):
+    table = stock.slice(0, 4000)
+    half = pa.table({"x": [1.0] * 1000}), pa.table({"x": [2.0] * 1000})
+    some, others = (Profile.of(one, top=10, sample=200, seed=n) for n, one in enumerate(half))
+    both = some.weighted(0.5).merge(others.weighted(1.5))
+    assert both.events == 2000
+    assert both.present("x") == 2000
+    assert both.frequency("x", 1.0).low == pytest.approx(0.25)
+    drawn = both.drawn_values("x")
+    assert len(drawn) == 200
+    assert drawn.count(1.0) / 200 == pytest.approx(0.25, abs=0.1)
+    profile = Profile.of(table, top=10, sample=500)
+    name = next(one for one in profile.schema if profile.present(one))
+    kept = profile.weighted(
+        0.25
+    ).drawn.num_rows  # what was drawn of 4,000 stays if it can be of 1,000
+    assert kept == 500
+    assert profile.weighted(8.0).weighted(0.125).present(name) == profile.present(name)
+    whole = Profile.of(table.slice(0, 400), top=10, sample=500)
+    assert 60 < whole.weighted(0.25).drawn.num_rows < 140
+
+
 def test_domains_refuse_events_and_types_refuse_tables():
     schema = Schema({"level": "int(1, 5)", "side": "enum('sell', 'buy')"})
     levels = [1, 5, 6, None, 2, 3]

@@ -4,7 +4,8 @@ A peer that cannot be reached is these rows and nothing else.
 """
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from tamis.broker.change import Change
@@ -17,6 +18,9 @@ CREATE TABLE IF NOT EXISTS peer_filters (
     topic INTEGER NOT NULL, peer TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL,
     filter TEXT NOT NULL, checksum INTEGER NOT NULL,
     PRIMARY KEY (topic, peer, kind, id)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS peer_notes (
+    topic INTEGER NOT NULL, peer TEXT NOT NULL, what TEXT NOT NULL, content BLOB NOT NULL,
+    checksum INTEGER NOT NULL, PRIMARY KEY (topic, peer, what)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS identity (
     name TEXT PRIMARY KEY, id TEXT NOT NULL, starts INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS deletions (
@@ -50,6 +54,24 @@ class PeerFilter(NamedTuple):
     filter: str
 
 
+@dataclass(frozen=True)
+class Note:
+    """Something that is good to know after a restart, and costs nothing but time if it is lost."""
+
+    topic: int
+    peer: str
+    what: str
+    content: Callable[[], bytes] = field(compare=False)
+
+    def move(self) -> Change:
+        """The change that stores what it is now."""
+        content = self.content()
+        return Change(
+            "INSERT OR REPLACE INTO peer_notes VALUES (?, ?, ?, ?, ?)",
+            (self.topic, self.peer, self.what, content, zlib.crc32(content)),
+        )
+
+
 # --- reading
 
 
@@ -81,6 +103,14 @@ def local_filters(tables: Rows, topic: int) -> list[tuple[str, str, str]]:
             "SELECT account, id, filter FROM subscriptions WHERE topic = ?", topic
         )
     ]
+
+
+def notes(tables: Rows, topic: int, what: str) -> dict[str, bytes]:
+    """What was noted of the peers of a topic; what is damaged is left out."""
+    found = tables.rows(
+        "SELECT peer, content, checksum FROM peer_notes WHERE topic = ? AND what = ?", topic, what
+    )
+    return {peer: content for peer, content, check in found if zlib.crc32(content) == check}
 
 
 def identity(tables: Rows) -> tuple[str, int] | None:
@@ -135,12 +165,14 @@ def drop_peer(peer: str) -> Iterator[Change]:
     """Forget a peer that is gone for good."""
     yield Change("DELETE FROM peers WHERE peer = ?", (peer,))
     yield Change("DELETE FROM peer_filters WHERE peer = ?", (peer,))
+    yield Change("DELETE FROM peer_notes WHERE peer = ?", (peer,))
 
 
 def drop_topic(topic: int) -> Iterator[Change]:
     """Forget all peers of a topic."""
     yield Change("DELETE FROM peers WHERE topic = ?", (topic,))
     yield Change("DELETE FROM peer_filters WHERE topic = ?", (topic,))
+    yield Change("DELETE FROM peer_notes WHERE topic = ?", (topic,))
 
 
 def _checksum(values: tuple[Any, ...]) -> int:

@@ -139,6 +139,13 @@ def as_rate(value: object) -> float:
     return value
 
 
+def as_amount(value: object) -> float:
+    """A value that is a number from 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+        raise OptionError(f"expected a number from 0, got {value!r}")
+    return value
+
+
 def as_share(value: object) -> float:
     """A value that is a number from 0 to 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:

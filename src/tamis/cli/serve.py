@@ -10,9 +10,8 @@ from tamis.cli.options import add_json
 from tamis.errors import OptionError
 
 if TYPE_CHECKING:
-    from tamis.broker.network_settings import NetworkSettings
+    from tamis.broker.network_settings import MergingSettings, NetworkSettings
     from tamis.broker.settings import Address, Settings
-    from tamis.routing.strategies import Merging
 
 _DESCRIPTION = """\
 Run a broker: clients publish events and subscribe over HTTP and STOMP. Without options its data is
@@ -140,7 +139,7 @@ def _network(options: argparse.Namespace, settings: "Settings") -> "NetworkSetti
     return replace(known, peers=peers)
 
 
-def _merging(given: list[str], known: "Merging") -> "Merging":
+def _merging(given: list[str], known: "MergingSettings") -> "MergingSettings":
     """What the file says of merging, and what the options say instead."""
     from tamis.broker.network_settings import MERGING
 

@@ -25,6 +25,7 @@ from tamis.profiles.sketches import (
     first_by_priority,
     priorities_of,
     summary_of,
+    with_priorities,
 )
 from tamis.schema import Attribute, Schema, as_schema
 from tamis.types import Kind
@@ -171,6 +172,19 @@ class Profile:
             summaries=tuple(a.merge(b, self.counters) for a, b in pairs),
             pairs=self.pairs + other.pairs,
             drawn=first_by_priority(self.drawn, other.drawn, self.drawable),
+        )  # fmt: skip
+
+    def weighted(self, factor: float) -> "Profile":
+        """The profile if there had been `factor` times as many events of each sort.
+
+        So old events count less than new ones, and a sample of events counts for all of them; such
+        profiles can be merged, too.
+        """
+        return replace(
+            self, events=round(self.events * factor), refused=round(self.refused * factor),
+            summaries=tuple(one.weighted(factor) for one in self.summaries),
+            pairs=np.round(self.pairs * factor).astype(np.int64),
+            drawn=with_priorities(self.drawn, factor),
         )  # fmt: skip
 
     @property

@@ -40,6 +40,12 @@ class Counters(NamedTuple):
         np.add.at(counts, codes, np.concatenate([self.counts, other.counts]))
         return counters_of(values, counts, most, self.error + other.error)
 
+    def weighted(self, factor: float) -> "Counters":
+        """The counters if every value had occurred so many times as often."""
+        counts = np.round(self.counts * factor).astype(np.int64)
+        stay = np.flatnonzero(counts > 0)
+        return Counters(_taken(self.values, stay), counts[stay], round(self.error * factor))
+
 
 def counters_of(values: Any, counts: Array, most: int, error: int = 0) -> Counters:
     """The `most` largest counters of distinct values; the largest count left out is subtracted."""
@@ -115,6 +121,11 @@ class Summary(NamedTuple):
             high=max((high for _, high in bounds), default=None),
         )
 
+    def weighted(self, factor: float) -> "Summary":
+        """The summary if every value had occurred so many times as often."""
+        counters = self.counters.weighted(factor)
+        return self._replace(present=round(self.present * factor), counters=counters)
+
 
 def summary_of(values: Any, counts: Array, is_double: bool, most: int) -> Summary:
     """The summary of distinct values, with how often each occurred."""
@@ -150,6 +161,19 @@ def first_by_priority(some: pa.Table, others: pa.Table, most: int) -> pa.Table:
     both = pa.concat_tables([some, others])
     order = np.argsort(np.asarray(both[PRIORITY]), kind="stable")[:most]
     return both.take(pa.array(order)).combine_chunks()
+
+
+def with_priorities(sample: pa.Table, factor: float) -> pa.Table:
+    """The sample if there were `factor` times as many events.
+
+    The smallest of many random numbers are smaller than those of few: so priorities are divided by
+    the factor, and an event whose priority would be too large does not stay.
+    """
+    priorities = np.asarray(sample[PRIORITY]).astype(np.float64) / factor
+    stay = np.flatnonzero(priorities < 2.0**64)
+    place = sample.schema.get_field_index(PRIORITY)
+    found = sample.take(pa.array(stay))
+    return found.set_column(place, PRIORITY, pa.array(priorities[stay].astype(np.uint64)))
 
 
 def deviation(events: int, sampled: int) -> float:

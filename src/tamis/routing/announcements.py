@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from tamis.routing.reductions import NO_CHANGE, Change, Reduction
+from tamis.routing.reductions import NO_CHANGE, Change, Found, KnownMerger, Reduction
 from tamis.routing.requests import Request
 
 
@@ -108,6 +108,14 @@ class Announcer:
         if passed or self._may_have_news:
             self._change(self.reduction.reduce(now))
 
+    def adopt(self, found: Found, now: float) -> None:
+        """Make the mergers that a search of the reduction has found."""
+        self._change(self.reduction.adopt(found, now))
+
+    def restore(self, known: Iterable[KnownMerger]) -> None:
+        """Make mergers that were made before a restart."""
+        self._change(self.reduction.restore(known))
+
     def _change(self, change: Change) -> None:
         if change is NO_CHANGE:
             return
@@ -146,11 +154,6 @@ class Announcer:
         return since
 
     # --- what is announced
-
-    @property
-    def has_news(self) -> bool:
-        """Whether there may be something to tell the neighbour."""
-        return self._may_have_news
 
     def take_updates(self) -> list[Update]:
         """What the neighbour must be told now; it counts as told."""

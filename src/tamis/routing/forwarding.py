@@ -130,7 +130,7 @@ class Forwarding:
             return list(self.advertisements.of(neighbour).values())
 
         of_publications = advertised if kind is Kind.SUBSCRIPTION else None
-        return reduction_of(self._strategy, self._merging, self._cache, of_publications)
+        return reduction_of(self._strategy, self._merging, self._cache, of_publications, neighbour)
 
     def _concerns(self, neighbour: str, kind: Kind) -> Callable[[str], bool]:
         """Whether a filter is of interest to a neighbour, as a function of its text."""

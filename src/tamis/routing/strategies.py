@@ -1,5 +1,6 @@
 """Routing strategies: which subscriptions and advertisements a broker forwards to neighbours."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tamis.errors import OptionError, choose
@@ -7,6 +8,8 @@ from tamis.relations.merging.measures import Measure
 from tamis.relations.merging.merge_rules import RULES
 from tamis.relations.merging.policies import read_policy
 from tamis.routing.kinds import Kind
+
+CANDIDATES = ("any", "mbd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +63,35 @@ def strategy_of(name: str) -> Strategy:
     return _BY_NAME[choose("strategy", name, STRATEGIES)]
 
 
+@dataclass(frozen=True)
+class Odds:
+    """What is known of the events that a neighbour may send, for mergers of what it is told."""
+
+    measure: Measure
+    price: float  # the most that a merger may add to the IMT for each filter that it saves
+    order: tuple[str, ...] | None = None  # of attributes, in diagrams
+
+
 @dataclass(frozen=True, slots=True)
 class Merging:
     """When mergers are looked for, and which are good enough.
 
     `threshold` is the largest IMT of an imperfect merger: its degree times its probability. The
-    probabilities come from `measure`; without one, values are uniform around the constants of the
-    filters.
+    probabilities come from `odds`, which are asked each time for the name of the neighbour, or from
+    `measure`; without both, values are uniform around the constants of the filters.
     """
 
     policy: str = "size 8"  # see `relations.merging.policies`
     threshold: float = 0.1
     rules: str = "full"
     measure: Measure | None = None
+    candidates: str = "any"  # "mbd": only filters that differ in the top attribute of a diagram
+    odds: Callable[[str], Odds | None] | None = None
 
     def __post_init__(self) -> None:
         read_policy(self.policy)
         choose("rule set", self.rules, RULES)
+        choose("candidates", self.candidates, CANDIDATES)
         if not 0 <= self.threshold <= 1:
             raise OptionError(
                 f"the threshold of mergers must be from 0 to 1, not {self.threshold!r}"

@@ -36,6 +36,7 @@ class Node:
         self.published = published  # what its clients may publish
         self.rows = {(peer, kind): {} for peer in peers for kind in Kind}
         self.wanted = {}  # ids and filters of its durable subscriptions
+        self.mergers = {peer: {} for peer in peers}
         self.established = set()
         self.starts = itertools.count()
         self.start()
@@ -51,6 +52,12 @@ class Node:
                 self.routes.hold(peer, kind, self.rows[peer, kind])
         for id_, text in self.wanted.items():
             self.routes.want(id_, CACHE.parse(text))
+        for peer, mergers in self.mergers.items():
+            self.routes.restore(peer, mergers)
+
+    def keep_mergers(self):
+        """Let the catalogue know them, which is done some time later than they are made."""
+        self.mergers = {peer: self.routes.mergers(peer) for peer in self.peers}
 
     def receive(self, peer, message):
         if message is None:  # it has the topic
@@ -180,6 +187,8 @@ class Network:
                 self.settle()
             case 14 | 15:
                 node.routes.reduce(self.now)
+                if self.random.randrange(2):
+                    node.keep_mergers()
             case _:
                 self.carry()
         self.tell()
@@ -262,18 +271,33 @@ def test_brokers_of_all_strategies_work_together():
     play(range(2 * SEEDS), *STRATEGIES)
 
 
-def test_mergers_are_made():
-    for seed in range(100):
+def test_mergers_are_made_and_survive_restarts():
+    made = 0
+    for seed in range(20):
         network = Network(seed, "advertisements+imperfect")
         for _ in range(80):
             network.step()
         network.finish()
         for node in network.nodes.values():
+            before = {peer: announced(node, peer) for peer in node.peers}
+            known = {peer: set(announcer(node, peer).known) for peer in node.peers}
+            made += sum(len(before[peer] - known[peer]) for peer in node.peers)
+            node.keep_mergers()
+            network.crash(node.name)
+            assert {peer: set(announcer(node, peer).roots) for peer in node.peers} == before
             for peer in node.peers:
-                known = set(node.routes.peers[peer].announcers[Kind.SUBSCRIPTION].known)
-                if set(network.nodes[peer].rows[node.name, Kind.SUBSCRIPTION].values()) - known:
-                    return
-    pytest.fail("no merger was held anywhere")
+                network.link(node.name, peer)
+            network.settle()
+            assert {peer: announced(node, peer) for peer in node.peers} == before
+    assert made > 10
+
+
+def announcer(node, peer):
+    return node.routes.peers[peer].announcers[Kind.SUBSCRIPTION]
+
+
+def announced(node, peer):
+    return set(announcer(node, peer).announced())
 
 
 def forgets_filters_with_the_link(routes, name, close=Routes.close):

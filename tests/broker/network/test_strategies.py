@@ -4,8 +4,9 @@ import asyncio
 
 from cases import each
 from linked_brokers import line, until
+from tamis.broker.network_settings import MergingSettings
 from tamis.routing.kinds import Kind
-from tamis.routing.strategies import STRATEGIES, Merging
+from tamis.routing.strategies import STRATEGIES
 
 RANGES = [(n, n + 7) for n in range(0, 50, 10)]
 EXACT = [name for name in STRATEGIES if name not in {"flooding", "advertisements+imperfect"}]
@@ -43,7 +44,9 @@ def run(folder, test, *strategies, policy="size 2"):
 
     async def main():
         own = {f"b{n}": {"strategy": name} for n, name in enumerate(strategies)}
-        async with line(folder, *own, own=own, merging=Merging(policy, 0.5, "paper")) as brokers:
+        async with line(
+            folder, *own, own=own, merging=MergingSettings(policy, "paper", 0.5)
+        ) as brokers:
             await brokers[0].create()
             await until(lambda: all(map(is_open, brokers)))
             await test(*brokers)

@@ -11,7 +11,7 @@ from tamis import Schema, parse
 from tamis.errors import OptionError, SubscriptionError
 from tamis.relations.merging.measures import Uniform
 from tamis.relations.merging.merged_tables import MergedTable
-from tamis.relations.merging.mergers import MergeOptions, Merger
+from tamis.relations.merging.mergers import MergeOptions, Merger, find_mergers
 from tamis.relations.merging.policies import read_policy
 from tamis.relations.tables import CoverTable
 from tamis.semantics import Semantics
@@ -230,3 +230,20 @@ class Forwarding(RuleBasedStateMachine):
 
 Forwarding.TestCase.settings = settings(max_examples=30, stateful_step_count=30)
 TestForwarding = Forwarding.TestCase
+
+
+def test_mergers_that_were_found_elsewhere():
+    merged = table()
+    for n in (1, 2, 3):
+        merged.insert(n, exp(f"n = {n} AND b"))
+    found = find_mergers(dict(merged.roots), Semantics("sql", SCHEMA))
+    merged.remove(3)
+    assert not merged.adopt(found)  # one of its parts is not there any more
+    (again,) = find_mergers(dict(merged.roots), Semantics("sql", SCHEMA))
+    kept = merged.restored(again.expression, again.parts, again.degree)
+    assert kept.boxes == again.boxes
+    change = merged.adopt([kept])
+    assert shown(change)[0] == [("merger", str(again.expression))]
+    assert len(change.removed) == 2
+    assert merged.dissolve(merged.mergers).removed[0][1] == again.expression
+    assert sorted(key for key, _ in merged.roots) == [1, 2]

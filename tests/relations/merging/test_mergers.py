@@ -12,7 +12,7 @@ from tamis import Schema, parse
 from tamis.errors import OptionError
 from tamis.relations.covering import covers
 from tamis.relations.merging.measures import Sampled, Uniform
-from tamis.relations.merging.mergers import MergeOptions, find_mergers
+from tamis.relations.merging.mergers import MergeOptions, find_mergers, imt_of
 from tamis.semantics import Semantics
 
 SCHEMA = Schema({"n": "int(1, 5)", "m": "int(1, 4)", "side": "enum('a', 'ab', 'c')", "b": "bool"})
@@ -199,3 +199,17 @@ def test_bad_orders_and_candidates():
         merge_all(["n = 1", "n = 2"], MergeOptions(candidates="mbd", order=("k",)))
     with pytest.raises(OptionError, match="choices: any, mbd"):
         merge_all(["n = 1", "n = 2"], MergeOptions(candidates="all"))
+
+
+def test_a_price_is_paid_for_each_filter_that_is_saved():
+    measure, semantics = Uniform(SCHEMA), Semantics("sql", SCHEMA)
+    # "paper" has no lists: from one to the next, a fifth of the events is let through.
+    texts = ["n < 2", "n = 3", "n = 5"]
+    common = {"rules": "paper", "imperfect": 1.0, "measure": measure}
+    dear, cheap = (merge_all(texts, MergeOptions(**common, price=price)) for price in (0.19, 0.21))
+    assert not dear
+    (wide,) = cheap
+    assert float(wide.degree.imt) == pytest.approx(0.4)  # in all, for two filters
+    assert imt_of(wide, semantics, measure) == pytest.approx(0.4)
+    seen = Sampled([{"n": 3, "m": 1, "side": "a", "b": False}], SCHEMA)
+    assert imt_of(wide, semantics, seen) == 0

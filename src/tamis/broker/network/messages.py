@@ -7,6 +7,7 @@ greeting Hello, then Proof, each way; then Reach
 topics   Deleted; Offer or Declined; each topic that both have is *open* on the link
 filters  Filters (advertisements, subscriptions), answered by Established
 events   Events, answered by Stored; both may come inside of Relayed
+profiles ProfileWanted, answered by SideProfile from time to time; both need not be understood
 always   Reach, Beat, Goodbye
 ======== ============================================================================
 
@@ -140,7 +141,21 @@ class Relayed(Wire, frozen=True):
     content: Events | Stored
 
 
+class ProfileWanted(Wire, frozen=True, tag="?ProfileWanted"):
+    """Whether the sender wants to be told what is published on the other side."""
+
+    topic: str
+    is_wanted: bool
+
+
+class SideProfile(Wire, frozen=True, tag="?SideProfile"):
+    """What is published on the sender's side: a profile as `side_profiles.Side` packs it."""
+
+    topic: str
+    packed: bytes
+
+
 Message = (
     Hello | Proof | Reach | Beat | Goodbye | Offer | Declined | Filters | Established | Events
-    | Stored | Relayed | Deleted
+    | Stored | Relayed | Deleted | ProfileWanted | SideProfile
 )  # fmt: skip

@@ -29,20 +29,23 @@ from tamis.broker.network.messages import (
     Filters,
     Message,
     Offer,
+    ProfileWanted,
     Reach,
     Relayed,
+    SideProfile,
     Stored,
 )
 from tamis.broker.network.peer_states import PeerState
 from tamis.broker.network.routes import USUAL
 from tamis.broker.network.shared_topic import SharedTopic, Surroundings
+from tamis.broker.network_settings import MergingSettings
 from tamis.broker.peer_rows import Rows, drop_peer, put_identity
 from tamis.broker.records import DEAD
 from tamis.broker.topic import Topic
 from tamis.broker.topics import Topics
 from tamis.errors import Busy, Conflict, OptionError, RoutingError, TamisError, TopicExists
 from tamis.language.expression import Expression
-from tamis.routing.strategies import Merging, Strategy
+from tamis.routing.strategies import Strategy
 from tamis.schema import Schema
 
 logger = logging.getLogger("tamis.broker")
@@ -61,7 +64,7 @@ class Network:
 
     def __init__(
         self, name: str, peers: Iterable[str], accounts: Iterable[Account], tables: Rows,
-        strategy: Strategy = USUAL, merging: Merging | None = None,
+        strategy: Strategy = USUAL, merging: MergingSettings | None = None,
         random: Callable[[int], bytes] = secrets.token_bytes,
     ) -> None:  # fmt: skip
         self.name = name
@@ -69,7 +72,7 @@ class Network:
         self._accounts = {account.name: account for account in accounts}
         self._tables = tables
         self._strategy = strategy
-        self._merging = merging or Merging()
+        self._merging = merging or MergingSettings()
         self._random = random
         self._around = Surroundings("", str, {}, strategy, self._merging)
         self._host: Host | None = None
@@ -101,6 +104,8 @@ class Network:
         for link in list(self._links.values()):
             link.close("the broker stops")
         await self._ended.wait()
+        for shared in self._shared.values():
+            shared.mergers.stop()
 
     # --- what topics ask
 
@@ -180,7 +185,7 @@ class Network:
 
     def tick(self) -> None:
         for shared in self._shared.values():
-            shared.tick()
+            shared.mergers.tick()
 
     def wanted(self, topic: str) -> list[str]:
         shared = self._shared.get(topic)
@@ -274,7 +279,10 @@ class Network:
             case Filters(topic):
                 if topic in self._shared:
                     await self._shared[topic].hold(link.peer, message)
-            case Established(topic) | Events(topic) | Stored(topic):
+            case (
+                Established(topic) | Events(topic) | Stored(topic) | ProfileWanted(topic)
+                | SideProfile(topic)
+            ):  # fmt: skip
                 if topic in self._shared:
                     self._shared[topic].take(link.peer, message)
             case _:

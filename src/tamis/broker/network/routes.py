@@ -21,7 +21,7 @@ from tamis.routing.filter_cache import FilterCache
 from tamis.routing.forwarding import Forwarding
 from tamis.routing.hop_filters import HopFilters
 from tamis.routing.kinds import ADDING, REMOVING, Kind
-from tamis.routing.reductions import ALL
+from tamis.routing.reductions import ALL, KnownMerger, Search
 from tamis.routing.requests import Request
 from tamis.routing.strategies import Merging, Strategy, strategy_of
 
@@ -203,12 +203,31 @@ class Routes:
 
     # --- what is to be told
 
-    def reduce(self, now: float) -> bool:
-        """Look for mergers where the policy says that it is time; whether there may be news."""
-        announcers = [one for peer in self.peers for one in peer.announcers.values()]
-        for announcer in announcers:
-            announcer.reduce(now, passed=True)
-        return any(announcer.has_news for announcer in announcers)
+    def reduce(self, now: float) -> None:
+        """Look for mergers where the policy says that it is time."""
+        for peer in self.peers:
+            for announcer in peer.announcers.values():
+                announcer.reduce(now, passed=True)
+
+    def searches(self, now: float) -> list[tuple[str, Announcer, Search]]:
+        """The same in two steps: functions that threads may call, for `Announcer.adopt`."""
+        found = []
+        for peer in self.peers:
+            for announcer in peer.announcers.values():
+                search = announcer.reduction.search(now)
+                if search is not None:
+                    found.append((peer.name, announcer, search))
+        return found
+
+    def mergers(self, name: str) -> dict[str, list[KnownMerger]]:
+        """The mergers that a peer was told, by the kind of their filters."""
+        announcers = self.peers[name].announcers.items()
+        return {kind.value: announcer.reduction.mergers() for kind, announcer in announcers}
+
+    def restore(self, name: str, mergers: Mapping[str, list[KnownMerger]]) -> None:
+        """Make mergers that were made before a restart."""
+        for kind, announcer in self.peers[name].announcers.items():
+            announcer.restore(mergers.get(kind.value, []))
 
     def news(self, name: str) -> list[News]:
         """What a peer is to be told now; it counts as told."""

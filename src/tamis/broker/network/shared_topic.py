@@ -13,9 +13,20 @@ from tamis.broker.network.arrivals import Arrivals
 from tamis.broker.network.departures import Departures, Road
 from tamis.broker.network.link_traffic import LinkTraffic
 from tamis.broker.network.log_parts import LogParts
-from tamis.broker.network.messages import Established, Events, Filters, Offer, Stored
+from tamis.broker.network.messages import (
+    Established,
+    Events,
+    Filters,
+    Offer,
+    ProfileWanted,
+    SideProfile,
+    Stored,
+)
+from tamis.broker.network.profile_exchange import PROFILE, ProfileExchange
 from tamis.broker.network.routes import Routes
+from tamis.broker.network.topic_mergers import TopicMergers
 from tamis.broker.network.wants import Wants
+from tamis.broker.network_settings import MergingSettings
 from tamis.broker.peer_rows import PeerRow, Rows, change_filters, put_peer
 from tamis.broker.topic import Topic
 from tamis.errors import TamisError, UnknownTopic
@@ -23,8 +34,9 @@ from tamis.language.expression import Expression
 from tamis.routing.filter_cache import FilterCache, shared_cache
 from tamis.routing.kinds import Kind
 from tamis.routing.reductions import ALL
-from tamis.routing.strategies import Merging, Strategy
+from tamis.routing.strategies import Strategy
 
+Said = Established | Events | Stored | ProfileWanted | SideProfile
 AT_ONCE = 200  # filters, until others have their turn
 
 logger = logging.getLogger("tamis.broker")
@@ -38,7 +50,7 @@ class Surroundings:
     new_id: Callable[[], str]
     accounts: Mapping[str, Account]
     strategy: Strategy
-    merging: Merging
+    merging: MergingSettings
     traffic: Mapping[str, LinkTraffic] = field(default_factory=lambda: defaultdict(LinkTraffic))
 
 
@@ -64,17 +76,23 @@ class SharedTopic:
         self._open: dict[str, OpenPeer] = {}
         self._declined: set[str] = set()  # linked peers that do not share the topic
         self._parts = LogParts(topic)
-        self.cache, self.routes = self._new_routes()
+        self.cache, self.routes, self.mergers = self._new_routes()
 
-    def _new_routes(self) -> tuple[FilterCache, Routes]:
+    def _new_routes(self) -> tuple[FilterCache, Routes, TopicMergers]:
         row = self.topic.row
         cache = shared_cache(self.topic.schema, row.semantics, row.defaults)
         around = self._around
+        uses = around.strategy.merging and around.merging.probabilities == "traffic"
+        self._profiles = ProfileExchange(
+            self.topic, around.merging, around.traffic.__getitem__,
+            self._told, is_used=uses,
+        )  # fmt: skip
         more = around.strategy.flooding or around.strategy.imperfect  # may come than is wanted
         self._wants = Wants(self.topic.new_matcher) if more else None
         routes = Routes(
-            cache, around.new_id, self._established, around.strategy, around.merging, self._wants
-        )
+            cache, around.new_id, self._established, around.strategy,
+            around.merging.merging(self._profiles.odds), self._wants,
+        )  # fmt: skip
         for account in around.accounts.values():
             text = account.publish.find(row.name)
             if text is not None:
@@ -82,7 +100,11 @@ class SharedTopic:
                     routes.advertise(account.name, str(cache.parse(text)))
                 except TamisError as error:  # then it may publish nothing
                     logger.warning("what %r may publish is no filter: %s", account.name, error)
-        return cache, routes
+        return cache, routes, TopicMergers(self.topic, routes, self._profiles, self.tell)
+
+    def _told(self, peer: str) -> int:
+        """How many filters a peer was told."""
+        return self.routes.announced(peer) if peer in self.routes.peers else 0
 
     async def load(self, tables: Rows, peers: Iterable[str]) -> None:
         """Restore what the catalogue has; `peers` are those that it may not know yet."""
@@ -92,6 +114,8 @@ class SharedTopic:
         await self._meet(*peers)
         for name in self.rows:
             self.routes.meet(name)
+        for peer, packed in peer_rows.notes(tables, number, PROFILE).items():
+            self._profiles.load(peer, packed)
         for one in peer_rows.peer_filters(tables, number):
             if one.peer in self.rows:
                 added = {one.id: self._text(one.filter)}
@@ -100,6 +124,7 @@ class SharedTopic:
             expression = self._narrowed(account, text)
             if expression is not None:
                 self._put(f"{account}/{id_}", expression)
+        self.mergers.load(tables)
 
     def _narrowed(self, account: str, text: str) -> Expression | None:
         row, known = self.topic.row, self._around.accounts.get(account)
@@ -125,8 +150,9 @@ class SharedTopic:
     def rebuild(self) -> None:
         """Begin again with another schema; no link is open."""
         before = self.routes
+        self.mergers.stop()
         self._parts = LogParts(self.topic)  # others, with more attributes
-        self.cache, self.routes = self._new_routes()
+        self.cache, self.routes, self.mergers = self._new_routes()
         for name in self.rows:
             self.routes.meet(name)
             for kind in Kind:
@@ -192,6 +218,7 @@ class SharedTopic:
         await self._meet(peer)
         self._open[peer] = OpenPeer(road, self.arrivals_from(peer, road, self._wants))
         self.routes.open(peer)
+        self._profiles.opened(peer, road)
         self.tell()
 
     async def decline(self, peer: str) -> None:
@@ -206,6 +233,7 @@ class SharedTopic:
 
     async def _close(self, peer: str) -> None:
         one = self._open.pop(peer, None)
+        self._profiles.closed(peer)
         if peer in self.routes.peers:
             self.routes.close(peer)
         if one is not None:
@@ -222,6 +250,7 @@ class SharedTopic:
             if not done.done():
                 done.set_exception(UnknownTopic(f"topic {self.topic.name!r} was deleted"))
         self._waiting.clear()
+        self.mergers.stop()
         while self._open:
             _, one = self._open.popitem()
             await one.arrivals.close()
@@ -231,6 +260,7 @@ class SharedTopic:
     def forget(self, peer: str) -> None:
         """A peer is gone for good."""
         self.rows.pop(peer, None)
+        self._profiles.forget(peer)
         if peer in self.routes.peers:
             self.routes.forget(peer)
             self.topic.host.quenching.narrow(self.topic.name)
@@ -277,8 +307,8 @@ class SharedTopic:
             one.departures.drop(gone)
         self.tell()
 
-    def take(self, peer: str, message: Established | Events | Stored) -> None:
-        """Take what a peer says about filters and events."""
+    def take(self, peer: str, message: Said) -> None:
+        """Take what a peer says about filters, events and profiles."""
         one = self._open.get(peer)
         if one is None:
             return
@@ -291,11 +321,8 @@ class SharedTopic:
             case Stored(_, last):
                 if one.departures is not None:
                     one.departures.stored(last)
-
-    def tick(self) -> None:
-        """Look for mergers, if it is time."""
-        if self.routes.reduce(self.topic.host.monotonic()):
-            self.tell()
+            case ProfileWanted() | SideProfile():
+                self._profiles.take(peer, message)
 
     def _say_established(self, peer: str, one: OpenPeer, ids: Sequence[str]) -> None:
         """Tell a peer that its filters are known, when publishers here drop nothing of them."""
@@ -316,6 +343,7 @@ class SharedTopic:
                 else:
                     kind = news.kind.value
                     self._around.traffic[peer].filters_sent += len(news.added) + len(news.removed)
+                    self._profiles.announced(peer, news.added.values())
                     one.road.send(Filters(name, kind, news.is_full, news.added, news.removed))
             if one.departures is None and self.routes.is_ready(peer):
                 one.departures = self.departures_to(peer, one.road)

@@ -33,17 +33,20 @@ Shared = tuple[tuple[int, ...], Ids]  # the attributes that differ, and all othe
 class ImperfectMerging(Generic[K]):
     """Merges pairs of a pool while their IMT is at most a limit.
 
-    With `in_all` the limit is for all mergers together.
+    With `in_all` the limit is for all mergers together. A `price` is the most that may be added for
+    each box that is saved.
     """
 
     def __init__(
         self, pool: BoxPool[K], probabilities: ProbabilitySpace,
-        announced: Sequence[EventSet] | None, limit: float, *, in_all: bool = False,
+        announced: Sequence[EventSet] | None, limit: float, price: float | None = None, *,
+        in_all: bool = False,
     ) -> None:  # fmt: skip
         self._pool = pool
         self._probabilities = probabilities
         self._announced = announced  # sets that have nothing in common
         self._limit = limit
+        self._price = limit if price is None else price
         self._left = limit if in_all else None
         self._arriving = 1.0 if announced is None else sum(map(probabilities.rough, announced))
         self._event_sets: dict[Ids, EventSet | None] = {}
@@ -163,7 +166,7 @@ class ImperfectMerging(Generic[K]):
         union = self._weight(a.ids) + self._weight(b.ids) - self._rough(both)
         added = weight - union
         imt = (added if added > _NOTHING else 0.0) + a.extra + b.extra
-        if imt <= self._limit + _NOTHING:
+        if imt <= self._limit + _NOTHING and added <= self._price + _NOTHING:
             heapq.heappush(self._heap, (imt, one, other, ids, shared))
 
     def _mergers(self, a: Ids, b: Ids, shared: Shared) -> Iterator[Ids]:

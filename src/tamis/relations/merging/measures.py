@@ -173,11 +173,16 @@ def _surroundings(attribute: Attribute, constants: set[Any]) -> Sequence[Any]:
 
 
 class Profiled:
-    """Values as frequent as in a profile; attributes are taken to be independent."""
+    """Values as frequent as in a profile; attributes are taken to be independent.
 
-    def __init__(self, profile: "Profile") -> None:
+    An attribute that no event of the profile has cannot be weighed, unless it `may_be_absent`: then
+    no event will have it.
+    """
+
+    def __init__(self, profile: "Profile", *, may_be_absent: bool = False) -> None:
         self.schema = profile.schema
         self._profile = profile
+        self._may_be_absent = may_be_absent
 
     def probabilities(self, semantics: Semantics) -> IndependentAttributes:
         """The probabilities for one semantics; in total semantics no attribute is missing."""
@@ -188,7 +193,7 @@ class Profiled:
     def _distribution(self, position: int, semantics: Semantics) -> Distribution | str:
         name = self.schema.attributes[position].name
         present = self._profile.present(name)
-        if not present:
+        if not present and not (self._may_be_absent and self._profile.events):
             return f"no event of the profile has attribute {name}; profile more events"
         weights = _counts(self._profile, name, present)
         missing = 0 if semantics.name == "total" else self._profile.events - present

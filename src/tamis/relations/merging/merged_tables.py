@@ -5,7 +5,7 @@ and when another filter covers it (MBD, section 5.1.2 and Fig. 9); the filters t
 that no other covers become roots again. At any time the roots cover every filter.
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from tamis.errors import OptionError
@@ -13,6 +13,7 @@ from tamis.language.expression import Expression
 from tamis.predicates.boxes import box_of
 from tamis.predicates.event_space import EventSpace, form_of
 from tamis.relations.merging.box_pool import below_top, ranks
+from tamis.relations.merging.degrees import Degree
 from tamis.relations.merging.mergers import MergeOptions, Merger, find_mergers
 from tamis.relations.merging.policies import Statistics
 from tamis.relations.tables import CoverTable
@@ -120,6 +121,28 @@ class MergedTable(Generic[K]):
         change = self._applied(changes)
         self._merged_at, self._merged_size = now, self._diagrams.outputs
         return change
+
+    def adopt(self, mergers: Iterable[Merger[K]]) -> Change:
+        """Take mergers that were found elsewhere, unless one of their parts has gone since."""
+        changes = _RootChanges()
+        for merger in mergers:
+            if all(part in self._table for part in merger.parts):
+                self._take(merger, changes)
+        return self._applied(changes)
+
+    def restored(self, expression: Expression, parts: Sequence[K], degree: Degree) -> Merger[K]:
+        """A merger that was made before, of filters that are there, for `adopt`."""
+        space = EventSpace.of(self._semantics)
+        forms = (form_of(self._table.expression(part), self._semantics) for part in parts)
+        boxes = tuple(box for form in forms if (box := box_of(form, space)) is not None)
+        return Merger(expression, tuple(parts), degree, boxes)
+
+    def dissolve(self, mergers: Iterable[Merger[K]]) -> Change:
+        """Cancel mergers; their parts come back."""
+        changes = _RootChanges()
+        for merger in mergers:
+            self._cancel(merger, changes)
+        return self._applied(changes)
 
     # --- inside
 

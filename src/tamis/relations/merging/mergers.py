@@ -54,6 +54,7 @@ class MergeOptions:
       top attribute of an MBD, in an `order` of attributes
     * `imperfect`: the largest IMT of a merger; None for perfect mergers only. 0 still allows
       mergers that add nothing under the measure, such as values that are never advertised.
+    * `price`: the most that may be added to the IMT for each filter that is saved
     * `measure`: the probabilities of events
     * `advertisements`: every event matches at least one of them
     """
@@ -62,6 +63,7 @@ class MergeOptions:
     candidates: str = "any"
     order: tuple[str, ...] | None = None
     imperfect: float | None = None
+    price: float | None = None
     measure: Measure | None = None
     advertisements: tuple[Expression, ...] = ()
 
@@ -132,8 +134,9 @@ class _MergerSearch(Generic[K]):
         limit = float(options.imperfect)
         for _ in range(1 if in_all else MOST_ROUNDS):
             ImperfectMerging(
-                self.pool, self._probabilities, self._announced, limit, in_all=in_all
-            ).run()
+                self.pool, self._probabilities, self._announced, limit, options.price,
+                in_all=in_all,
+            ).run()  # fmt: skip
             before = len(self.pool.entries)
             join_perfectly(self.pool, limit)
             if len(self.pool.entries) == before:
@@ -161,6 +164,16 @@ class _MergerSearch(Generic[K]):
                 box, boxes, self._space, self._probabilities, self._announced, entry.extra
             )
         return Merger(expression_of(box, self._semantics), tuple(parts), found, tuple(boxes))
+
+
+def imt_of(merger: Merger[Any], semantics: Semantics, measure: Measure) -> float:
+    """The share of all events that a merger lets through, by another measure than before."""
+    space = EventSpace.of(semantics)
+    box = box_of(form_of(merger.expression, semantics), space)
+    if merger.degree is PERFECT or box is None:
+        return 0.0
+    probabilities = measure.probabilities(semantics)
+    return float(degree_of_boxes(box, merger.boxes, space, probabilities, None, 1.0).imt)
 
 
 def _history(key: Any) -> tuple[float, bool]:
