@@ -19,6 +19,9 @@ from tamis.broker.network.messages import (
     Goodbye,
     Hello,
     Message,
+    Move,
+    Moved,
+    MovedEvent,
     Offer,
     ProfileWanted,
     Proof,
@@ -46,6 +49,23 @@ MESSAGES: tuple[Message, ...] = (
     Relayed("lyon", "nice", Stored("quotes", 7)),
     ProfileWanted("quotes", is_wanted=True),
     SideProfile("quotes", bytes(range(16))),
+    Move("paris", "nice", "quotes", "guest", "cheap", "more", 41),
+    Moved(
+        "nice",
+        "paris",
+        "quotes",
+        "guest",
+        "cheap",
+        "more",
+        41,
+        57,
+        True,
+        [MovedEvent(1_700_000_000_000_000, "a-1", b"", b'{"price": 2.5}', 2, True)],
+        "price < 10",
+        {"window": 5},
+        3,
+        "",
+    ),
 )
 
 

@@ -19,6 +19,7 @@ from tamis.errors import OptionError
 from tamis.language.expression import Expression
 
 if TYPE_CHECKING:
+    from tamis.broker.moved_backlog import MovedBacklog
     from tamis.broker.topic import Topic
 
 
@@ -50,6 +51,7 @@ class Attachment:
         self.queued = False  # for the sweep
         self.timed = False  # whether the topic looks after its deadlines
         self.burying: set[int] = set()  # offsets whose dead letter is being written
+        self.moved: MovedBacklog | None = None  # what it brought along from another broker
         self.lost = 0  # events that were removed before it came to them, ever
         self._topic = topic
         self._on_close = on_close

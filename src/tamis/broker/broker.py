@@ -24,6 +24,7 @@ from tamis.broker.group_commit import GroupCommit
 from tamis.broker.host import Host
 from tamis.broker.log.damage import Damage
 from tamis.broker.metrics import Metrics
+from tamis.broker.move_rows import MoveRow
 from tamis.broker.network.origins import without_route
 from tamis.broker.network.peer_metrics import show_peers
 from tamis.broker.quenching import Quenching, Wanted
@@ -123,6 +124,8 @@ class Broker:
             await network.finish_deletions()
         broker = cls(settings, storage, catalogue, host, topics)
         broker.network = network
+        if network is not None:
+            network.moves.start(topics, broker.accounts)
         await broker._start()
         return broker
 
@@ -300,6 +303,21 @@ class Broker:
     async def delete_subscription(self, account: Account, topic: str, id: str) -> None:
         """Forget a subscription."""
         await self._find(account, topic).subscriptions.delete(account, id)
+
+    async def move_subscription(
+        self, account: Account, topic: str, id: str, origin: str, filter: str | None = None, *,
+        options: DeliveryOptions | None = None, wait: float = 10.0,
+    ) -> MoveRow:  # fmt: skip
+        """Fetch a durable subscription from another broker, with all that it has not got there.
+
+        Without a filter, or options, it keeps those that it has.
+        """
+        found = self._find(account, topic)
+        if self.network is None:
+            raise OptionError("this broker is not in a network: nothing can move here")
+        return await self.network.moves.fetch(
+            account, found, id, origin, text=filter, options=options, wait=wait
+        )
 
     async def attach(self, account: Account, topic: str, id: str) -> Attachment:
         """Listen to a subscription; whoever listened to it before is told that it ended."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from tamis.broker import peer_rows, quench_rows
+from tamis.broker import move_rows, peer_rows, quench_rows
 from tamis.broker.change import Change
 from tamis.broker.delivery.progress import Progress, decoded, encoded
 from tamis.broker.log.damage import Damage
@@ -120,7 +120,9 @@ class Catalogue:
                     f"{path} has version {version} of the catalogue, and this tamis reads version "
                     f"{VERSION}; use the tamis that wrote it"
                 )
-            self._tables.executescript(_TABLES + peer_rows.TABLES + quench_rows.TABLES)
+            self._tables.executescript(
+                _TABLES + peer_rows.TABLES + quench_rows.TABLES + move_rows.TABLES
+            )
             self._tables.execute(f"PRAGMA user_version = {VERSION}")
             self._reading = connect(path, isolation_level=None)
         except sqlite3.DatabaseError as error:
@@ -223,6 +225,7 @@ def drop_topic(number: int) -> Iterator[Change]:
     """Forget a topic and its subscriptions."""
     yield Change(_DROP_SUBSCRIPTIONS, (number,))
     yield from peer_rows.drop_topic(number)
+    yield from move_rows.drop_topic(number)
     yield Change(_DROP_TOPIC, (number,))
 
 

@@ -31,4 +31,6 @@ def dead_letter(topic: str, interest: Interest, delivery: Delivery) -> NewEvent:
         "tamis-subscription": subscription,
         "tamis-attempts": str(attempts),
     }
-    return NewEvent(record.body, f"{interest.account}/{subscription}/{record.offset}", headers)
+    # One that came with a subscription that moved has no offset that no other one ever has.
+    place = record.offset if record.offset >= 0 else record.id
+    return NewEvent(record.body, f"{interest.account}/{subscription}/{place}", headers)

@@ -36,6 +36,9 @@ class Elsewhere(Protocol):
     def tick(self) -> None:
         """Some time has passed."""
 
+    def prefix(self, topic: str) -> str:
+        """What the ids begin with of events that are published here without one."""
+
     def wanted(self, topic: str) -> list[str]:
         """The filters of all peers: what anybody wants who is not here."""
 
@@ -68,6 +71,10 @@ class Alone:
 
     def tick(self) -> None:
         """Nothing waits for a time."""
+
+    def prefix(self, topic: str) -> str:  # noqa: ARG002 - of whatever topic
+        """Nobody else names them."""
+        return ""
 
     def wanted(self, topic: str) -> list[str]:  # noqa: ARG002 - of whatever topic
         """Nobody is elsewhere."""

@@ -131,6 +131,7 @@ class SubscriptionInfo(NamedTuple):
     options: DeliveryOptions
     attached: bool  # whether somebody listens
     expired: int = 0  # events of the log that were removed before the cursor came to them
+    moving: str = ""  # "from b1" or "to b2" while it moves between brokers
 
 
 class CheckAnswer(NamedTuple):

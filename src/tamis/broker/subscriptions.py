@@ -27,6 +27,7 @@ from tamis.broker.delivery.progress import starting_at
 from tamis.broker.delivery.window import Window
 from tamis.broker.grants import narrowed, subscribe_grant
 from tamis.broker.records import DEAD, DeliveryOptions, SubscriptionInfo
+from tamis.broker.subscription_moves import SubscriptionMoves
 from tamis.broker.topic import Topic
 from tamis.broker.workers import MATCH
 from tamis.errors import Busy, Conflict, FileError, OptionError, UnknownSubscription
@@ -50,13 +51,14 @@ class Subscriptions:
         self._catalogue = catalogue
         self._passing: dict[tuple[str, str], SubscriptionRow] = {}  # not durable
         self._unnamed = itertools.count()
+        self.moves = SubscriptionMoves(self, topic, catalogue)
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     # --- looking
 
     def info(self, account: str, id_: str) -> SubscriptionInfo:
         """What is to be known about a subscription."""
-        return self._info(self._row(account, id_))
+        return self._info(self.row(account, id_))
 
     def infos(self, account: str, after: str | None, most: int) -> list[SubscriptionInfo]:
         """Subscriptions of an account, by their ids."""
@@ -79,11 +81,13 @@ class Subscriptions:
         one = self._topic.attached(row.account, row.id)
         now = row if one is None else one.row(attached=True)
         return SubscriptionInfo(
-            self._topic.name, row.id, row.account, now.filter, self._is_durable(row),
+            self._topic.name, row.id, row.account, now.filter, self.is_durable(row),
             now.progress.cursor, now.options, one is not None, now.expired,
+            self.moves.words(row.account, row.id),
         )  # fmt: skip
 
-    def _row(self, account: str, id_: str) -> SubscriptionRow:
+    def row(self, account: str, id_: str) -> SubscriptionRow:
+        """A subscription as it is stored."""
         row = self._find(account, id_)
         if row is None:
             raise UnknownSubscription(f"topic {self._topic.name!r} has no subscription {id_!r}")
@@ -93,11 +97,13 @@ class Subscriptions:
         row = self._passing.get((account, id_))
         return row or self._catalogue.subscription(self._topic.number, account, id_)
 
-    def _is_durable(self, row: SubscriptionRow) -> bool:
+    def is_durable(self, row: SubscriptionRow) -> bool:
+        """Whether a subscription is kept while nobody listens."""
         return (row.account, row.id) not in self._passing
 
     @asynccontextmanager
-    async def _alone(self, account: str, id_: str) -> AsyncIterator[None]:
+    async def alone(self, account: str, id_: str) -> AsyncIterator[None]:
+        """Change a subscription while nobody else does."""
         lock = self._locks.get((account, id_))
         if lock is None:
             lock = self._locks[account, id_] = asyncio.Lock()
@@ -113,15 +119,16 @@ class Subscriptions:
         """Make a subscription, or give one another filter and options: it keeps its place."""
         _check_id(id_)
         interest = await self.interest(account, id_, text)
-        async with self._alone(account.name, id_):
+        async with self.alone(account.name, id_):
+            self.moves.check_here(account.name, id_)
             known = self._find(account.name, id_)
             if known is None:
                 account.usage.subscribe()
                 row = SubscriptionRow(
                     self._topic.number, account.name, id_, text, options, starting_at(start)
                 )
-            elif self._is_durable(known) != durable:
-                kind = "durable" if self._is_durable(known) else "not durable"
+            elif self.is_durable(known) != durable:
+                kind = "durable" if self.is_durable(known) else "not durable"
                 raise Conflict(f"subscription {id_!r} is {kind}; delete it first to change that")
             else:
                 one = self._topic.attached(account.name, id_)
@@ -137,10 +144,10 @@ class Subscriptions:
                         account.usage.unsubscribe()
                     raise
             self._change_attached(interest, options)
-            await self._want(account.name, id_, interest)
+            await self.want(account.name, id_, interest)
         return self.info(account.name, id_)
 
-    async def _want(self, account: str, id_: str, interest: Interest) -> None:
+    async def want(self, account: str, id_: str, interest: Interest) -> None:
         """Return when events that are published elsewhere come here, too."""
         await self._want_everywhere(f"{account}/{id_}", interest)
 
@@ -168,12 +175,13 @@ class Subscriptions:
 
     async def delete(self, account: "Account", id_: str) -> None:
         """Forget a subscription."""
-        async with self._alone(account.name, id_):
+        async with self.alone(account.name, id_):
             if self._passing.pop((account.name, id_), None) is None:
                 with suppress(FileError):  # a row that is damaged is dropped as well
-                    self._row(account.name, id_)
+                    self.row(account.name, id_)
                 change = drop_subscription(self._topic.number, account.name, id_)
-                await self._topic.host.commits.commit(change)
+                forget = self.moves.forget(account.name, id_)
+                await self._topic.host.commits.commit(change, *forget)
             account.usage.unsubscribe()
             self._unwant(f"{account.name}/{id_}")
             one = self._topic.attached(account.name, id_)
@@ -182,8 +190,9 @@ class Subscriptions:
 
     async def ack(self, account: "Account", id_: str, offset: int) -> None:
         """Acknowledge everything up to an offset, whether somebody listens or not."""
-        async with self._alone(account.name, id_):
-            row = self._row(account.name, id_)
+        async with self.alone(account.name, id_):
+            self.moves.check_here(account.name, id_)
+            row = self.row(account.name, id_)
             one = self._topic.attached(account.name, id_)
             if one is not None:
                 one.ack_up_to(offset)
@@ -194,7 +203,7 @@ class Subscriptions:
                     f"{self._topic.name!r} gets offset {self._topic.dispatched}"
                 )
             row = row._replace(progress=row.progress.acknowledged_up_to(offset))
-            if self._is_durable(row):
+            if self.is_durable(row):
                 await self._topic.host.commits.commit(move_subscription(row))
             else:
                 self._passing[account.name, id_] = row
@@ -203,10 +212,12 @@ class Subscriptions:
 
     async def attach(self, account: "Account", id_: str) -> Attachment:
         """Listen to a subscription; whoever listened to it before is told that it ended."""
-        async with self._alone(account.name, id_):
-            row = self._row(account.name, id_)
+        async with self.alone(account.name, id_):
+            self.moves.check_here(account.name, id_)
+            row = self.row(account.name, id_)
+            moved = self.moves.backlog(account.name, id_)
             interest = await self.interest(account, id_, row.filter)
-            durable = self._is_durable(row)
+            durable = self.is_durable(row)
             before = self._topic.attached(account.name, id_)
             if before is not None:
                 row = before.row(attached=True)
@@ -218,7 +229,7 @@ class Subscriptions:
                 await self._topic.host.commits.commit(move_subscription(row))
             options = self._options(row.options)
             outbox = Window(options, row.progress) if durable else Buffer(options)
-            one = self._topic.attach(interest, outbox, row.progress.cursor, self.detach)
+            one = self._topic.attach(interest, outbox, row.progress.cursor, self.detach, moved)
             one.lost = row.expired
             return one
 
@@ -248,7 +259,7 @@ class Subscriptions:
     async def detach(self, one: Attachment, because: str) -> None:
         """Listen no more; a durable subscription keeps its place."""
         account, id_ = one.interest.account, one.interest.id or ""
-        async with self._alone(account, id_):
+        async with self.alone(account, id_):
             if not self._topic.remove(one, because):
                 return
             row = one.row(attached=False)

@@ -114,6 +114,7 @@ class Sweep:
             self._task = None
 
     async def _visit(self, queue: "list[Attachment]") -> None:
+        queue = [one for one in queue if not self._bring_moved(one)]
         for one in queue:
             one.queued = False
             self._skip_removed(one)
@@ -140,14 +141,36 @@ class Sweep:
                 matching = [found.deliveries[n] for n in found.matches.get(key, ())]
                 self._bring(one, one.position, matching, found.stop)
 
+    def _bring_moved(self, one: "Attachment") -> bool:
+        """Whether a subscription is still before the log, with what came from another broker."""
+        moved, position = one.moved, one.position
+        if moved is None or position is None or position >= moved.resume:
+            return False
+        one.queued = False
+        if one.closed_because is None:
+            found: list[Delivery] = []
+            stop = moved.resume
+            if position < 0:
+                part = moved.read(position)
+                stop, one.lost = part.stop, one.lost + part.lost
+                holds = self._topic.condition(one.interest.filter)
+                found = [Delivery(record, 1) for record in part.records if holds(record.body)]
+            self._bring(one, position, found, stop, is_moved=True)
+        return True
+
     def _skip_removed(self, one: "Attachment") -> None:
         first = self._topic.log.first_offset
         if one.position is not None and one.position < first:
             one.lost += first - one.position
             one.position = first
 
-    def _bring(self, one: "Attachment", position: int, matching: list[Delivery], stop: int) -> None:
+    def _bring(
+        self, one: "Attachment", position: int, matching: list[Delivery], stop: int, *,
+        is_moved: bool = False,
+    ) -> None:  # fmt: skip
         """Give a subscription what matches, and let it go on."""
+        if one.moved is not None and not is_moved:
+            matching = one.moved.unknown(matching)
         if matching and matching[0].record.offset < position:
             matching = [delivery for delivery in matching if delivery.record.offset >= position]
         accepted = one.outbox.fill(matching)

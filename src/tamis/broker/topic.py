@@ -60,6 +60,7 @@ from tamis.schema import Schema
 if TYPE_CHECKING:
     from tamis.broker.log.frames import NewRecord
     from tamis.broker.log.topic_log import TopicLog
+    from tamis.broker.moved_backlog import MovedBacklog
 
 IN_A_THREAD = 256_000  # bytes of events from which they are read in a thread
 
@@ -218,6 +219,8 @@ class Topic:
 
     def _offer(self, one: Attachment, deliveries: list[Delivery]) -> None:
         outbox = one.outbox
+        if one.moved is not None:
+            deliveries = one.moved.unknown(deliveries)
         if isinstance(outbox, Buffer):
             dropped = outbox.dropped
             outbox.push(deliveries)
@@ -235,10 +238,12 @@ class Topic:
     # --- attachments
 
     def attach(
-        self, interest: Interest, outbox: Window | Buffer, position: int, on_close: OnClose
-    ) -> Attachment:
+        self, interest: Interest, outbox: Window | Buffer, position: int, on_close: OnClose,
+        moved: "MovedBacklog | None" = None,
+    ) -> Attachment:  # fmt: skip
         """Let somebody listen, from a position on."""
         one = Attachment(self, interest, outbox, on_close)
+        one.moved = moved
         self._listen(one)
         if interest.id is not None:
             self._by_name[interest.account, interest.id] = one
@@ -264,7 +269,7 @@ class Topic:
         waiting = one.outbox.forget_waiting()
         one.interest = interest
         if isinstance(one.outbox, Window):
-            matches = self._condition(interest.filter)
+            matches = self.condition(interest.filter)
             one.outbox.keep_if(lambda record: matches(record.body))
         self._listen(one)
         self.sweep.enter(one, position if waiting is None else waiting)
@@ -276,7 +281,8 @@ class Topic:
         self.live.subscribe(one.key, one.interest.filter)
         self._by_key[one.key] = one
 
-    def _condition(self, expression: Expression) -> Callable[[bytes], bool]:
+    def condition(self, expression: Expression) -> Callable[[bytes], bool]:
+        """Whether the body of an event matches a filter."""
         reader, meaning = self.live.reader, self.live.meaning
         holds = meaning.condition(expression)
         return lambda body: holds(meaning.prepare(reader.row(body)))

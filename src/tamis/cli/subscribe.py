@@ -38,6 +38,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "filter", metavar="FILTER", nargs="?", help="the filter, in quotes (default: all events)"
     )
     parser.add_argument("--durable", metavar="NAME", help="name of a durable subscription")
+    parser.add_argument(
+        "--move-from", metavar="BROKER",
+        help="fetch the subscription of --durable from this broker of the network, where it is now",
+    )  # fmt: skip
     start = parser.add_mutually_exclusive_group()
     start.add_argument(
         "--from-start", dest="start", action="store_const", const="earliest", default="new",
@@ -67,12 +71,14 @@ def run(options: argparse.Namespace) -> None:
     if options.delete:
         _delete(options)
         return
+    if options.move_from is not None and options.durable is None:
+        options.misused("--move-from needs --durable NAME")
     # A subscriber waits for its broker as long as it takes; Ctrl-C ends it.
     with (
         connected(options, patience=math.inf) as broker,
         broker.subscribe(
             options.topic, options.filter, durable=options.durable, start=_start(options.start),
-            manual_ack=True,
+            manual_ack=True, move_from=options.move_from,
         ) as deliveries,
     ):  # fmt: skip
         if sys.stderr.isatty() and not options.json:

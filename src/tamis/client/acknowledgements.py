@@ -8,6 +8,8 @@ from typing import Any
 
 from tamis.errors import TamisError
 
+BEFORE_ALL = -(1 << 62)  # an offset; those below 0 came with a subscription from another broker
+
 logger = logging.getLogger(__name__)
 
 
@@ -15,8 +17,8 @@ class Acknowledgements:
     """Acknowledgements on their way: the newest replaces those that are not sent yet."""
 
     def __init__(self, send: Callable[[int], Coroutine[Any, Any, None]]) -> None:
-        self.wanted = -1
-        self._sent = -1
+        self.wanted = BEFORE_ALL
+        self._sent = BEFORE_ALL
         self._send = send
         self._lock = threading.Lock()
         self._is_woken = False

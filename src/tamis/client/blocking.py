@@ -138,10 +138,10 @@ class Connection:
         """What anybody wants of a topic now, as a filter."""
         return self._loop.run(self._inner.wanted(topic))
 
-    def subscribe(
+    def subscribe(  # noqa: PLR0913 - all but two by name
         self, topic: str, filter: str | None = None, *, durable: str | None = None,
         start: str | int | datetime = "new", manual_ack: bool = False, window: int | None = None,
-        ack_timeout: float | None = None,
+        ack_timeout: float | None = None, move_from: str | None = None,
     ) -> "Subscription":  # fmt: skip
         """Receive what matches the filter: iterate over the answer.
 
@@ -151,11 +151,12 @@ class Connection:
         the subscription is made. Iterating acknowledges a delivery when the next one is asked for;
         with `manual_ack`, call ``ack()`` of the deliveries. At most `window` deliveries are
         unacknowledged, and one that stays so for `ack_timeout` seconds comes again: who takes long
-        for each asks for a small window.
+        for each asks for a small window. `move_from` is the name of another broker of the
+        network which has the durable subscription now: it comes here, with what it has not got.
         """
         opening = self._inner.subscribe(
             topic, filter, durable=durable, start=start, manual_ack=manual_ack, window=window,
-            ack_timeout=ack_timeout,
+            ack_timeout=ack_timeout, move_from=move_from,
         )  # fmt: skip
         return Subscription(self._loop, self._loop.run(_opened(opening)))
 

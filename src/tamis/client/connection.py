@@ -112,10 +112,10 @@ class Connection:
         else:
             tally.add(publication, answer)
 
-    def subscribe(
+    def subscribe(  # noqa: PLR0913 - all but two by name
         self, topic: str, filter: str | None = None, *, durable: str | None = None,
         start: str | int | datetime = "new", manual_ack: bool = False, window: int | None = None,
-        ack_timeout: float | None = None,
+        ack_timeout: float | None = None, move_from: str | None = None,
     ) -> "SubscriptionOpening":  # fmt: skip
         """Receive what matches the filter: ``await`` this, or ``async with``, or ``async for``.
 
@@ -125,12 +125,15 @@ class Connection:
         the subscription is made. Iterating acknowledges a delivery when the next one is asked for;
         with `manual_ack`, call ``ack()`` of the deliveries. At most `window` deliveries are
         unacknowledged, and one that stays so for `ack_timeout` seconds comes again: who takes long
-        for each asks for a small window.
+        for each asks for a small window. `move_from` is the name of another broker of the
+        network which has the durable subscription now: it comes here, with what it has not got.
         """
+        if move_from is not None and durable is None:
+            raise OptionError("move_from needs the name of a durable subscription")
         options = {"window": window, "ack_timeout": ack_timeout}
         wish = Wish(
             topic, filter, durable, _start(start), manual_ack,
-            {name: value for name, value in options.items() if value is not None},
+            {name: value for name, value in options.items() if value is not None}, move_from,
         )  # fmt: skip
         return SubscriptionOpening(self._subscribe(wish))
 

@@ -22,14 +22,15 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
-from tamis.client.acknowledgements import Acknowledgements
+from tamis.client.acknowledgements import BEFORE_ALL, Acknowledgements
 from tamis.client.broker_session import Attempts, BrokerSession, is_passing, path_of
 from tamis.client.delivery import Acknowledgement, Delivery
 from tamis.client.event_stream import EventStream, Message
-from tamis.errors import BrokerUnreachable, Conflict, TamisError, UnknownSubscription, counted
+from tamis.errors import BrokerUnreachable, Busy, Conflict, TamisError, UnknownSubscription, counted
 
 BUFFER = 1000  # deliveries that are received and not yet taken; then the connection waits
 BROKER_STOPS = "the broker stops"  # why it ends a subscription that may come back later
+MOVING = 5.0  # seconds that a request waits for a subscription that comes from another broker
 LAST_WORDS = 5.0  # seconds for the last acknowledgement when a subscription is closed
 
 logger = logging.getLogger(__name__)
@@ -45,6 +46,7 @@ class Wish:
     start: str | int = "new"
     manual_ack: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
+    move_from: str | None = None  # the broker that has the durable subscription now
 
 
 class Subscription:
@@ -61,7 +63,7 @@ class Subscription:
         self._id = wish.durable or _new_id()
         self._start: str | int = wish.start
         self._buffer: deque[Delivery] = deque()
-        self._received = self._taken = -1  # the highest offsets
+        self._received = self._taken = BEFORE_ALL  # the highest offsets
         self._last: Delivery | None = None  # handed out by iterating, and not acknowledged yet
         self._acks = Acknowledgements(self._send_ack)
         self._filled, self._emptied = asyncio.Event(), asyncio.Event()
@@ -72,7 +74,10 @@ class Subscription:
 
     async def open(self) -> "Subscription":
         """Make the subscription at the broker and wait until events can come."""
-        await self._make(self._session.patience)
+        if self._wish.move_from is not None:
+            await self._fetch(self._wish.move_from)
+        else:
+            await self._make(self._session.patience)
         attached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._reader = asyncio.create_task(self._read(attached))
         await attached
@@ -181,6 +186,24 @@ class Subscription:
         if self.durable is None and isinstance(answer, dict) and "cursor" in answer:
             self._start = answer["cursor"]
 
+    async def _fetch(self, origin: str) -> None:
+        """Let the subscription come from another broker, and wait until it is here."""
+        wanted = {"from": origin, "wait": MOVING, **self._wish.options}
+        if self.filter is not None:
+            wanted["filter"] = self.filter
+        attempts = Attempts(self._session.patience)
+        while True:
+            answer = await self._session.request(
+                "POST", self._path("move"), json_body=wanted, filter_text=self.filter
+            )
+            if answer["problem"]:
+                raise Conflict(f"the subscription cannot come from {origin!r}: {answer['problem']}")
+            if answer["state"] == "here":
+                break
+            logger.warning("%s is still on its way from broker %r", self.durable, origin)
+            await attempts.pause(Busy(f"broker {origin!r} does not answer; try again later"))
+        self.filter = await self._known_filter(self._session.patience)
+
     async def _known_filter(self, patience: float) -> str | None:
         if self.durable is None:
             return None
@@ -226,7 +249,7 @@ class Subscription:
     async def _make_again(self) -> None:
         if self.durable is None:  # it went with its connection
             self._id = _new_id()
-            if self._received >= 0:
+            if self._received != BEFORE_ALL:
                 self._start = self._received + 1
             await self._make(patience=0)
 
@@ -238,7 +261,7 @@ class Subscription:
 
     async def _receive(self, attempts: Attempts, attached: "asyncio.Future[None]") -> None:
         headers = {"Accept": "text/event-stream"}
-        if self.durable is not None and self._acks.wanted >= 0:
+        if self.durable is not None and self._acks.wanted != BEFORE_ALL:
             headers["Last-Event-ID"] = str(self._acks.wanted)
         stream = EventStream()
         async with self._session.stream(self._path("events"), headers) as pieces:

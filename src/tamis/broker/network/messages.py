@@ -8,6 +8,7 @@ topics   Deleted; Offer or Declined; each topic that both have is *open* on the 
 filters  Filters (advertisements, subscriptions), answered by Established
 events   Events, answered by Stored; both may come inside of Relayed
 profiles ProfileWanted, answered by SideProfile from time to time; both need not be understood
+moves    Move, answered by Moved; brokers between pass them on (`moves.py`)
 always   Reach, Beat, Goodbye
 ======== ============================================================================
 
@@ -155,7 +156,49 @@ class SideProfile(Wire, frozen=True, tag="?SideProfile"):
     packed: bytes
 
 
+class Move(Wire, frozen=True, tag="?Move"):
+    """A broker asks another one for a durable subscription; see `moves.py`."""
+
+    target: str  # the broker that has it
+    sender: str  # the broker that it moves to
+    topic: str
+    account: str
+    id: str
+    step: str  # "look", "begin", "more" or "done"
+    after: int = 0  # "more": the offset of the target up to which everything came
+
+
+class MovedEvent(NamedTuple):
+    """An event that a subscription has not acknowledged."""
+
+    time: int
+    id: str
+    headers: bytes
+    body: bytes
+    attempts: int
+    is_unsure: bool
+
+
+class Moved(Wire, frozen=True, tag="?Moved"):
+    """The answer to a Move."""
+
+    target: str  # the broker that has asked
+    sender: str
+    topic: str
+    account: str
+    id: str
+    step: str
+    asked: int = 0  # `after` of what was asked
+    after: int = 0  # the offset up to which everything was looked at
+    is_last: bool = False  # there is nothing after it
+    events: Sequence[MovedEvent] = ()
+    filter: str = ""
+    options: Mapping[str, Any] = {}
+    expired: int = 0  # events that were removed before the subscription got them
+    problem: str = ""  # why there is no such subscription to be had; nothing else counts then
+
+
 Message = (
     Hello | Proof | Reach | Beat | Goodbye | Offer | Declined | Filters | Established | Events
-    | Stored | Relayed | Deleted | ProfileWanted | SideProfile
+    | Stored | Relayed | Deleted | ProfileWanted | SideProfile | Move | Moved
 )  # fmt: skip

@@ -28,6 +28,8 @@ from tamis.broker.network.messages import (
     Events,
     Filters,
     Message,
+    Move,
+    Moved,
     Offer,
     ProfileWanted,
     Reach,
@@ -35,6 +37,7 @@ from tamis.broker.network.messages import (
     SideProfile,
     Stored,
 )
+from tamis.broker.network.moves import Moves
 from tamis.broker.network.peer_states import PeerState
 from tamis.broker.network.routes import USUAL
 from tamis.broker.network.shared_topic import SharedTopic, Surroundings
@@ -83,6 +86,7 @@ class Network:
         self._detours = Detours(name, self._shared, self)
         self._deletions = Deletions(tables)
         self._is_stopping = False
+        self.moves = Moves(self, tables)
         self._ended = asyncio.Event()
         self._ended.set()
 
@@ -101,6 +105,7 @@ class Network:
     async def stop(self) -> None:
         """Close all links, and store how far the peers are; no more come up."""
         self._is_stopping = True
+        await self.moves.stop()
         for link in list(self._links.values()):
             link.close("the broker stops")
         await self._ended.wait()
@@ -187,6 +192,10 @@ class Network:
         for shared in self._shared.values():
             shared.mergers.tick()
 
+    def prefix(self, topic: str) -> str:
+        shared = self._shared.get(topic)
+        return "" if shared is None else shared.prefix
+
     def wanted(self, topic: str) -> list[str]:
         shared = self._shared.get(topic)
         return [] if shared is None else shared.wanted()
@@ -206,6 +215,21 @@ class Network:
             if peer != without:
                 found |= {name: [self.name, *path] for name, path in behind.items()}
         return found
+
+    def towards(self, broker: str) -> PeerLink | None:
+        """The link that leads to a broker, if it is reached."""
+        for peer, behind in self._reach.items():
+            if broker in behind:
+                return self._links.get(peer)
+        return None
+
+    def passing(self, topic: str, peer: str) -> Callable[[], bool]:
+        """A function: whether a peer has all events that are stored now, and knows all filters."""
+        shared = self._shared.get(topic)
+        if shared is None:
+            raise RoutingError(f"there is no topic {topic!r} here")
+        end = shared.topic.dispatched
+        return lambda: shared.has_passed(peer, end)
 
     def linked(self, peer: str) -> PeerLink | None:
         """The link to a peer, if it is up."""
@@ -285,6 +309,8 @@ class Network:
             ):  # fmt: skip
                 if topic in self._shared:
                     self._shared[topic].take(link.peer, message)
+            case Move() | Moved():
+                self.moves.take(message)
             case _:
                 raise RoutingError(f"{type(message).__name__} is not expected here")
 

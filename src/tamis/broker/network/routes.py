@@ -250,6 +250,12 @@ class Routes:
             peer.established = []
         return found
 
+    def has_told_all(self, name: str) -> bool:
+        """Whether a peer knows all subscriptions that concern it, and all beyond do."""
+        peer = self.peers[name]
+        announced = peer.announcers[Kind.SUBSCRIPTION]
+        return peer.is_up and Kind.SUBSCRIPTION in peer.told and announced.is_settled
+
     def is_ready(self, name: str) -> bool:
         """Whether events may be sent to a peer: it knows all that is published on this side.
 

@@ -70,7 +70,7 @@ class SharedTopic:
         self.topic = topic
         self.rows: dict[str, PeerRow] = {}
         self._around = surroundings
-        self._prefix = f"tamis:{surroundings.identity}:{topic.number}:"
+        self.prefix = f"tamis:{surroundings.identity}:{topic.number}:"
         self._wanted: dict[str, str] = {}  # the filters of clients here
         self._waiting: dict[str, asyncio.Future[None]] = {}  # for them to be established
         self._open: dict[str, OpenPeer] = {}
@@ -266,6 +266,13 @@ class SharedTopic:
             self.topic.host.quenching.narrow(self.topic.name)
         self.tell()
 
+    def has_passed(self, peer: str, end: int) -> bool:
+        """Whether a peer has all that it wants of the log before an offset, and all filters."""
+        one = self._open.get(peer)
+        if one is None or one.departures is None:
+            return False
+        return one.departures.place >= end and self.routes.has_told_all(peer)
+
     def lag(self, peer: str) -> int:
         """How many events a peer may still have to get."""
         one = self._open.get(peer)
@@ -358,7 +365,7 @@ class SharedTopic:
         wanted = None if floods else self.routes.filters_of(peer, Kind.SUBSCRIPTION)
         traffic = self._around.traffic[peer]
         return Departures(
-            self.topic, self._parts, self.rows[peer], self._prefix, road, traffic, wanted
+            self.topic, self._parts, self.rows[peer], self.prefix, road, traffic, wanted
         )
 
     async def departed(self, peer: str, departures: Departures) -> None:
@@ -371,4 +378,4 @@ class SharedTopic:
     def arrivals_from(self, peer: str, road: Road, wants: Wants | None = None) -> Arrivals:
         """What stores the events of a peer."""
         traffic = self._around.traffic[peer]
-        return Arrivals(self.topic, peer, road, traffic, wants, own=self._prefix)
+        return Arrivals(self.topic, peer, road, traffic, wants, own=self.prefix)

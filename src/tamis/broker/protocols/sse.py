@@ -51,7 +51,8 @@ def last_event_id(header: str | None) -> int | None:
     if header is None or not header.strip():
         return None
     text = header.strip()
-    if not (text.isascii() and text.isdecimal() and len(text) <= 18):
+    digits = text.removeprefix("-")  # below 0: it came with a subscription that moved
+    if not (digits.isascii() and digits.isdecimal() and len(digits) <= 18):
         raise OptionError(f"{LAST_EVENT_ID} is an offset of the topic, not {text[:40]!r}")
     return int(text)
 

@@ -79,7 +79,7 @@ _FILTER = Parameter("filter", "what is written after WHERE; without it, everythi
 _FROM = Parameter("from", '"new", "earliest", an offset, or a time in ISO 8601', _TEXT)
 _LAST = Parameter(
     sse.LAST_EVENT_ID, "the offset after which to go on; it counts as acknowledged",
-    {"type": "string", "pattern": "^[0-9]{1,18}$"}, "header",
+    {"type": "string", "pattern": "^-?[0-9]{1,18}$"}, "header",
 )  # fmt: skip
 _KEY = Parameter(
     EVENT_ID, "the id of the event, or what the ids of several begin with: the same id again "
@@ -195,6 +195,11 @@ OPERATIONS = (
     Operation(
         "POST", SUBSCRIPTION + "/ack", subscriptions.acknowledge,
         "Acknowledge everything up to an offset", body=_json(shapes.AckWanted), status=204,
+    ),
+    Operation(
+        "POST", SUBSCRIPTION + "/move", subscriptions.move_subscription,
+        "Fetch a durable subscription from another broker of the network",
+        body=_json(shapes.MoveWanted), answer=_json(shapes.MoveAnswer), refusals=(409, 503),
     ),
     Operation(
         "GET", "/peers", peers.list_peers, "The brokers that this one is linked with",

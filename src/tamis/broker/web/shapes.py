@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from tamis.broker.move_rows import ASKING, MoveRow
 from tamis.broker.quenching import LONGEST_WAIT
 from tamis.broker.quenching import Wanted as WantedFilter
 from tamis.broker.records import (
@@ -19,6 +20,8 @@ from tamis.broker.records import (
 from tamis.errors import OptionError
 
 Offset = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+# Below 0: it came with a subscription from another broker.
+DeliveredOffset = Annotated[int, Meta(ge=-(2**62), le=2**63 - 1)]
 Count = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 Above0 = Annotated[float, Meta(gt=0)]
 # That a filter is empty is found by reading it, with its place; here it is only said.
@@ -50,15 +53,9 @@ class TopicWanted(Request):
     retention: RetentionLimits | None = None
 
 
-class SubscriptionWanted(Request):
-    """A subscription: a filter, and how what matches it is delivered."""
+class Delivering(Request):
+    """How events are delivered; what a request leaves out is as usual."""
 
-    filter: Filter
-    durable: bool = True
-    start: Annotated[
-        str | Offset,
-        Meta(description='"new", "earliest", an offset, or a time in ISO 8601'),
-    ] = "new"
     window: Count | UnsetType = UNSET
     ack_timeout: Above0 | UnsetType = UNSET
     most_attempts: Count | UnsetType = UNSET
@@ -67,16 +64,39 @@ class SubscriptionWanted(Request):
     slow: Literal["drop-oldest", "disconnect"] | UnsetType = UNSET
     auto_ack: bool | UnsetType = UNSET
 
+    def given(self) -> dict[str, Any]:
+        """What the request names."""
+        named = {name: getattr(self, name) for name in DeliveryOptions.__dataclass_fields__}
+        return {name: value for name, value in named.items() if value is not UNSET}
+
     def options(self) -> DeliveryOptions:
         """How it is delivered; what the request leaves out is as usual."""
-        given = {name: getattr(self, name) for name in DeliveryOptions.__dataclass_fields__}
-        return DeliveryOptions(**{name: v for name, v in given.items() if v is not UNSET})
+        return DeliveryOptions(**self.given())
+
+
+class SubscriptionWanted(Delivering, kw_only=True):
+    """A subscription: a filter, and how what matches it is delivered."""
+
+    filter: Filter
+    durable: bool = True
+    start: Annotated[
+        str | Offset,
+        Meta(description='"new", "earliest", an offset, or a time in ISO 8601'),
+    ] = "new"
+
+
+class MoveWanted(Delivering, kw_only=True):
+    """The broker that a durable subscription comes from; the rest is as it is there."""
+
+    origin: Annotated[str, Meta(min_length=1)] = msgspec.field(name="from")
+    filter: Filter | UnsetType = UNSET
+    wait: Annotated[float, Meta(ge=0, le=30, description="seconds")] = 10
 
 
 class AckWanted(Request):
     """An acknowledgement of everything up to an offset."""
 
-    offset: Offset
+    offset: DeliveredOffset
 
 
 class QuenchWanted(Request):
@@ -114,8 +134,8 @@ class WhyWanted(Request):
 class SocketWord(Request):
     """What a WebSocket sends back: up to an offset, or a list of single ones."""
 
-    ack: Offset | list[Offset] | None = None
-    nack: Offset | list[Offset] | None = None
+    ack: DeliveredOffset | list[DeliveredOffset] | None = None
+    nack: DeliveredOffset | list[DeliveredOffset] | None = None
 
 
 class Topic(msgspec.Struct):
@@ -167,6 +187,7 @@ class Subscription(msgspec.Struct):
     buffer_bytes: int
     slow: str
     auto_ack: bool
+    moving: str = ""  # "from b1", "to b2": between brokers
 
     @classmethod
     def of(cls, info: SubscriptionInfo) -> "Subscription":
@@ -176,8 +197,21 @@ class Subscription(msgspec.Struct):
         }
         return cls(
             info.topic, info.id, info.filter, info.durable, info.cursor, info.attached,
-            info.expired, **options,
+            info.expired, **options, moving=info.moving,
         )  # fmt: skip
+
+
+class MoveAnswer(msgspec.Struct):
+    """How far a subscription has come; `events` came with it, and are delivered first."""
+
+    state: Literal["pending", "here"]
+    events: int
+    problem: str
+
+    @classmethod
+    def of(cls, move: MoveRow) -> "MoveAnswer":
+        """The same for JSON."""
+        return cls("pending" if move.state == ASKING else "here", move.events, move.problem)
 
 
 class Subscriptions(msgspec.Struct):

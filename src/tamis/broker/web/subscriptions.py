@@ -7,6 +7,8 @@ from tamis.broker.web.answers import json_answer, nothing
 from tamis.broker.web.calls import Call
 from tamis.broker.web.shapes import (
     AckWanted,
+    MoveAnswer,
+    MoveWanted,
     Subscription,
     Subscriptions,
     SubscriptionWanted,
@@ -47,6 +49,17 @@ async def delete_subscription(call: Call) -> web.Response:
     """Unsubscribe."""
     await call.broker.delete_subscription(call.account, call.topic, call.subscription)
     return nothing()
+
+
+async def move_subscription(call: Call) -> web.Response:
+    """Fetch a durable subscription from another broker, with what it has not got there."""
+    wanted = await call.json(MoveWanted)
+    move = await call.broker.move_subscription(
+        call.account, call.topic, call.subscription, wanted.origin,
+        None if wanted.filter is msgspec.UNSET else wanted.filter,
+        options=wanted.options() if wanted.given() else None, wait=wanted.wait,
+    )  # fmt: skip
+    return json_answer(MoveAnswer.of(move))
 
 
 async def acknowledge(call: Call) -> web.Response:

@@ -17,7 +17,8 @@ WINDOW_NAMES = ("prefetch-count", "activemq.prefetchSize")
 
 _BEATS = re.compile(r"\s*([0-9]{1,9})\s*,\s*([0-9]{1,9})\s*")
 _WHOLE = re.compile(r"[0-9]{1,18}")
-_ACK_ID = re.compile(r"([0-9]{1,18})-([0-9]{1,18})")
+_OFFSET = re.compile(r"-?[0-9]{1,18}")  # below 0: it came with a subscription that moved
+_ACK_ID = re.compile(r"([0-9]{1,18})-(-?[0-9]{1,18})")
 
 
 class VersionError(FrameError):
@@ -102,7 +103,7 @@ def message_id(headers: Mapping[str, str]) -> tuple[str, int]:
     """The topic and the offset that an ACK of 1.0 or 1.1 names."""
     text = headers.get("message-id", "")
     name, _, offset = text.rpartition("@")
-    if not _WHOLE.fullmatch(offset):
+    if not _OFFSET.fullmatch(offset):
         raise FrameError(f"message-id {text[:60]!r} is not the message-id of a MESSAGE")
     return name, int(offset)
 

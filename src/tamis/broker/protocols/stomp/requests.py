@@ -8,6 +8,9 @@ AUTO, CLIENT, INDIVIDUAL = "auto", "client", "client-individual"
 ACK_MODES = (AUTO, CLIENT, INDIVIDUAL)
 
 
+BEFORE_ALL = -(1 << 62)  # an offset
+
+
 class Subscription:
     """A subscription of one connection, from its SUBSCRIBE to its UNSUBSCRIBE."""
 
@@ -18,7 +21,7 @@ class Subscription:
         self.key = key  # the client's id for it, or, in 1.0, the destination
         self.topic = topic
         self.ack = ack  # one of `ACK_MODES`
-        self.highest = -1  # the highest offset that was sent
+        self.highest = BEFORE_ALL  # the highest offset that was sent
         self.opening = b"MESSAGE"  # how its MESSAGE frames begin
 
 
