@@ -1,0 +1,1 @@
+"""The sections of `network.py`: networks of broker processes, and the model of a large one."""
