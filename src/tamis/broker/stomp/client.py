@@ -12,6 +12,7 @@ from tamis.broker.protocols.stomp.requests import (
     Commit,
     Confirm,
     Publish,
+    Quench,
     Request,
     Send,
     Subscribe,
@@ -19,6 +20,7 @@ from tamis.broker.protocols.stomp.requests import (
 )
 from tamis.broker.records import DeliveryOptions, NewEvent
 from tamis.broker.stomp.deliveries import Deliveries
+from tamis.broker.stomp.quenches import Quenches
 from tamis.errors import EventError, LimitReached, OptionError, TamisError, UnknownSubscription
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ class Client:
         account: "Account",
         version: str,
         deliveries: Deliveries,
+        quenches: Quenches,
         write: Callable[[bytes], None],
     ) -> None:
         self.account = account
@@ -54,6 +57,7 @@ class Client:
         self._broker = service.broker
         self._version = version
         self._deliveries = deliveries
+        self._quenches = quenches
         self._write = write
 
     async def carry_out(self, request: Request) -> None:
@@ -63,8 +67,11 @@ class Client:
             case Publish(sends):
                 await self._publish(sends)
             case Acknowledge(acks, receipts):
-                self._deliveries.acknowledge(acks)
+                self._deliveries.acknowledge(self._quenches.acknowledge(acks))
                 self._confirm(receipts)
+            case Quench():
+                await self._quenches.add(request)
+                self._confirm([request.receipt])
             case Subscribe():
                 await self._subscribe(request)
             case Unsubscribe():
@@ -149,7 +156,7 @@ class Client:
             by_topic.setdefault(send.topic, []).append(self._event(send))
         if by_topic:
             await self._in_time(lambda: self._broker.publish_together(self.account, by_topic))
-        self._deliveries.acknowledge(request.acks)
+        self._deliveries.acknowledge(self._quenches.acknowledge(request.acks))
         self._confirm([request.receipt])
 
     async def _subscribe(self, request: Subscribe) -> None:
@@ -177,6 +184,7 @@ class Client:
     async def _unsubscribe(self, request: Unsubscribe) -> None:
         """Stop delivering; delete the durable subscription if it is named."""
         if request.subscription is not None:
+            self._quenches.remove(request.subscription)
             attachment = self._deliveries.remove(request.subscription)
             if attachment is not None:
                 await attachment.close()

@@ -18,6 +18,7 @@ from tamis.broker.protocols.stomp.session import Session
 from tamis.broker.protocols.stomp.time_limits import TimeLimits
 from tamis.broker.stomp.client import Client, RefusedSend
 from tamis.broker.stomp.deliveries import Deliveries
+from tamis.broker.stomp.quenches import Quenches
 from tamis.errors import Busy, TamisError
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class StompConnection:
         self._times = TimeLimits(service.times, self._loop.time())
         self._deliveries = Deliveries(self)
         self._client: Client | None = None
+        self._quenches: Quenches | None = None
         self._closing = False  # nothing more is read or carried out
         self._no_more = False  # the client sends nothing more
         self._is_lost = False
@@ -211,14 +213,20 @@ class StompConnection:
         account = await service.authenticate(self, request)
         account.usage.connect()
         version = session.version or "1.0"
-        self._client = Client(service, account, version, self._deliveries, self.write)
+        session_id = service.new_session_id()
+        self._quenches = Quenches(service.broker, account, version, self, session_id)
+        self._client = Client(
+            service, account, version, self._deliveries, self._quenches, self.write
+        )
         session.accept(service.session_limits(account))
         self._times.connected(*session.client_beats, self._loop.time())
-        self.write(replies.connected(version, service.new_session_id(), self._times.server_beats))
+        self.write(replies.connected(version, session_id, self._times.server_beats))
         self._watch()
 
     async def _give_back(self) -> None:
         """Close the attachments and count the connection out; what is in a transaction is lost."""
+        if self._quenches is not None:
+            self._quenches.close()
         attachments = self._deliveries.remove_all()
         await asyncio.gather(*(one.close() for one in attachments), return_exceptions=True)
         if self._client is not None:

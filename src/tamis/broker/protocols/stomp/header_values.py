@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from tamis.broker.protocols.stomp.frames import VERSIONS, FrameError
 from tamis.broker.protocols.stomp.requests import ACK_MODES, AUTO
 
-TOPIC = "/topic/"
+TOPIC, WANTED = "/topic/", "/wanted/"
 # How different brokers call the same thing; of several, the first one counts.
 DURABLE_NAMES = (
     "durable-subscription-name",
@@ -32,6 +32,12 @@ def topic(headers: Mapping[str, str]) -> str:
         given = repr(destination[:60]) if destination else "missing"
         raise FrameError(f"the header destination is {given}, expected {TOPIC}NAME")
     return destination[len(TOPIC) :]
+
+
+def wanted_topic(headers: Mapping[str, str]) -> str | None:
+    """The topic of which a publisher asks what anybody wants; None: it asks for events."""
+    destination = headers.get("destination", "")
+    return destination[len(WANTED) :] if destination.startswith(WANTED) else None
 
 
 def version(headers: Mapping[str, str]) -> str:

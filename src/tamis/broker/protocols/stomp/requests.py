@@ -77,6 +77,14 @@ class Ack(NamedTuple):
     accepted: bool
 
 
+class Quench(NamedTuple):
+    """SUBSCRIBE to what anybody wants of a topic."""
+
+    subscription: Subscription
+    topic: str
+    receipt: str | None
+
+
 class Acknowledge(NamedTuple):
     """Acknowledgements that came one after the other."""
 
@@ -115,6 +123,7 @@ Request = (
     Connect
     | Publish
     | Subscribe
+    | Quench
     | Unsubscribe
     | Acknowledge
     | Commit

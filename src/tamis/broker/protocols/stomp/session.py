@@ -23,6 +23,7 @@ from tamis.broker.protocols.stomp.requests import (
     Disconnect,
     Failure,
     Publish,
+    Quench,
     Request,
     Send,
     Subscribe,
@@ -149,8 +150,10 @@ class Session:
         authorization = headers.get("Authorization", headers.get("authorization"))
         return Connect(headers.get("login"), headers.get("passcode"), authorization)
 
-    def _subscribe(self, headers: dict[str, str], receipt: str | None) -> Subscribe:
-        topic, identifier = header_values.topic(headers), headers.get("id")
+    def _subscribe(self, headers: dict[str, str], receipt: str | None) -> Subscribe | Quench:
+        wanted, identifier = header_values.wanted_topic(headers), headers.get("id")
+        # Of what is wanted, the whole destination: no topic has a slash in its name.
+        topic = header_values.topic(headers) if wanted is None else headers["destination"]
         if identifier is None and self.version != "1.0":
             raise FrameError("SUBSCRIBE needs the header id")
         key = headers["destination"] if identifier is None else identifier
@@ -159,6 +162,11 @@ class Session:
         self._given += 1
         subscription = Subscription(self._given, key, topic, header_values.ack_mode(headers))
         subscription.opening = opening(identifier, self.version)
+        if wanted is not None:
+            if subscription.ack == AUTO:
+                raise FrameError("what is wanted is confirmed: ack:client or ack:client-individual")
+            self.subscriptions[key] = self._by_number[self._given] = subscription
+            return Quench(subscription, wanted, receipt)
         request = Subscribe(
             subscription,
             filter=headers.get("selector", "TRUE"),
