@@ -31,15 +31,16 @@ class LinkedBroker:
 
     async def start(self) -> None:
         await self.start_alone()
-        context = peer_context(self.settings, is_caller=False)
-        await self.links.start(LOCAL, self.port, context)
+        self.listening_tls = peer_context(self.settings, is_caller=False)
+        await self.links.start(LOCAL, self.port, self.listening_tls)
         for peer, described in self.settings.network.peers.items():
             self.links.call(peer, described.address)
 
     async def start_alone(self) -> None:
         """Start without any link."""
         self.broker = await Broker.open(self.settings)
-        self.links = _links(self.broker.network, self.settings)
+        self.calling_tls = peer_context(self.settings, is_caller=True)
+        self.links = _links(self.broker.network, self.settings, self.calling_tls)
 
     async def stop(self) -> None:
         await self.links.stop()

@@ -12,7 +12,7 @@ import functools
 import hashlib
 import hmac
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -53,6 +53,16 @@ class Account:
         """What all connections of this account have and send."""
         return Usage(self.name, self.limits)
 
+    def take_over(self, before: "Account") -> None:
+        """Have what an account of the same name has and sends, under the limits of this one."""
+        usage = before.usage
+        usage.limits = self.limits
+        self.__dict__["usage"] = usage  # where `cached_property` keeps it
+
+    def is_like(self, other: "Account") -> bool:
+        """Whether two accounts may do the same, and are known by the same secrets."""
+        return _content(self) == _content(other)
+
     def sees(self, topic: str) -> bool:
         """Whether the account may know that there is such a topic, and its schema."""
         grants = self.publish, self.subscribe, self.topics
@@ -65,6 +75,14 @@ class Account:
 
     def __repr__(self) -> str:
         return f"<Account {self.name!r}>"
+
+
+def _content(account: Account) -> tuple[object, ...]:
+    grants = account.publish, account.subscribe, account.topics
+    return (
+        account.name, account.tokens, account.password, *(one.filters for one in grants),
+        account.metrics, account.wider, account.limits,
+    )  # fmt: skip
 
 
 def free_account(name: str = GUEST, limits: Limits | None = None) -> Account:
@@ -85,21 +103,39 @@ class Accounts:
     """All accounts of a broker; without any, everybody is the free account ``guest``."""
 
     def __init__(self, accounts: Iterable[Account] = (), limits: Limits | None = None) -> None:
-        self._by_name: dict[str, Account] = {}
-        self._by_token: dict[str, Account] = {}
-        for account in accounts:
-            if account.name in self._by_name:
-                raise OptionError(f"account {account.name!r} is there twice")
-            self._by_name[account.name] = account
-            for token in account.tokens:
-                if token in self._by_token:
-                    raise OptionError(
-                        f"accounts {self._by_token[token].name!r} and {account.name!r} have the "
-                        "same token"
-                    )
-                self._by_token[token] = account
+        self._by_name, self._by_token = _tables(accounts)
         self.guest = None if self._by_name else free_account(limits=limits)
         self._passwords = _Passwords()
+
+    def check_change(self, accounts: Collection[object]) -> None:
+        """Refuse the first account, or that there is none: who may connect depends on that."""
+        if bool(accounts) != (self.guest is None):
+            raise OptionError(
+                "the broker has no accounts and would get some, or the other way round: that needs "
+                "a restart"
+            )
+
+    def become(self, accounts: Iterable[Account], limits: Limits) -> set[str]:
+        """Be other accounts; returns the names of those that have changed or are gone.
+
+        What connections have and send is counted on.
+        """
+        by_name, by_token = _tables(accounts)
+        self.check_change(by_name)
+        if self.guest is not None:
+            by_name = {self.guest.name: free_account(self.guest.name, limits)}
+        before = {account.name: account for account in self}
+        for name, account in by_name.items():
+            if name in before:
+                account.take_over(before[name])
+        if self.guest is not None:
+            self.guest = by_name[self.guest.name]
+        else:
+            self._by_name, self._by_token = by_name, by_token
+        return {
+            name for name, one in before.items()
+            if name not in by_name or not one.is_like(by_name[name])
+        }  # fmt: skip
 
     def __iter__(self) -> Iterator[Account]:
         return iter(self._by_name.values() if self.guest is None else [self.guest])
@@ -146,6 +182,23 @@ class Accounts:
     def close(self) -> None:
         """End the thread that verifies passwords."""
         self._passwords.close()
+
+
+def _tables(accounts: Iterable[Account]) -> tuple[dict[str, Account], dict[str, Account]]:
+    """Accounts by their names, and by the hashes of their tokens."""
+    by_name: dict[str, Account] = {}
+    by_token: dict[str, Account] = {}
+    for account in accounts:
+        if account.name in by_name:
+            raise OptionError(f"account {account.name!r} is there twice")
+        by_name[account.name] = account
+        for token in account.tokens:
+            if token in by_token:
+                raise OptionError(
+                    f"accounts {by_token[token].name!r} and {account.name!r} have the same token"
+                )
+            by_token[token] = account
+    return by_name, by_token
 
 
 class _Passwords:

@@ -10,13 +10,14 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from tamis.broker.accounts import Account, free_account
 from tamis.broker.arrow_events import events_of_table
 from tamis.broker.attachment import Attachment
+from tamis.broker.burials import Burials
 from tamis.broker.catalogue import Catalogue
-from tamis.broker.dead_letter import dead_letter
 from tamis.broker.elsewhere import Alone
 from tamis.broker.event_rows import Rules
 from tamis.broker.grants import narrowed, publish_matcher
@@ -31,7 +32,6 @@ from tamis.broker.quenching import Quenching, Wanted
 from tamis.broker.questions import check, read_log, why
 from tamis.broker.records import (
     CheckAnswer,
-    Delivery,
     DeliveryOptions,
     NewEvent,
     Published,
@@ -51,11 +51,9 @@ from tamis.broker.topics import OpenTopic, Topics
 from tamis.broker.upkeep import Upkeep
 from tamis.broker.workers import MATCH, Workers
 from tamis.errors import (
-    Busy,
     EventError,
     Forbidden,
     OptionError,
-    TamisError,
     UnknownTopic,
     did_you_mean,
 )
@@ -70,7 +68,6 @@ if TYPE_CHECKING:
     from tamis.broker.network.peer_states import PeerState
 
 DEFAULTS = DeliveryOptions()
-RETRY = 1.0  # seconds until a dead letter that could not be written is tried again
 
 logger = logging.getLogger("tamis.broker")
 
@@ -90,6 +87,7 @@ class Broker:
         self._topics = topics
         topics.when_deleted = self._give_back
         self._allowed: dict[tuple[str, int, Schema], Matcher | None] = {}
+        self._changing_accounts = asyncio.Lock()
         self._burials: set[asyncio.Task[None]] = set()
         self._upkeep = Upkeep(host, topics, settings)
 
@@ -103,19 +101,14 @@ class Broker:
         storage = LocalStorage(settings.data) if storage is None else storage
         catalogue = storage.open_catalogue()
         workers = Workers() if workers is None else workers
-        broker: Self | None = None
-
-        def bury(topic: Topic, one: Attachment, delivery: Delivery) -> None:
-            assert broker is not None  # noqa: S101 - nothing is delivered before it is open
-            broker._bury(topic, one, delivery)
-
+        burials = Burials()
         network = None if settings.network is None else _network(settings, catalogue, random)
         quenching = Quenching(settings.accounts)
         host = Host(
-            workers, GroupCommit(catalogue, workers), Metrics(), bury, clock, monotonic,
+            workers, GroupCommit(catalogue, workers), Metrics(), burials.bury, clock, monotonic,
             network=network or Alone(), quenching=quenching, sync=settings.durability == "sync",
         )  # fmt: skip
-        topics = Topics(host, catalogue, storage.disk, settings.data / "topics")
+        topics = burials.topics = Topics(host, catalogue, storage.disk, settings.data / "topics")
         if network is not None:
             await network.start(host, topics)
         quenching.start(host, topics, catalogue)
@@ -123,18 +116,14 @@ class Broker:
         if network is not None:
             await network.finish_deletions()
         broker = cls(settings, storage, catalogue, host, topics)
-        broker.network = network
+        broker.network, broker._burials = network, burials.tasks
         if network is not None:
             network.moves.start(topics, broker.accounts)
         await broker._start()
         return broker
 
     async def _start(self) -> None:
-        counted = {account.name: 0 for account in self.accounts}
-        for _, account, count in self._catalogue.counts():
-            counted[account] = counted.get(account, 0) + count
-        for one in self.accounts:
-            one.usage.subscriptions = counted[one.name]
+        self._count_subscriptions()
         for name, described in self.settings.topics.items():
             if described.schema is not None:
                 await self._topics.create(
@@ -149,6 +138,15 @@ class Broker:
             show_peers(self.metrics, self.network.peers)
         self._upkeep.start()
 
+    def _count_subscriptions(self) -> None:
+        """Let accounts that are new have the subscriptions that the catalogue has of them."""
+        counted: Counter[str] = Counter()
+        for _, account, count in self._catalogue.counts():
+            counted[account] += count
+        for one in self.accounts:
+            if not one.usage.subscriptions:
+                one.usage.subscriptions = counted[one.name]
+
     async def close(self) -> None:
         """Stop: what was accepted is written, and how far subscriptions have come is stored."""
         await self._upkeep.stop()
@@ -161,6 +159,38 @@ class Broker:
         self._host.workers.close()
         self.accounts.close()
         self._storage.release()
+
+    async def change_accounts(self, settings: Settings) -> set[str]:
+        """Let accounts, grants and limits be those of other settings, and nothing else.
+
+        Returns the names of the accounts that have changed or are gone: whoever listens for them is
+        told to connect again. In a network, it waits until others know what may be published.
+        """
+        async with self._changing_accounts:
+            settings.new_accounts().close()  # refuses what cannot be
+            self.accounts.check_change(settings.accounts)
+            changed: set[str] = set()
+
+            def switch() -> set[str]:
+                changed.update(self.accounts.become(settings.accounts, settings.limits))
+                self._allowed.clear()
+                self._count_subscriptions()
+                self._host.quenching.change_accounts(settings.accounts)
+                return changed
+
+            accounts = settings.accounts or (free_account(limits=settings.limits),)
+            if self.network is None:
+                switch()
+            else:
+                await self.network.change_accounts(accounts, switch)
+            self.settings = replace(
+                self.settings, accounts=settings.accounts, limits=settings.limits
+            )
+        for one in self._topics:
+            for attachment in list(one.topic.listeners()):
+                if attachment.interest.account in changed:
+                    await attachment.close("its account has changed: connect again")
+        return changed
 
     @property
     def damage(self) -> list[Damage]:
@@ -422,27 +452,6 @@ class Broker:
         if self.network is None or all(one.name != name for one in self.network.peers()):
             raise OptionError(f"there is no peer {name!r}")
         await self.network.forget(name)
-
-    # --- dead letters
-
-    def _bury(self, topic: Topic, one: Attachment, delivery: Delivery) -> None:
-        task = asyncio.create_task(self._write_dead_letter(topic, one, delivery))
-        self._burials.add(task)
-        task.add_done_callback(self._burials.discard)
-
-    async def _write_dead_letter(self, topic: Topic, one: Attachment, delivery: Delivery) -> None:
-        offset = delivery.record.offset
-        try:
-            dead = await self._topics.dead_letters_of(topic)
-            letter = dead_letter(topic.name, one.interest, delivery)
-            answer = await dead.topic.publish([letter], Rules())
-        except (Busy, TamisError) as error:
-            logger.warning("a dead letter of topic %r has to wait: %s", topic.name, error)
-            self._host.later(RETRY, lambda: topic.bury_again(one, offset))
-            return
-        if answer.refused:
-            logger.error("a dead letter of %r is refused: %s", topic.name, answer.refused[0].reason)
-        topic.was_buried(one, offset)
 
 
 def _network(settings: Settings, catalogue: Catalogue, random: Callable[[int], bytes]) -> "Network":

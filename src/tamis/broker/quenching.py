@@ -165,6 +165,14 @@ class Quenching:
             one.tell()
             self._refresh_later(one)
 
+    def change_accounts(self, accounts: "Iterable[Account]") -> None:
+        """Accounts may receive something else now: everything is summed up again."""
+        self._accounts = {account.name: account for account in accounts}
+        for name in self._quenched:
+            found = self._topics.get(name)
+            if found is not None:
+                self.change(found.topic)
+
     async def told(self, topic: str) -> None:
         """Return when no publisher drops anything that is wanted now."""
         one = self._quenched.get(topic)

@@ -15,19 +15,20 @@ import signal
 import ssl
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
 from tamis.broker import logs
 from tamis.broker.broker import Broker
+from tamis.broker.renewal import Renewal
 from tamis.broker.settings import Address, Settings
 from tamis.broker.stomp.service import StompService
 from tamis.broker.stomp_server import StompServer
-from tamis.broker.tls import load_certificate, peer_context, server_context
+from tamis.broker.tls import peer_context, server_context
 from tamis.broker.web.listener import WebListener
-from tamis.errors import FileError, TamisError
+from tamis.errors import FileError
 from tamis.matcher import Matcher
 
 if TYPE_CHECKING:
@@ -52,15 +53,18 @@ class Listener(Protocol):
         """Take no more connections, finish what is under way, and end the connections."""
 
 
-def serve(settings: Settings) -> None:
-    """Run a broker until SIGTERM or SIGINT comes; say on standard output when it is ready."""
+def serve(settings: Settings, read: Callable[[], Settings]) -> None:
+    """Run a broker until SIGTERM or SIGINT comes; say on standard output when it is ready.
+
+    `read` reads the settings again, when SIGHUP comes.
+    """
     logs.configure(settings.log_level, settings.log_format)
     allow_many_connections()
     gc.set_threshold(GARBAGE, 10, 10)
-    asyncio.run(_serve(settings))
+    asyncio.run(_serve(settings, Renewal(settings, read)))
 
 
-async def _serve(settings: Settings) -> None:
+async def _serve(settings: Settings, renewal: Renewal) -> None:
     told, loop = asyncio.Event(), asyncio.get_running_loop()
     tls = None if settings.tls is None else server_context(settings.tls)
 
@@ -71,8 +75,8 @@ async def _serve(settings: Settings) -> None:
 
     for number in _STOPS:
         loop.add_signal_handler(number, stop)
-    loop.add_signal_handler(signal.SIGHUP, _renew, tls, settings)
-    async with running(settings, tls) as addresses:
+    loop.add_signal_handler(signal.SIGHUP, renewal.soon)
+    async with running(settings, tls, renewal) as addresses:
         # Programs wait for this line, and read the ports from it.
         shown = {name: str(address) for name, address in addresses.items()}
         print("ready", *(f"{name}={text}" for name, text in shown.items()), flush=True)  # noqa: T201
@@ -87,13 +91,16 @@ async def _serve(settings: Settings) -> None:
 
 @contextlib.asynccontextmanager
 async def running(
-    settings: Settings, tls: ssl.SSLContext | None = None
+    settings: Settings, tls: ssl.SSLContext | None = None, renewal: Renewal | None = None
 ) -> AsyncIterator[dict[str, Address]]:
     """A broker that listens, and its true addresses by the names of their settings."""
     broker = await Broker.open(settings)
+    renewal = Renewal(settings, lambda: settings) if renewal is None else renewal
+    renewal.renew_context(tls)
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(broker.close)
         stomp = StompService(broker)
+        renewal.of(broker, stomp)
         listeners: dict[str, Listener] = {
             "http": WebListener(broker, broker.accounts, stomp),
             "stomp": StompServer(stomp),
@@ -103,17 +110,22 @@ async def running(
             stack.push_async_callback(listener.stop)
             found[name] = await _listen(listener, name, getattr(settings, name), tls)
         if broker.network is not None and settings.network is not None:
-            links = _links(broker.network, settings)
+            calling_tls = peer_context(settings, is_caller=True)
+            renewal.renew_context(calling_tls, for_peers=True)
+            links = _links(broker.network, settings, calling_tls)
             stack.push_async_callback(links.stop)
             if settings.network.listen is not None:
                 tls = peer_context(settings, is_caller=False)
+                renewal.renew_context(tls, for_peers=True)
                 found["listen"] = await _listen(links, "listen", settings.network.listen, tls)
             for peer, described in settings.network.peers.items():
                 links.call(peer, described.address)
         yield found
 
 
-def _links(network: "Network", settings: Settings) -> "Connections":
+def _links(
+    network: "Network", settings: Settings, calling_tls: ssl.SSLContext | None
+) -> "Connections":
     from tamis.broker.network.connections import Connections
     from tamis.broker.network.link import Manners
 
@@ -121,7 +133,6 @@ def _links(network: "Network", settings: Settings) -> "Connections":
     assert known is not None  # noqa: S101 - there is a network
     own = {n: one.secret.encode() for n, one in known.peers.items() if one.secret is not None}
     manners = Manners(known.name, own, known.secret.encode(), known.beat, known.patience)
-    calling_tls = peer_context(settings, is_caller=True)
     return Connections(network, manners, time.monotonic, secrets.token_bytes, calling_tls)
 
 
@@ -136,19 +147,6 @@ async def _listen(
             f"choose another address with --{name} HOST:PORT"
         ) from None
     return Address(address.host, port)
-
-
-def _renew(tls: ssl.SSLContext | None, settings: Settings) -> None:
-    """Read the certificate again, for the connections to come."""
-    if tls is None or settings.tls is None:
-        _LOG.info("there is no certificate to read again")
-        return
-    try:
-        load_certificate(tls, settings.tls)
-    except TamisError as error:
-        _LOG.error("the certificate stays the old one", extra={"reason": str(error)})
-    else:
-        _LOG.info("the certificate was read again", extra={"file": str(settings.tls.certificate)})
 
 
 def _warm_up() -> None:

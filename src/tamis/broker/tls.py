@@ -1,6 +1,7 @@
 """TLS: the context of all listeners, made from two PEM files."""
 
 import ssl
+from pathlib import Path
 
 from tamis.broker.settings import Settings, TlsFiles
 from tamis.errors import FileError
@@ -26,14 +27,23 @@ def peer_context(settings: Settings, *, is_caller: bool) -> ssl.SSLContext | Non
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.verify_mode = ssl.CERT_REQUIRED
     load_certificate(context, files)
+    load_authority(context, network.authority)
+    return context
+
+
+def load_authority(context: ssl.SSLContext, authority: Path) -> None:
+    """Trust an authority, and those that were trusted before: nobody is locked out meanwhile."""
     try:
-        context.load_verify_locations(network.authority)
+        context.load_verify_locations(authority)
     except OSError as error:  # errors of TLS among them
         raise FileError(
-            f"the authority {network.authority} cannot be used: {error}; it is a PEM file of "
-            "certificates"
+            f"the authority {authority} cannot be used: {error}; it is a PEM file of certificates"
         ) from None
-    return context
+
+
+def check_authority(authority: Path) -> None:
+    """Raise a `FileError` if an authority cannot be used."""
+    load_authority(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), authority)
 
 
 def load_certificate(context: ssl.SSLContext, files: TlsFiles) -> None:

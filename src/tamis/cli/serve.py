@@ -21,7 +21,8 @@ limits and retention are in a file of settings (docs/broker.md). The line
   ready http=HOST:PORT stomp=HOST:PORT
 
 on standard output says that it accepts connections; port 0 takes a free one. It logs to standard
-error. Ctrl-C or SIGTERM stops it, and loses nothing; SIGHUP reads the certificate of TLS again.
+error. Ctrl-C or SIGTERM stops it, and loses nothing; SIGHUP lets it read accounts, grants, limits
+and the certificate of TLS again.
 """
 
 
@@ -83,7 +84,7 @@ def run(options: argparse.Namespace) -> None:
         return
     from tamis.broker.server import serve
 
-    serve(settings)
+    serve(settings, lambda: read_options(options))
 
 
 def read_options(options: argparse.Namespace) -> "Settings":

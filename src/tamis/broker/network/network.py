@@ -8,7 +8,7 @@ import asyncio
 import itertools
 import logging
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Protocol
 
 from tamis.broker import peer_rows
@@ -199,6 +199,24 @@ class Network:
     def wanted(self, topic: str) -> list[str]:
         shared = self._shared.get(topic)
         return [] if shared is None else shared.wanted()
+
+    async def change_accounts(
+        self, accounts: Sequence[Account], switch: Callable[[], Container[str]]
+    ) -> None:
+        """Let accounts do something else from when `switch` is called, which says who has changed.
+
+        What they may publish then is announced before, and what they may not publish any more is
+        withdrawn after: so nobody publishes what others cannot have asked for.
+        """
+        while waiting := [
+            one for shared in self._shared.values() for one in shared.advertise(accounts)
+        ]:
+            await asyncio.gather(*waiting, return_exceptions=True)  # a topic may be deleted
+        changed = switch()
+        self._accounts.clear()
+        self._accounts.update({account.name: account for account in accounts})
+        for shared in self._shared.values():
+            shared.change_accounts(self._tables, changed)
 
     # --- links
 

@@ -88,7 +88,10 @@ class Routes:
         strategy: Strategy = USUAL, merging: Merging | None = None,
         subscriptions: HopFilters | None = None,
     ) -> None:  # fmt: skip
-        """`done` is called with the id of a local filter when it is established."""
+        """`done` is called with the id of a local filter when it is established.
+
+        That an advertisement is established means that what others want of it is known here.
+        """
         self.peers = RoutePeers()
         self._cache = cache
         self._done = done
@@ -102,8 +105,7 @@ class Routes:
 
     def _answer(self, request: Request) -> None:
         if request.hop == LOCAL:
-            if request.kind is Kind.SUBSCRIPTION:
-                self._done(request.id)
+            self._done(request.id)
         else:
             self.peers[request.hop].established.append(request.id)
 
@@ -123,6 +125,10 @@ class Routes:
     def advertise(self, id_: str, text: str) -> None:
         """Clients here may publish what matches a filter."""
         self._put(LOCAL, Kind.ADVERTISEMENT, id_, text)
+
+    def unadvertise(self, id_: str) -> None:
+        """Clients here may no longer publish what matches a filter."""
+        self._take(LOCAL, Kind.ADVERTISEMENT, id_)
 
     # --- peers
 

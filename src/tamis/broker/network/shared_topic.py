@@ -3,12 +3,13 @@
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tamis.broker import peer_rows
 from tamis.broker.accounts import Account
 from tamis.broker.grants import narrowed
+from tamis.broker.network.advertisements import Advertisements
 from tamis.broker.network.arrivals import Arrivals
 from tamis.broker.network.departures import Departures, Road
 from tamis.broker.network.link_traffic import LinkTraffic
@@ -72,7 +73,7 @@ class SharedTopic:
         self._around = surroundings
         self.prefix = f"tamis:{surroundings.identity}:{topic.number}:"
         self._wanted: dict[str, str] = {}  # the filters of clients here
-        self._waiting: dict[str, asyncio.Future[None]] = {}  # for them to be established
+        self._waiting: dict[str, asyncio.Future[None]] = {}  # for filters to be established
         self._open: dict[str, OpenPeer] = {}
         self._declined: set[str] = set()  # linked peers that do not share the topic
         self._parts = LogParts(topic)
@@ -93,18 +94,41 @@ class SharedTopic:
             cache, around.new_id, self._established, around.strategy,
             around.merging.merging(self._profiles.odds), self._wants,
         )  # fmt: skip
-        for account in around.accounts.values():
-            text = account.publish.find(row.name)
-            if text is not None:
-                try:
-                    routes.advertise(account.name, str(cache.parse(text)))
-                except TamisError as error:  # then it may publish nothing
-                    logger.warning("what %r may publish is no filter: %s", account.name, error)
+        self._advertisements = Advertisements(self.topic.name, cache, routes)
+        for text in self._advertisements.missing(around.accounts.values()):
+            self._advertisements.put(around.new_id(), text)
         return cache, routes, TopicMergers(self.topic, routes, self._profiles, self.tell)
 
     def _told(self, peer: str) -> int:
         """How many filters a peer was told."""
         return self.routes.announced(peer) if peer in self.routes.peers else 0
+
+    def advertise(self, accounts: Iterable[Account]) -> list[asyncio.Future[None]]:
+        """Announce what accounts will be allowed to publish, beside what they may publish now.
+
+        Each future is done when that is established as far as the network is reached: then what
+        others want of it is known here.
+        """
+        waiting = []
+        for text in self._advertisements.missing(accounts):
+            id_ = self._around.new_id()
+            waiting.append(asyncio.get_running_loop().create_future())
+            self._waiting[id_] = waiting[-1]
+            self._advertisements.put(id_, text)
+        self.tell()
+        return waiting
+
+    def change_accounts(self, tables: Rows, changed: Container[str]) -> None:
+        """Know that accounts may do something else now, which `advertise` has announced."""
+        self._advertisements.keep(self._around.accounts.values())
+        for account, id_, text in peer_rows.local_filters(tables, self.topic.number):
+            if account in changed:
+                expression = self._narrowed(account, text)
+                if expression is None:
+                    self.unwant(f"{account}/{id_}")
+                else:
+                    self._put(f"{account}/{id_}", expression)
+        self.tell()
 
     async def load(self, tables: Rows, peers: Iterable[str]) -> None:
         """Restore what the catalogue has; `peers` are those that it may not know yet."""
@@ -149,6 +173,8 @@ class SharedTopic:
 
     def rebuild(self) -> None:
         """Begin again with another schema; no link is open."""
+        for id_ in [id_ for id_ in self._waiting if "/" not in id_]:
+            self._established(id_)  # an advertisement, of the old schema
         before = self.routes
         self.mergers.stop()
         self._parts = LogParts(self.topic)  # others, with more attributes

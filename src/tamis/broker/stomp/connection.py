@@ -22,6 +22,7 @@ from tamis.broker.stomp.quenches import Quenches
 from tamis.errors import Busy, TamisError
 
 if TYPE_CHECKING:
+    from tamis.broker.accounts import Account
     from tamis.broker.stomp.service import StompService
 
 HIGH_WATER = 1 << 18  # bytes that may wait to be read
@@ -138,6 +139,11 @@ class StompConnection:
             self._finish()
 
     # ---- for the service
+
+    @property
+    def account(self) -> "Account | None":
+        """Who is connected; None until it is known."""
+        return None if self._client is None else self._client.account
 
     def stop(self) -> None:
         """The server stops: tell the client, and let it go."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import TYPE_CHECKING
 
 from tamis.broker.protocols.stomp.frames import FrameLimits
@@ -13,7 +13,7 @@ from tamis.broker.protocols.stomp.session import SessionLimits
 from tamis.broker.protocols.stomp.time_limits import TimeSettings
 from tamis.broker.records import Record
 from tamis.broker.stomp.connection import StompConnection, Wire
-from tamis.errors import LimitReached
+from tamis.errors import Conflict, LimitReached
 from tamis.schema import Schema
 
 if TYPE_CHECKING:
@@ -81,6 +81,12 @@ class StompService:
             self.connections.remove(connection)
             self._open_now.add(-1)
         self._half_open.pop(connection, None)
+
+    def end(self, accounts: Container[str]) -> None:
+        """Tell clients of some accounts that these have changed, and let them go."""
+        for connection in list(self.connections):
+            if connection.account is not None and connection.account.name in accounts:
+                connection.fail(Conflict("the account has changed: connect again"))
 
     async def stop(self) -> None:
         """Tell all clients that the broker stops, and wait until they are gone."""
