@@ -65,6 +65,9 @@ def test_a_network_runs_and_stops_together(put, capsys):
         assert re.search(r"b1 .*\n  filters   1 held of it, \d announced\n", shown)
         assert re.search(r"  received  [0-9,]+ bytes, [0-9,]+ frames, 0 events, [0-9,]+ fil", shown)
         assert "  unwanted  0 events of it\n" in shown
+        assert main(["peer", "list", "--savings", *url]) == 0
+        saved = "quotes: all 0 filters of 0 bytes, not covered 0 filters of 0 bytes, announced 0"
+        assert saved in capsys.readouterr().out
         assert main(["peer", "remove", "b3", *url]) == 1
         assert "peer 'b3' is " in capsys.readouterr().err
         assert main(["peer", "remove", "b9", *url]) == 1

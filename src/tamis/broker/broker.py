@@ -66,6 +66,7 @@ from tamis.schema import Schema
 if TYPE_CHECKING:
     from tamis.broker.network.network import Network
     from tamis.broker.network.peer_states import PeerState
+    from tamis.routing.savings import Savings
 
 DEFAULTS = DeliveryOptions()
 
@@ -444,6 +445,13 @@ class Broker:
         if not account.metrics:
             raise Forbidden(f"account {account.name!r} may not see the network: metrics = true")
         return [] if self.network is None else self.network.peers()
+
+    async def savings(self, account: Account, peer: str) -> "tuple[PeerState, dict[str, Savings]]":
+        """A peer, and what covering and merging save of the filters that it is told, by topic."""
+        for one in self.peers(account):
+            if one.name == peer and self.network is not None:
+                return one, await self.network.savings(peer)
+        raise OptionError(f"there is no peer {peer!r}")
 
     async def forget_peer(self, account: Account, name: str) -> None:
         """Forget a peer that is gone for good, with its filters and what waits for it."""

@@ -11,6 +11,7 @@ from tamis.errors import counted
 from tamis.visible_text import visible
 
 _COUNTED = ("bytes", "frames", "events", "filters")
+_SAVED = {"all": "all", "not covered": "covering", "announced": "announced"}
 _REMOVE = """\
 Forget a broker that is gone for good: its filters, and the events that wait for it. Until then they
 wait, as long as the retention of the topics keeps them. It must not be linked, nor be in the
@@ -29,6 +30,10 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     listing.add_argument(
         "--traffic", action="store_true", help="also show what was sent and received, and filters"
     )
+    listing.add_argument(
+        "--savings", action="store_true",
+        help="also show what covering and merging save of the filters that they are told",
+    )  # fmt: skip
     _finish(listing, _list)
     remove = actions.add_parser(
         "remove", help="forget one that is gone for good", description=_REMOVE
@@ -46,6 +51,9 @@ def _finish(parser: argparse.ArgumentParser, run: Any) -> None:
 def _list(options: argparse.Namespace) -> None:
     with connected(options) as broker:
         found = broker.peers()
+        if options.savings:
+            for peer in found:
+                peer["topics"] = broker.peer(peer["name"])["topics"]
     if options.json:
         print(json.dumps(found))
         return
@@ -53,6 +61,8 @@ def _list(options: argparse.Namespace) -> None:
         print(_line(peer))
         if options.traffic:
             print("\n".join(_traffic(peer)))
+        for topic in peer.get("topics", []):
+            print(_savings(topic))
 
 
 def _line(peer: dict[str, Any]) -> str:
@@ -69,6 +79,16 @@ def _traffic(peer: dict[str, Any]) -> Iterator[str]:
         counts = (f"{peer[f'{what}_{way}']:,} {what}" for what in _COUNTED)
         yield f"  {way:9} {', '.join(counts)}"
     yield f"  unwanted  {counted(peer['false_positives'], 'event')} of it"
+
+
+def _savings(topic: dict[str, Any]) -> str:
+    """What a peer would be told of the subscriptions to a topic, and what it was told."""
+    parts = (
+        f"{name} {topic[key]['entries']:,} filters of {topic[key]['bytes']:,} bytes"
+        for name, key in _SAVED.items()
+    )
+    mergers = counted(topic["mergers"], "merger")
+    return f"  {visible(topic['topic'])}: {', '.join(parts)} with {mergers}"
 
 
 def _remove(options: argparse.Namespace) -> None:

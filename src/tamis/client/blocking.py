@@ -179,6 +179,10 @@ class Connection:
         """The brokers that this one is linked with: name, linked, lag, lost."""
         return self._loop.run(self._inner.peers())
 
+    def peer(self, name: str) -> dict[str, Any]:
+        """A peer, and what covering and merging save of the filters that it is told, by topic."""
+        return self._loop.run(self._inner.peer(name))
+
     def remove_peer(self, name: str) -> None:
         """Let the broker forget a peer that is gone for good."""
         self._loop.run(self._inner.remove_peer(name))

@@ -170,6 +170,10 @@ class Connection:
         """The brokers that this one is linked with: name, linked, lag, lost."""
         return list((await self._session.request("GET", "/peers"))["peers"])
 
+    async def peer(self, name: str) -> dict[str, Any]:
+        """A peer, and what covering and merging save of the filters that it is told, by topic."""
+        return dict(await self._session.request("GET", path_of("peers", name)))
+
     async def remove_peer(self, name: str) -> None:
         """Let the broker forget a peer that is gone for good."""
         await self._session.request("DELETE", path_of("peers", name))

@@ -2,9 +2,12 @@
 
 import asyncio
 
+import pytest
+
 from cases import each
 from linked_brokers import line, until
 from tamis.broker.network_settings import MergingSettings
+from tamis.errors import OptionError
 from tamis.routing.kinds import Kind
 from tamis.routing.strategies import STRATEGIES
 
@@ -114,6 +117,27 @@ def test_brokers_of_different_strategies_lose_nothing(strategies, tmp_path):
         await check_deliveries(last, first)
 
     run(tmp_path / "-".join(strategies), test, *strategies)
+
+
+def test_what_covering_and_merging_save_is_told(tmp_path):
+    async def test(first, last):
+        await subscribe(last)
+        await last.subscribe("covered", "number BETWEEN 1 AND 3")
+        await until(lambda: len(announced(last, "b0")) < len(RANGES))
+        await until(lambda: state(first, "b1").filters_held == state(last, "b0").filters_announced)
+        peer, found = await last.broker.savings(last.account, "b0")
+        assert peer.name == "b0"
+        savings = found["quotes"]
+        assert (savings.all.entries, savings.covering.entries) == (6, 5)
+        assert savings.all.bytes > savings.covering.bytes > savings.announced.bytes > 0
+        assert savings.announced.entries == len(announced(last, "b0"))
+        assert savings.mergers >= 1
+        _, other = await first.broker.savings(first.account, "b1")
+        assert other["quotes"].all.entries == 0
+        with pytest.raises(OptionError, match="there is no peer 'b9'"):
+            await first.broker.savings(first.account, "b9")
+
+    run(tmp_path, test, "advertisements+imperfect", "advertisements+imperfect")
 
 
 def test_a_period_is_kept_by_the_brokers_clock(tmp_path):

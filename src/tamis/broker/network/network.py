@@ -46,8 +46,10 @@ from tamis.broker.peer_rows import Rows, drop_peer, put_identity
 from tamis.broker.records import DEAD
 from tamis.broker.topic import Topic
 from tamis.broker.topics import Topics
+from tamis.broker.workers import MATCH
 from tamis.errors import Busy, Conflict, OptionError, RoutingError, TamisError, TopicExists
 from tamis.language.expression import Expression
+from tamis.routing.savings import Savings
 from tamis.routing.strategies import Strategy
 from tamis.schema import Schema
 
@@ -417,6 +419,15 @@ class Network:
     def _lag(self, peer: str, shared: SharedTopic) -> int:
         found = self._detours.lag(peer, shared.topic.name)
         return shared.lag(peer) if found is None else found
+
+    async def savings(self, peer: str) -> dict[str, Savings]:
+        """What covering and merging save of the filters that a peer is told, by topic."""
+        assert self._host is not None  # noqa: S101 - nobody asks before `start`
+        found = {}
+        for name, shared in list(self._shared.items()):
+            if peer in shared.routes.peers:
+                found[name] = await self._host.workers.run(MATCH, shared.routes.savings(peer))
+        return found
 
     async def forget(self, peer: str) -> None:
         """Forget a peer that is gone for good: its filters, and what waits for it.

@@ -32,9 +32,9 @@ from tamis.broker.peer_rows import Note
 from tamis.broker.topic import Topic
 from tamis.diagrams.attribute_orders import profiled_order
 from tamis.relations.merging.measures import Profiled
+from tamis.routing.savings import amount_of
 from tamis.routing.strategies import Odds
 
-FILTER_BYTES = 16  # that a filter takes beside its text, about
 PROFILE = "profile"  # the name of what the catalogue keeps
 
 
@@ -137,10 +137,16 @@ class ProfileExchange:
                 self._asking.pop(peer, None)
             self._ask()
 
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to look at events."""
+        return bool(self._asking) and self.profiles.is_due
+
     async def tick(self) -> None:
         """Look at events, and tell peers what there is, if it is time."""
-        if not self._asking or not await self.profiles.look():
+        if not self.is_due:
             return
+        await self.profiles.look()
         now = self._now()
         for peer in [peer for peer, due in self._asking.items() if due <= now]:
             self._asking[peer] = now + self._settings.period
@@ -153,8 +159,7 @@ class ProfileExchange:
 
     def announced(self, peer: str, texts: Iterable[str]) -> None:
         """Count filters that a peer is told."""
-        size = sum(len(text) + FILTER_BYTES for text in texts)
-        self._rates_of(peer).filters.add(size, self._now())
+        self._rates_of(peer).filters.add(amount_of(texts).bytes, self._now())
 
     def _rates_of(self, peer: str) -> LinkRates:
         if peer not in self._rates:

@@ -12,6 +12,7 @@ keeps the promise, because all that was ever acknowledged is in the catalogue of
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
 from tamis.broker.network.wants import PRETENDED
@@ -23,6 +24,7 @@ from tamis.routing.hop_filters import HopFilters
 from tamis.routing.kinds import ADDING, REMOVING, Kind
 from tamis.routing.reductions import ALL, KnownMerger, Search
 from tamis.routing.requests import Request
+from tamis.routing.savings import Savings, savings_of
 from tamis.routing.strategies import Merging, Strategy, strategy_of
 
 LOCAL = ""  # the hop of this broker's own clients
@@ -224,6 +226,16 @@ class Routes:
                 if search is not None:
                     found.append((peer.name, announcer, search))
         return found
+
+    def savings(self, name: str) -> Callable[[], Savings]:
+        """What covering and merging save of the subscriptions that a peer is told.
+
+        Returns a function that a thread may call: it takes long if they are many.
+        """
+        announcer = self.peers[name].announcers[Kind.SUBSCRIPTION]
+        mergers = len(announcer.reduction.mergers())
+        wanted, announced = list(announcer.wanted), list(announcer.announced())
+        return partial(savings_of, wanted, announced, mergers, self._cache)
 
     def mergers(self, name: str) -> dict[str, list[KnownMerger]]:
         """The mergers that a peer was told, by the kind of their filters."""

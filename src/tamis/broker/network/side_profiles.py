@@ -112,11 +112,14 @@ class SideProfiles:
         else:
             self.sides[peer] = Side(profile, size)
 
-    async def look(self) -> bool:
-        """Look at a sample of what clients have published here, if it is time; whether it was."""
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time to look."""
+        return self._now() >= self._due
+
+    async def look(self) -> None:
+        """Look at a sample of what clients have published here."""
         now = self._now()
-        if now < self._due:
-            return False
         self._due = math.inf  # until this look is done
         start, end = self._place, self._topic.dispatched
         self._place = end
@@ -132,7 +135,6 @@ class SideProfiles:
         self._looked = now
         if found is not None:
             self._ours = joined((self._ours, found), self._nothing)
-        return True
 
     def _sample(self, start: int, end: int) -> Side | None:
         """In a thread: a part of the log, counted for all that clients have published in it."""

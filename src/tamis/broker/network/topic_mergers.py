@@ -10,12 +10,13 @@ import msgspec
 from tamis.broker import peer_rows
 from tamis.broker.peer_rows import Note, Rows
 from tamis.broker.workers import MATCH
-from tamis.routing.reductions import KnownMerger
+from tamis.routing.reductions import KnownMerger, Search
 
 if TYPE_CHECKING:
     from tamis.broker.network.profile_exchange import ProfileExchange
     from tamis.broker.network.routes import Routes
     from tamis.broker.topic import Topic
+    from tamis.routing.announcements import Announcer
 
 MERGERS = "mergers"  # the name of what the catalogue keeps
 _decode = msgspec.msgpack.Decoder(dict[str, list[KnownMerger]]).decode
@@ -43,16 +44,19 @@ class TopicMergers:
                 self._routes.restore(peer, _decode(packed))
 
     def tick(self) -> None:
-        """Look for mergers, and at events, unless that is under way."""
-        if self._looking is None or self._looking.done():
+        """Look for mergers, and at events, if it is time and that is not under way."""
+        if self._looking is not None and not self._looking.done():
+            return
+        now = self._topic.host.monotonic()
+        searches = self._routes.searches(now)
+        if searches or self._profiles.is_due:
             name = f"tamis {self._topic.name} looks"
-            self._looking = asyncio.create_task(self._look(), name=name)
+            self._looking = asyncio.create_task(self._look(searches, now), name=name)
 
-    async def _look(self) -> None:
+    async def _look(self, searches: "list[tuple[str, Announcer, Search]]", now: float) -> None:
         try:
             await self._profiles.tick()
-            now = self._topic.host.monotonic()
-            for peer, announcer, search in self._routes.searches(now):
+            for peer, announcer, search in searches:
                 found = await self._topic.host.workers.run(MATCH, search)
                 if peer in self._routes.peers:
                     announcer.adopt(found, now)

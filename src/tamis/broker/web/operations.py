@@ -206,6 +206,11 @@ OPERATIONS = (
         answer=_json(shapes.Peers),
     ),
     Operation(
+        "GET", "/peers/{peer}", peers.show_peer,
+        "A broker that this one is linked with, and what covering and merging save",
+        answer=_json(shapes.PeerSavings),
+    ),
+    Operation(
         "DELETE", "/peers/{peer}", peers.remove_peer, "Forget a broker that is gone for good",
         status=204, refusals=(409,),
     ),

@@ -342,6 +342,30 @@ class Peer(msgspec.Struct):
     false_positives: int  # events of it that nobody here or beyond wanted
 
 
+class Amount(msgspec.Struct):
+    """Filters, and the bytes that announcing them takes."""
+
+    entries: int
+    bytes: int
+
+
+class TopicSavings(msgspec.Struct):
+    """What a peer would be told of the subscriptions to a topic, and what it was told."""
+
+    topic: str
+    all: Amount  # every subscription that concerns it
+    covering: Amount  # only those that no other one covers
+    announced: Amount  # what it was told in fact
+    mergers: int  # among them
+
+
+class PeerSavings(msgspec.Struct):
+    """A broker next to this one, and what covering and merging save of what it is told."""
+
+    peer: Peer
+    topics: list[TopicSavings]
+
+
 class Peers(msgspec.Struct):
     """The brokers next to this one, by their names."""
 
