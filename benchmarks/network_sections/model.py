@@ -36,8 +36,8 @@ Line = dict[str, Any]
 BROKERS, SUBSCRIPTIONS, PUBLISHERS = 1_000, 1_000_000, 100
 LOCALITIES = (0.0, 0.5, 0.8, 0.95)
 TREES = {"random": random_tree(BROKERS), "balanced, 4 below each": balanced_tree(BROKERS, 4)}
-ROUTES = ((10, 1_000, 0.0, 3), (50, 5_000, 0.8, 5), (200, 10_000, 0.8, 20), (1_000, 5_000, 0.8, 10))
-SWEPT = ((BROKERS, SUBSCRIPTIONS, 0.0, 30), (BROKERS, SUBSCRIPTIONS, 0.8, 30))
+ROUTES = ((10, 1_000, 0.0, 3), (50, 5_000, 0.8, 5), (200, 2_000, 0.8, 10), (1_000, 2_000, 0.8, 10))
+SWEPT = ((BROKERS, SUBSCRIPTIONS, 0.0, 8), (BROKERS, SUBSCRIPTIONS, 0.8, 8))
 TOGETHER = 100  # events in a frame
 
 
