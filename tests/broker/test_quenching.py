@@ -36,7 +36,7 @@ def _any_version(self, publisher, _, until):
 
 def _from_the_answer(self, answer, confirmed_at):
     """Broken: the lease is counted from when it is known, not from before it was asked for."""
-    _answered(self, answer, confirmed_at + 3.0)
+    _answered(self, answer, confirmed_at + 10.0)
 
 
 _answered = QuenchFilter.answered

@@ -154,6 +154,8 @@ class Broker:
         if self._burials:
             await asyncio.wait(self._burials)
         await self._host.quenching.stop()
+        if self.network is not None:
+            await self.network.moves.stop()
         await self._topics.close()
         await self._host.commits.close()
         self._catalogue.close()

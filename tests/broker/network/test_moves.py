@@ -6,10 +6,12 @@ import json
 import pytest
 
 from linked_brokers import numbers, quote, run, until
+from tamis.broker.accounts import free_account
+from tamis.broker.grants import Grants
 from tamis.broker.move_rows import ASKING, DONE
 from tamis.broker.network import moves
 from tamis.broker.records import DeliveryOptions, NewEvent
-from tamis.errors import Busy, Conflict, OptionError, UnknownSubscription
+from tamis.errors import Busy, Conflict, Forbidden, OptionError, UnknownSubscription
 
 
 async def fetch(broker, origin, id_="all", text=None, **more):
@@ -59,6 +61,18 @@ def test_a_subscription_moves_with_what_it_has_not_got(tmp_path):
         assert numbers(await last.stored()) == list(range(10, 16))
 
     run(tmp_path, test, "b1", "b2", "b3")
+
+
+@pytest.mark.parametrize("strategy", ["flooding", "simple", "advertisements+imperfect"])
+def test_a_subscription_moves_whatever_the_strategy_of_routing_is(tmp_path, strategy):
+    async def test(first, _, last):
+        await first.subscribe("all", "price < 5")
+        await first.publish(*map(quote, range(4)))
+        assert (await fetch(last, "b1")).state == DONE
+        await first.publish(quote(4))
+        assert numbers(await last.take("all", 5)) == list(range(5))
+
+    run(tmp_path, test, "b1", "b2", "b3", strategy=strategy)
 
 
 def test_what_was_sent_and_not_acknowledged_comes_again_and_says_so(tmp_path):
@@ -195,6 +209,28 @@ def test_what_cannot_move_is_said_and_changes_nothing(tmp_path):
         move = await fetch(last, "b1", "passing")
         assert "is not durable" in move.problem
         assert not is_gone(first)
+
+    run(tmp_path, test, "b1", "b2")
+
+
+def test_both_brokers_ask_whether_the_account_may(tmp_path):
+    async def test(first, last):
+        await first.subscribe("all", "TRUE")
+        await first.publish(*map(quote, range(6)))
+        stranger = free_account("stranger")
+        with pytest.raises(Conflict, match="there is no account 'stranger' here"):
+            await last.broker.move_subscription(stranger, "quotes", "all", "b1")
+        object.__setattr__(first.account, "subscribe", Grants({"*": "number < 3"}))
+        move = await fetch(last, "b1")
+        assert (move.state, move.events) == (DONE, 3)
+        assert numbers(await last.take("all", 3)) == [0, 1, 2]
+        await last.subscribe("mine", "TRUE")
+        object.__setattr__(first.account, "subscribe", Grants())
+        with pytest.raises(Forbidden, match="may not receive"):
+            await fetch(first, "b2", "mine")
+        object.__setattr__(last.account, "subscribe", Grants())
+        with pytest.raises(Conflict, match=r"broker 'b2' says: .* may not receive"):
+            await fetch(first, "b2", "mine")
 
     run(tmp_path, test, "b1", "b2")
 
