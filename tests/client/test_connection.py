@@ -7,6 +7,7 @@ import pytest
 import tamis
 from cases import each
 from tamis.broker.records import Published, Refusal
+from tamis.client.broker_session import BrokerSession
 from tamis.errors import BrokerUnreachable, Busy, OptionError, UnknownTopic
 
 
@@ -135,3 +136,26 @@ def test_the_same_names_in_asyncio(served):
 def test_why_takes_one_of_each(connection):
     with pytest.raises(OptionError, match="a subscription or a filter, and an event or an offset"):
         connection.why("quotes", filter="TRUE")
+
+
+def test_who_is_interrupted_while_connecting_leaves_nothing_open():
+    async def main():
+        called = asyncio.Event()
+
+        async def say_nothing(_, writer):
+            called.set()
+            await ended.wait()
+            writer.close()
+
+        ended = asyncio.Event()
+        server = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
+        session = BrokerSession(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", None, 1.0)
+        connecting = asyncio.create_task(session.open())
+        await called.wait()
+        connecting.cancel()
+        await asyncio.wait([connecting])
+        ended.set()
+        assert session._http.closed
+        server.close()
+
+    asyncio.run(main())

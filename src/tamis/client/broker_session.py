@@ -79,7 +79,7 @@ class BrokerSession:
         try:
             async with self._answer("GET", "/healthz") as answer:
                 await answer.read()
-        except TamisError:
+        except BaseException:  # whatever ends it, nothing is left open
             await self.close()
             raise
 

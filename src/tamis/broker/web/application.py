@@ -63,7 +63,9 @@ class WebBroker:
             return await handler(Call(request, self.broker, account, self._open_streams))
 
         async def finish(request: web.Request) -> web.StreamResponse:
-            return await asyncio.shield(answer(request))
+            task = asyncio.create_task(answer(request))
+            task.add_done_callback(_look_at_error)
+            return await asyncio.shield(task)
 
         async def answer_all(request: web.Request) -> web.StreamResponse:
             return await handler(Call(request, self.broker, NOBODY, self._open_streams))
@@ -99,3 +101,9 @@ class WebBroker:
         kind = request.method if request.method in _METHODS else OTHER
         metrics.requests.of("http", kind).add()
         return answer
+
+
+def _look_at_error(task: "asyncio.Task[web.StreamResponse]") -> None:
+    """Nobody is told of an error if the client has left; asyncio would log it as forgotten."""
+    if not task.cancelled():
+        task.exception()
