@@ -65,7 +65,7 @@ class Moves:
         self._network = network
         self._tables = tables
         self._topics: Topics
-        self._accounts: dict[str, Account] = {}
+        self._accounts: Iterable[Account] = ()  # those of now, whenever it is asked
         self._answers: dict[Name, tuple[Move, asyncio.Future[Moved]]] = {}
         self._running: dict[Name, asyncio.Task[None]] = {}
         self._busy: set[tuple[str, Name]] = set()  # what is being answered or passed on
@@ -74,7 +74,7 @@ class Moves:
     def start(self, topics: "Topics", accounts: "Iterable[Account]") -> None:
         """Go on with what was under way."""
         self._topics = topics
-        self._accounts = {account.name: account for account in accounts}
+        self._accounts = accounts
         by_number = {found.topic.number: found for found in topics}
         for move in moves_under_way(self._tables):
             if move.topic in by_number:
@@ -257,7 +257,7 @@ class Moves:
 
     async def _told(self, move: Move, name: Name) -> Mapping[str, Any]:
         found = self._topics.get(name.topic)
-        account = self._accounts.get(name.account)
+        account = next((one for one in self._accounts if one.name == name.account), None)
         if found is None or account is None:
             what = f"topic {name.topic!r}" if found is None else f"account {name.account!r}"
             raise Conflict(f"there is no {what} here")
