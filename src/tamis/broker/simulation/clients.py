@@ -11,7 +11,8 @@ import msgspec
 from tamis.broker.attachment import Attachment
 from tamis.broker.broker import Broker
 from tamis.broker.records import Delivery, DeliveryOptions, NewEvent
-from tamis.broker.simulation.promises import KINDS, Event, Filter, Promises, Subscription
+from tamis.broker.simulation.onlooker import KINDS
+from tamis.broker.simulation.promises import Event, Filter, Promises, Subscription
 from tamis.broker.simulation.simulated_broker import Gone, SimulatedBroker, guest
 from tamis.broker.simulation.virtual_time import Process
 from tamis.errors import Busy, TamisError

@@ -8,9 +8,24 @@ from typing import Any
 
 from tamis.broker.network.shared_topic import SharedTopic
 from tamis.broker.simulation.simulated_broker import SimulatedBroker
+from tamis.matcher import Matcher
+from tamis.routing.announcements import State
 from tamis.routing.kinds import Kind
 
+KINDS = 8  # of events
+
+_matching: dict[str, frozenset[int]] = {}
+
 Tree = Mapping[str, Sequence[str]]  # the neighbours of each broker
+
+
+def matches(text: str, kind: int) -> bool:
+    """Whether events of a kind match a filter, as brokers print it."""
+    if text not in _matching:
+        matcher = Matcher({"kind": "int"}, engine="naive")
+        matcher.subscribe(0, text)
+        _matching[text] = frozenset(n for n in range(KINDS) if matcher.match({"kind": n}))
+    return kind in _matching[text]
 
 
 def path(tree: Tree, start: str, end: str) -> list[str]:
@@ -53,6 +68,23 @@ def held(one: SimulatedBroker, topic: str, peer: str) -> dict[str, str] | None:
     if shared is None or peer not in shared.routes.peers:
         return None
     return shared.routes.filters_of(peer, Kind.SUBSCRIPTION)
+
+
+def is_sent(here: SimulatedBroker, there: SimulatedBroker, topic: str, kind: int) -> bool:
+    """Whether a broker sends events of a kind to another one, which does not take that back."""
+    held_here, shared = held(here, topic, there.name), shared_topic(there, topic)
+    if held_here is None or shared is None:
+        return False
+    known = {id_: text for id_, text in held_here.items() if matches(text, kind)}
+    if here.name not in shared._open:  # it tells all of its filters when it is linked again
+        return bool(known)
+    announcer = shared.routes.peers[here.name].announcers[Kind.SUBSCRIPTION]
+    announced = {
+        one.id
+        for text, one in announcer._announced.items()
+        if text in announcer.roots and one.state is State.LIVE
+    }
+    return any(id_ in announced for id_ in known)
 
 
 def stored_filters(one: SimulatedBroker, topic: str, peer: str) -> dict[str, str]:

@@ -6,7 +6,8 @@ durable subscription whose filter it matches if, when it was published,
 * the subscription had been acknowledged, and all links between the two brokers carried events while
   it was put; or
 * the broker that it was published to stood next to a cut, with the rest of the way as before; or
-* every broker on the way held a filter of the next one that the event matches.
+* every broker on the way held a filter of the next one that the event matches, and that the next
+  one did not want to take back.
 
 It has to match all filters that the subscription had from then on until it was delivered.
 """
@@ -20,7 +21,6 @@ from tamis.broker.simulation import onlooker
 from tamis.broker.simulation.onlooker import Tree
 from tamis.broker.simulation.simulated_broker import SimulatedBroker
 
-KINDS = 8
 Kinds = frozenset[int]
 
 
@@ -136,11 +136,11 @@ class Promises:
         return False
 
     def _is_held(self, way: list[str], event: Event) -> bool:
-        for here, there in _links(way):
-            held = onlooker.held(self._brokers[here], event.topic, there)
-            if held is None or not any(matches(text, event.kind) for text in held.values()):
-                return False
-        return True
+        brokers = self._brokers
+        return all(
+            onlooker.is_sent(brokers[here], brokers[there], event.topic, event.kind)
+            for here, there in _links(way)
+        )
 
     def published(self, event: Event) -> None:
         """An event was acknowledged."""
@@ -194,17 +194,3 @@ class Promises:
 
 def _links(way: list[str]) -> list[tuple[str, str]]:
     return list(itertools.pairwise(way))
-
-
-_matches: dict[str, Kinds] = {}
-
-
-def matches(text: str, kind: int) -> bool:
-    """Whether events of a kind match a filter, as brokers print it."""
-    if text not in _matches:
-        from tamis.matcher import Matcher
-
-        matcher = Matcher({"kind": "int"}, engine="naive")
-        matcher.subscribe(0, text)
-        _matches[text] = frozenset(n for n in range(KINDS) if matcher.match({"kind": n}))
-    return kind in _matches[text]

@@ -19,7 +19,8 @@ from tamis.broker.simulation.clients import (
     random_filter,
 )
 from tamis.broker.simulation.faults import Faults
-from tamis.broker.simulation.promises import KINDS, Promises, Subscription, matches
+from tamis.broker.simulation.onlooker import KINDS, matches
+from tamis.broker.simulation.promises import Promises, Subscription
 from tamis.broker.simulation.simulated_broker import Gone, SimulatedBroker, guest
 from tamis.broker.simulation.virtual_time import VirtualTime
 from tamis.broker.simulation.wires import Wires
