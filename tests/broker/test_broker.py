@@ -1,5 +1,7 @@
 """A broker as protocols use it: topics, publications, subscriptions, questions."""
 
+import asyncio
+
 import pyarrow as pa
 import pytest
 
@@ -148,6 +150,23 @@ def test_topics_are_made_once_and_widened(tmp_path):
             await broker.create_topic(guest, "quotes", wider, semantics="strict")
         with pytest.raises(OptionError, match="the name of a topic"):
             await broker.create_topic(guest, "..", "price double")
+
+    with_broker(tmp_path, use)
+
+
+def test_subscriptions_change_while_their_topic_is_widened(tmp_path):
+    async def use(broker, guest):
+        await broker.put_subscription(guest, "quotes", "moving", "price < 10")
+        await broker.put_subscription(guest, "quotes", "coming", "price < 10")
+        moving = await broker.attach(guest, "quotes", "moving")
+        _, _, coming = await asyncio.gather(
+            broker.create_topic(guest, "quotes", "symbol string, price double, size int"),
+            broker.put_subscription(guest, "quotes", "moving", "price < 20"),
+            broker.attach(guest, "quotes", "coming"),
+        )
+        await broker.publish(guest, "quotes", prices(5, 15, 25))
+        assert await taken(broker, moving) == [(0, 1), (1, 1)]
+        assert await taken(broker, coming) == [(0, 1)]
 
     with_broker(tmp_path, use)
 

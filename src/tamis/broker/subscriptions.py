@@ -153,8 +153,9 @@ class Subscriptions:
 
     async def _want_everywhere(self, name: str, interest: Interest) -> None:
         topic = self._topic
-        topic.host.quenching.widen(topic.name, [interest.filter])
-        await topic.host.network.want(topic.name, name, interest.filter)
+        wanted = topic.widened(interest).filter
+        topic.host.quenching.widen(topic.name, [wanted])
+        await topic.host.network.want(topic.name, name, wanted)
         await topic.host.quenching.told(topic.name)
 
     def _unwant(self, name: str) -> None:

@@ -142,10 +142,15 @@ class Topic:
             self.filters = ShapeCache(schema)
             self.log.widen(schema)
             for one in self._by_key.values():
-                wider = Expression(one.interest.filter.tree, schema)
-                one.interest = one.interest._replace(filter=wider)
+                one.interest = self.widened(one.interest)
             self.host.network.changed(self)
             self.host.quenching.change(self)
+
+    def widened(self, interest: Interest) -> Interest:
+        """An interest over the attributes of now; some may have been added since it was read."""
+        if interest.filter.schema == self.schema:
+            return interest
+        return interest._replace(filter=Expression(interest.filter.tree, self.schema))
 
     async def close(self, because: str = "the broker stops") -> None:
         """Write what waits and hand it out, then end all attachments."""
@@ -242,6 +247,7 @@ class Topic:
         moved: "MovedBacklog | None" = None,
     ) -> Attachment:  # fmt: skip
         """Let somebody listen, from a position on."""
+        interest = self.widened(interest)
         one = Attachment(self, interest, outbox, on_close)
         one.moved = moved
         self._listen(one)
@@ -262,6 +268,7 @@ class Topic:
 
     def change(self, one: Attachment, interest: Interest) -> None:
         """Give an attachment another filter: for what was not sent yet, and for what comes."""
+        interest = self.widened(interest)
         self.sweep.leave(one)
         self.live.unsubscribe(one.key)
         del self._by_key[one.key]
