@@ -21,7 +21,6 @@ from tamis.broker.network.routes import Routes
 from tamis.broker.network.shared_topic import SharedTopic
 from tamis.broker.peer_rows import PeerRow, put_identity
 from tamis.broker.simulation.trial import play
-from tamis.broker.write_path import WritePath
 
 SEEDS = 100
 
@@ -155,10 +154,10 @@ def another_identity(patch):
 def answered_before_sync(patch):
     """Publishers are answered before their events are safe."""
 
-    def append(self, records):
-        return self._topic.log.append(records)
+    def sync(self, _=None):
+        self._synced = self._next
 
-    patch(WritePath, "_append_and_sync", append)
+    patch(TopicLog, "sync", sync)
 
 
 def acknowledged_when_sent(patch):

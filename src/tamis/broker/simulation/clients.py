@@ -13,7 +13,7 @@ from tamis.broker.broker import Broker
 from tamis.broker.records import Delivery, DeliveryOptions, NewEvent
 from tamis.broker.simulation.onlooker import KINDS
 from tamis.broker.simulation.promises import Event, Filter, Promises, Subscription
-from tamis.broker.simulation.simulated_broker import Gone, SimulatedBroker, guest
+from tamis.broker.simulation.simulated_broker import Gone, SimulatedBroker, account_of
 from tamis.broker.simulation.virtual_time import Process
 from tamis.errors import Busy, TamisError
 
@@ -22,12 +22,15 @@ AGAIN = 0.2  # seconds until a client tries again
 Note = Callable[[str], None]
 
 
+EVERYTHING = Filter("TRUE", frozenset(range(KINDS)))
+
+
 def random_filter(random: Random) -> Filter:
     """A filter, from one that hardly matches anything to one that matches everything."""
     low, high = sorted((random.randrange(KINDS), random.randint(1, KINDS)))
     shape = random.randrange(5)
     if shape == 0:
-        return Filter("TRUE", frozenset(range(KINDS)))
+        return EVERYTHING
     if shape == 1:
         return Filter(f"kind < {high}", frozenset(range(high)))
     if shape == 2:
@@ -58,9 +61,14 @@ class Publisher:
     topic: str
     broker: SimulatedBroker
     has_ids: bool
+    kinds: list[int]  # that it may publish
     promises: Promises
     note: Note
     _number: int = 0
+
+    async def publish_some(self, random: Random, most: int) -> None:
+        """Publish some events."""
+        await self.publish([random.choice(self.kinds) for _ in range(random.randint(1, most))])
 
     async def publish(self, kinds: list[int]) -> None:
         """Publish a batch; with ids it is tried until it is acknowledged, without them once."""
@@ -76,7 +84,7 @@ class Publisher:
         while True:
             try:
                 answer = await self.broker.ask(
-                    lambda broker: broker.publish(guest(broker), self.topic, new)
+                    lambda broker: broker.publish(account_of(broker), self.topic, new)
                 )
             except (Gone, TamisError) as error:
                 self.note(f"{self.name} fails with {numbers}: {error!r}")
@@ -127,7 +135,7 @@ class Subscriber:
             try:
                 await self.broker.ask(
                     lambda broker: broker.put_subscription(
-                        guest(broker), one.topic, one.id, filter_.text,
+                        account_of(broker), one.topic, one.id, filter_.text,
                         options=self.options,
                     )
                 )  # fmt: skip
@@ -147,7 +155,7 @@ class Subscriber:
         while True:
             try:
                 await self.broker.ask(
-                    lambda broker: broker.delete_subscription(guest(broker), one.topic, one.id)
+                    lambda broker: broker.delete_subscription(account_of(broker), one.topic, one.id)
                 )
             except (Gone, Busy):
                 await asyncio.sleep(AGAIN)
@@ -164,7 +172,7 @@ class Subscriber:
         one, failures = self.known, self.broker.storage.tables.failures
 
         async def attached(broker: Broker) -> tuple[Attachment, Any]:
-            found = await broker.attach(guest(broker), one.topic, one.id)
+            found = await broker.attach(account_of(broker), one.topic, one.id)
             return found, asyncio.get_running_loop()
 
         try:

@@ -48,6 +48,11 @@ def behind(tree: Tree, here: str, peer: str) -> set[str]:
     return {name for name in tree if name != here and path(tree, here, name)[1] == peer}
 
 
+def has_topic(one: SimulatedBroker, topic: str) -> bool:
+    """Whether a broker has a topic now."""
+    return one.broker is not None and one.broker._topics.get(topic) is not None
+
+
 def shared_topic(one: SimulatedBroker, topic: str) -> SharedTopic | None:
     """A topic in the network, as a broker sees it; None if it is not there now."""
     if one.broker is None or one.broker.network is None:
@@ -76,6 +81,9 @@ def is_sent(here: SimulatedBroker, there: SimulatedBroker, topic: str, kind: int
     if held_here is None or shared is None:
         return False
     known = {id_: text for id_, text in held_here.items() if matches(text, kind)}
+    strategies = (one.settings.network.strategy for one in (here, there) if one.settings.network)
+    if "flooding" in strategies:
+        return False  # there are no filters that could tell
     if here.name not in shared._open:  # it tells all of its filters when it is linked again
         return bool(known)
     announcer = shared.routes.peers[here.name].announcers[Kind.SUBSCRIPTION]

@@ -8,11 +8,12 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from tamis.broker.accounts import Account
 from tamis.broker.broker import Broker
 from tamis.broker.catalogue import Catalogue
+from tamis.broker.grants import Grants
 from tamis.broker.network.connections import Connections
 from tamis.broker.network.link import Manners
 from tamis.broker.network_settings import NetworkSettings, PeerSettings
@@ -29,6 +30,14 @@ T = TypeVar("T")
 BEAT, PATIENCE = 1.0, 2.5  # seconds
 BEGINNING = 1_000_000.0  # the wall clock when virtual time begins
 HOST = "simulated"
+
+
+class Nature(NamedTuple):
+    """What a broker is like."""
+
+    strategy: str = "advertisements+covering"
+    publishes: str = "TRUE"  # what its clients may publish
+    pace: float = 0.002  # seconds that its disk may take
 
 
 class Gone(Exception):
@@ -55,7 +64,7 @@ class SimulatedBroker:
 
     def __init__(
         self, time: VirtualTime, wires: Wires, name: str, ports: Mapping[str, int],
-        called: list[str], pace: float = 0.002,
+        called: list[str], nature: Nature,
     ) -> None:  # fmt: skip
         """`ports` has those of all brokers; without any, there is no network."""
         self.name = name
@@ -72,14 +81,19 @@ class SimulatedBroker:
         self.problems: list[str] = []
         self._time = time
         self._wires = wires
-        self._pace = pace
+        self._pace = nature.pace
         self._port = ports.get(name)
         network = None
         if self._port is not None:
             peers = {peer: PeerSettings(Address(HOST, ports[peer])) for peer in called}
             listen = Address(HOST, self._port)
-            network = NetworkSettings(name, listen, peers, beat=BEAT, patience=PATIENCE)
-        self.settings = Settings(data=Path("/simulated"), network=network)
+            network = NetworkSettings(
+                name, listen, peers, beat=BEAT, patience=PATIENCE, strategy=nature.strategy
+            )
+        publish = Grants({"*": nature.publishes})
+        every = Grants({"*": "TRUE"})
+        account = Account("client", publish=publish, subscribe=every, topics=every)
+        self.settings = Settings(data=Path("/simulated"), network=network, accounts=(account,))
 
     # --- its life
 
@@ -185,11 +199,9 @@ class SimulatedBroker:
             forget()
 
 
-def guest(broker: Broker) -> Account:
-    """The account that may do everything."""
-    found = broker.accounts.guest
-    assert found is not None  # noqa: S101 - there are no others
-    return found
+def account_of(broker: Broker) -> Account:
+    """The account of all clients."""
+    return next(iter(broker.accounts))
 
 
 def _settle(answer: "asyncio.Future[Any]", found: object, error: Exception | None) -> None:
