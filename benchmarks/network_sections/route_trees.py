@@ -109,7 +109,7 @@ class RouteTree:
 
     def subscribe(self, broker: int, id_: str, text: str) -> None:
         """A client subscribes, and everything that follows happens."""
-        self._routes[broker].want(id_, self._cache.parse(text))
+        self._routes[broker].want(id_, str(self._cache.parse(text)))
         self._carry([broker])
         if id_ not in self._established:
             raise AssertionError(f"subscription {id_} is not established")
@@ -140,7 +140,8 @@ class RouteTree:
         routes.hold(name, kind, news.added)
         routes.drop(name, kind, news.removed)
         if news.is_full:
-            routes.heard_all(name, kind, news.added)
+            routes.discard(name, kind, routes.untold(name, kind, news.added))
+            routes.heard_all(name, kind)
 
     def held(self) -> dict[Link, int]:
         """How many subscriptions each broker holds for each neighbour: (neighbour, broker)."""

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.routing.announcements import Announcer
+from tamis.routing.announcements import Announcer, Inherited
 from tamis.routing.filter_cache import shared_cache
 from tamis.routing.messages import Subscribe, Unsubscribe
 from tamis.routing.reductions import CoveringReduction, NoReduction
@@ -151,11 +151,11 @@ def test_what_concerns_the_neighbour_may_change():
     side.add("price > 1")
     assert side.way == deque()
     wanted.add("price > 1")
-    assert side.announcer.reconsider() == ["price > 1"]
+    side.announcer.reconsider(["price > 1", "price > 2"])
     side.calm()
     assert list(side.held.values()) == ["price > 1"]
     wanted.clear()
-    assert side.announcer.reconsider() == []
+    side.announcer.reconsider(["price > 1"])
     side.calm()
     assert side.held == {}
 
@@ -208,3 +208,56 @@ def test_what_is_established_stays_covered(covering, data):
     side.calm()
     assert side.held == {}
     assert side.announcer.announced() == ()
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=40))
+def test_what_is_coming_inherits_the_earliest_moment(steps):
+    inherited, coming, effective = Inherited(), [], []
+    for moment, (what, place) in enumerate(steps, 1):
+        if what < 2:
+            coming.append(moment)
+            effective.append(moment)
+        elif coming and what == 2:  # it goes, and all that is coming takes its place
+            gone = effective[place % len(coming)]
+            assert inherited.since(coming[place % len(coming)]) == gone
+            del coming[place % len(coming)], effective[place % len(effective)]
+            inherited.add(gone, moment)
+            effective = [min(since, gone) for since in effective]
+        elif coming:  # the oldest is live
+            del coming[0], effective[0]
+        if coming:
+            inherited.forget_before(coming[0])
+        assert [inherited.since(since) for since in coming] == effective
+
+
+def test_filters_are_told_and_considered_some_at_a_time():
+    wanted = set()
+    side = Side(NoReduction(), wanted.__contains__)
+    texts = [f"price > {n}" for n in range(5)]
+    for text in texts:
+        side.announcer.add(text)
+    wanted.update(texts)
+    side.announcer.reconsider(texts)
+    request = Request("x", Subscribe("x", "x", texts[4]))
+    side.announcer.wait_until_live([texts[4]], request)
+    assert request.pending == 1
+    told = []
+    while side.announcer.has_news:
+        told.append([update.filter for update in side.announcer.take_updates(2)])
+    assert told == [texts[:2], texts[2:4], texts[4:]]
+    assert request.pending == 1
+    for id_ in range(5):
+        side.announcer.acknowledge(str(id_))
+    assert side.done == [request]
+    assert side.announcer.is_settled
+
+
+def test_a_filter_that_goes_before_it_is_considered_is_not_waited_for():
+    side = Side(NoReduction(), lambda _: False)
+    side.announcer.add("price > 1")
+    side.announcer.reconsider(["price > 1", "price > 2"])
+    request = Request("x", Subscribe("x", "x", "price > 1"))
+    side.announcer.wait_until_live(["price > 1"], request)
+    side.announcer.drop("price > 1")
+    assert side.done == [request]
+    assert side.announcer.is_settled

@@ -5,6 +5,8 @@ are one transaction: `GroupCommit` of `group_commit.py` collects them. Each row 
 because SQLite has none: a bit that flipped on the disk is found when the row is read, and said.
 """
 
+import itertools
+import operator
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -188,8 +190,8 @@ class Catalogue:
         """Make changes, all or none; they are safe on disk when this returns."""
         self._tables.execute("BEGIN IMMEDIATE")
         try:
-            for change in changes:
-                self._tables.execute(change.statement, change.values)
+            for statement, alike in itertools.groupby(changes, operator.attrgetter("statement")):
+                self._tables.executemany(statement, (change.values for change in alike))
             self._tables.execute("COMMIT")
         except BaseException:  # whatever ends it, all of it is undone
             if self._tables.in_transaction:

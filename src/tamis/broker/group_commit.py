@@ -15,6 +15,7 @@ from tamis.broker.workers import CATALOGUE, Workers
 from tamis.errors import Busy
 
 LATER = 0.05  # seconds until what nobody waits for is written
+AT_ONCE = 200  # of those who waited, until others have their turn
 PAUSE = 4  # and at least so many times as long as writing took, if there is much of it
 
 logger = logging.getLogger("tamis.broker")
@@ -91,9 +92,11 @@ class GroupCommit:
                     self.later(one)
         else:
             self._took = asyncio.get_running_loop().time() - began
-            for _, done in waiting:
+            for number, (_, done) in enumerate(waiting, 1):
                 if not done.done():
                     done.set_result(None)
+                if number % AT_ONCE == 0:  # what they do next may take long, together
+                    await asyncio.sleep(0)
 
     async def flush(self) -> None:
         """Write now what would be written soon."""

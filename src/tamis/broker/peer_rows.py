@@ -4,7 +4,7 @@ A peer that cannot be reached is these rows and nothing else.
 """
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -142,23 +142,19 @@ def put_peer(row: PeerRow) -> Change:
     return Change("INSERT OR REPLACE INTO peers VALUES (?, ?, ?, ?, ?)", (*row, _checksum(row)))
 
 
-def change_filters(
-    topic: int, peer: str, kind: str, added: Mapping[str, str], removed: Sequence[str], *,
-    is_full: bool,
-) -> Iterator[Change]:  # fmt: skip
-    """Store what a peer has announced; if it `is_full`, instead of all it had announced."""
-    key = topic, peer, kind
-    if is_full:
-        yield Change("DELETE FROM peer_filters WHERE topic = ? AND peer = ? AND kind = ?", key)
-    for id_ in removed:
-        yield Change(
-            "DELETE FROM peer_filters WHERE topic = ? AND peer = ? AND kind = ? AND id = ?",
-            (*key, id_),
-        )
+def put_filters(topic: int, peer: str, kind: str, added: Mapping[str, str]) -> Iterator[Change]:
+    """Store filters that a peer has announced."""
+    statement = "INSERT OR REPLACE INTO peer_filters VALUES (?, ?, ?, ?, ?, ?)"
     for id_, text in added.items():
-        row = PeerFilter(*key, id_, text)
-        statement = "INSERT OR REPLACE INTO peer_filters VALUES (?, ?, ?, ?, ?, ?)"
+        row = topic, peer, kind, id_, text
         yield Change(statement, (*row, _checksum(row)))
+
+
+def drop_filters(topic: int, peer: str, kind: str, ids: Iterable[str]) -> Iterator[Change]:
+    """Forget filters that a peer has withdrawn."""
+    statement = "DELETE FROM peer_filters WHERE topic = ? AND peer = ? AND kind = ? AND id = ?"
+    for id_ in ids:
+        yield Change(statement, (topic, peer, kind, id_))
 
 
 def drop_peer(peer: str) -> Iterator[Change]:

@@ -145,7 +145,7 @@ class Subscriptions:
                     raise
             self._change_attached(interest, options)
             await self.want(account.name, id_, interest)
-        return self.info(account.name, id_)
+        return self._info(row)
 
     async def want(self, account: str, id_: str, interest: Interest) -> None:
         """Return when events that are published elsewhere come here, too."""

@@ -12,14 +12,18 @@ Rules:
 4. A withdrawn announcement is *going* until its Ack. If it is wanted again before that, it is
    announced again with a new id; the stream is in order, so the neighbour sees it go and come.
 
+No step visits all announcements: what is to be told, and who waits, is kept as it changes.
+
 These rules include MBD's rules for unsubscriptions (section 4.1) and for the cancellation of
 mergers (section 5.1.2); docs/decisions/0015 says why there is one rule for all of them.
 """
 
-from collections import Counter
+from bisect import bisect_left
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import islice
 
 from tamis.routing.reductions import NO_CHANGE, Change, Found, KnownMerger, Reduction
 from tamis.routing.requests import Request
@@ -47,6 +51,39 @@ class Update:
     filter: str | None
 
 
+class Inherited:
+    """Moments that what is coming has from roots that it stands for, and that went before.
+
+    ``add(since, until)`` says: all that is coming since a moment up to `until` counts as coming
+    since `since`. Both ascend from one to the next: of two, the earlier `since` with the later
+    `until` says it all.
+    """
+
+    __slots__ = ("_since", "_until")
+
+    def __init__(self) -> None:
+        self._since: list[int] = []
+        self._until: list[int] = []
+
+    def add(self, since: int, until: int) -> None:
+        """Let all that is coming now, at `until`, count as coming since a moment."""
+        while self._since and self._since[-1] >= since:
+            self._since.pop()
+            self._until.pop()
+        self._since.append(since)
+        self._until.append(until)
+
+    def since(self, moment: int) -> int:
+        """Since when something counts as coming that is coming since a moment."""
+        place = bisect_left(self._until, moment)
+        return moment if place == len(self._until) else min(moment, self._since[place])
+
+    def forget_before(self, moment: int) -> None:
+        """Forget what concerns only things that were coming before a moment."""
+        place = bisect_left(self._until, moment)
+        del self._since[:place], self._until[:place]
+
+
 @dataclass(slots=True)
 class Announcer:
     """The announcements of one kind to one neighbour."""
@@ -58,17 +95,24 @@ class Announcer:
 
     known: Counter[str] = field(default_factory=Counter)  # filters of other hops
     wanted: dict[str, None] = field(default_factory=dict)
+    _unconsidered: OrderedDict[str, None] = field(default_factory=OrderedDict)
     roots: dict[str, None] = field(default_factory=dict)
     _announced: dict[str, _Announcement] = field(default_factory=dict)
     _by_id: dict[str, str] = field(default_factory=dict)
     # Roots that are not live, and stale announcements, each with the moment since when; the oldest
-    # first.
-    _coming: dict[str, int] = field(default_factory=dict)
-    _stale: dict[str, int] = field(default_factory=dict)
+    # first. Of a dict, finding the first is not cheap once others have gone before it.
+    _coming: OrderedDict[str, int] = field(default_factory=OrderedDict)
+    _stale: OrderedDict[str, int] = field(default_factory=OrderedDict)
+    _inherited: Inherited = field(default_factory=Inherited)
+    _untold: OrderedDict[str, None] = field(default_factory=OrderedDict)  # roots to be announced
     _moment: int = 0  # changes so far
     _may_have_news: bool = False
     _until_live: dict[str, list[tuple[Request, str]]] = field(default_factory=dict)
-    _until_gone: dict[str, list[Request]] = field(default_factory=dict)
+    # Announcements that are stale or going, each with the number of requests that had asked for
+    # others to be gone before; and those that have asked, each with its number.
+    _leaving: OrderedDict[str, int] = field(default_factory=OrderedDict)
+    _until_gone: deque[tuple[int, Request]] = field(default_factory=deque)
+    _asked: int = 0
 
     # --- what is known
 
@@ -85,15 +129,25 @@ class Announcer:
             del self.known[text]
             if text in self.wanted:
                 self._unwant(text)
+            if self._unconsidered.pop(text, self) is None:
+                self._revisit(text)
 
-    def reconsider(self) -> list[str]:
-        """What concerns the neighbour has changed; the filters that are wanted now and were not."""
-        for text in [text for text in self.wanted if not self.concerns(text)]:
-            self._unwant(text)
-        fresh = [text for text in self.known if text not in self.wanted and self.concerns(text)]
-        for text in fresh:
-            self._want(text)
-        return fresh
+    def reconsider(self, texts: Iterable[str]) -> None:
+        """Whether some filters concern the neighbour may have changed: `consider` looks at them."""
+        self._unconsidered.update(dict.fromkeys(text for text in texts if text in self.known))
+
+    def consider(self, most: int | None = None) -> None:
+        """Look at filters of which it is not known whether they concern the neighbour."""
+        some = list(islice(self._unconsidered, most))
+        for text in some:
+            if text in self.wanted and not self.concerns(text):
+                self._unwant(text)
+        for text in some:
+            if text not in self.wanted and self.concerns(text):
+                self._want(text)
+        for text in some:
+            del self._unconsidered[text]
+            self._revisit(text)
 
     def _want(self, text: str) -> None:
         self.wanted[text] = None
@@ -129,9 +183,10 @@ class Announcer:
         for root in dict.fromkeys((*change.removed, *change.added)):
             moment = min(moment, self._place(root))
         if moment < self._moment:  # a root that stood for others went before it was announced
-            self._coming = {root: min(since, moment) for root, since in self._coming.items()}
+            self._inherited.add(moment, self._moment)
         for root in (*change.removed, *change.added):
             self._revisit(root)
+        self._release()
 
     def _place(self, root: str) -> int:
         """Note whether a root or announcement is coming or stale.
@@ -145,35 +200,61 @@ class Announcer:
             self._coming.setdefault(root, since)
         elif state is State.LIVE:
             self._coming.pop(root, None)
+        elif root in self._coming:
+            since = self._inherited.since(self._coming.pop(root))
+        if is_root and (state is None or state is State.GOING):
+            self._untold[root] = None
         else:
-            since = self._coming.pop(root, since)
+            self._untold.pop(root, None)
         if state in {State.COMING, State.LIVE} and not is_root:
             self._stale.setdefault(root, self._moment)
         else:
             self._stale.pop(root, None)
+        if state is State.GOING or (state is not None and not is_root):
+            self._leaving.setdefault(root, self._asked)
+        else:
+            self._leaving.pop(root, None)
         return since
 
     # --- what is announced
 
-    def take_updates(self) -> list[Update]:
-        """What the neighbour must be told now; it counts as told."""
+    @property
+    def has_news(self) -> bool:
+        """Whether there may be something to tell the neighbour."""
+        return self._may_have_news or bool(self._unconsidered)
+
+    def take_updates(self, most: int | None = None) -> list[Update]:
+        """What the neighbour must be told now; it counts as told.
+
+        With `most`, no more filters than that are told and considered, and there is `has_news` if
+        that was not all.
+        """
+        self.consider(most)
         if not self._may_have_news:
             return []
-        self._may_have_news = False
-        found = []
-        for root in self._coming:
-            announced = self._announced.get(root)
-            if announced is None or announced.state is State.GOING:
-                found.append(Update(self._announce(root), root))
-        oldest = next(iter(self._coming.values()), self._moment + 1)
-        ready = [root for root, since in self._stale.items() if since < oldest]
-        for root in ready:
+        new = list(islice(self._untold, most))
+        found = [Update(self._announce(root), root) for root in new]
+        for root in new:
+            self._place(root)
+        self._may_have_news = bool(self._untold)
+        # What is stale since before all that is coming is live: it came before that.
+        oldest = self._oldest_coming()
+        while self._stale and next(iter(self._stale.values())) < oldest:
+            root, _ = self._stale.popitem(last=False)
             announced = self._announced[root]
-            if announced.state is State.LIVE:
-                announced.state = State.GOING
-                del self._stale[root]
-                found.append(Update(announced.id, None))
+            announced.state = State.GOING
+            found.append(Update(announced.id, None))
+        self._release()
         return found
+
+    def _oldest_coming(self) -> int:
+        """Since when the oldest of all that is coming is coming."""
+        if not self._coming:
+            self._inherited.forget_before(self._moment + 1)
+            return self._moment + 1
+        since = next(iter(self._coming.values()))
+        self._inherited.forget_before(since)
+        return self._inherited.since(since)
 
     def _announce(self, root: str) -> str:
         before = self._announced.get(root)
@@ -197,6 +278,7 @@ class Announcer:
         self._may_have_news = True
         self._place(root)
         self._revisit(root)
+        self._release()
         return True
 
     def forget(self) -> None:
@@ -205,9 +287,12 @@ class Announcer:
         self._announced.clear()
         self._by_id.clear()
         self._stale.clear()
-        self._coming = dict.fromkeys(self.roots, self._moment)
+        self._leaving.clear()
+        self._coming = OrderedDict.fromkeys(self.roots, self._moment)
+        self._untold = OrderedDict.fromkeys(self.roots)
+        self._inherited = Inherited()
         waiting = [request for pairs in self._until_live.values() for request, _ in pairs]
-        waiting += [request for requests in self._until_gone.values() for request in requests]
+        waiting += [request for _, request in self._until_gone]
         self._until_live.clear()
         self._until_gone.clear()
         for request in waiting:
@@ -220,12 +305,16 @@ class Announcer:
     @property
     def is_settled(self) -> bool:
         """Whether the neighbour holds the roots and nothing else."""
-        return not self._coming and len(self._announced) == len(self.roots)
+        return (
+            not self._coming and not self._unconsidered and len(self._announced) == len(self.roots)
+        )
 
     # --- requests
 
     def wait_until_live(self, texts: Iterable[str], request: Request) -> None:
         """Let a request wait until all the filters are covered by live announcements."""
+        if not self._coming and not self._unconsidered:
+            return
         for text in texts:
             root = self._pending_root(text)
             if root is not None:
@@ -233,7 +322,9 @@ class Announcer:
                 self._until_live.setdefault(root, []).append((request, text))
 
     def _pending_root(self, text: str) -> str | None:
-        """The root that stands for a filter, unless it is live."""
+        """The root that stands for a filter, unless it is live; itself, if it is unconsidered."""
+        if text in self._unconsidered:
+            return text
         if text not in self.wanted:
             return None
         root = self.reduction.root_of(text)
@@ -242,20 +333,26 @@ class Announcer:
 
     def wait_until_gone(self, request: Request) -> None:
         """Let a request wait until everything that is stale or going is gone or wanted again."""
-        going = [r for r, one in self._announced.items() if one.state is State.GOING]
-        for root in (*self._stale, *going):
+        if self._leaving:
             request.pending += 1
-            self._until_gone.setdefault(root, []).append(request)
+            self._until_gone.append((self._asked, request))
+            self._asked += 1
+
+    def _release(self) -> None:
+        """Let requests go on that waited for something to be gone."""
+        waiting = self._until_gone
+        while waiting:
+            asked, request = waiting[0]
+            if self._leaving and next(iter(self._leaving.values())) <= asked:
+                return
+            waiting.popleft()
+            self._stop_waiting(request)
 
     def _revisit(self, root: str) -> None:
         """Requests that wait for a root may be done now, or wait for another root."""
         for request, text in self._until_live.pop(root, []):
             self.wait_until_live([text], request)
             self._stop_waiting(request)
-        announced = self._announced.get(root)
-        if announced is None or (root in self.roots and announced.state is not State.GOING):
-            for request in self._until_gone.pop(root, []):
-                self._stop_waiting(request)
 
     def _stop_waiting(self, request: Request) -> None:
         request.pending -= 1

@@ -5,10 +5,12 @@ advertisements, every neighbour that has advertised an event that it may match. 
 is forwarded to every other neighbour, which then tells us of the subscriptions that it concerns.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import count
 from typing import NamedTuple, Protocol
 
+from tamis.routing.advertised_interests import AdvertisedInterests
 from tamis.routing.announcements import Announcer
 from tamis.routing.filter_cache import FilterCache
 from tamis.routing.hop_filters import HopFilters
@@ -85,6 +87,7 @@ class Forwarding:
         self._strategy = strategy
         self._merging = merging
         self._cache = cache
+        self._interests = AdvertisedInterests(cache)
         ids = count(1)
         self._new_id = new_id or (lambda: str(next(ids)))
 
@@ -139,11 +142,7 @@ class Forwarding:
         if kind is Kind.ADVERTISEMENT or not self._strategy.advertisements:
             return lambda _: True
 
-        def concerns(text: str) -> bool:
-            advertised = set(self.advertisements.of(neighbour).values())
-            return any(self._cache.may_intersect(text, other) for other in advertised)
-
-        return concerns
+        return partial(self._interests.concerns, neighbour)
 
     # --- requests
 
@@ -169,10 +168,10 @@ class Forwarding:
                 continue
             if neighbour.name != request.hop:
                 announcer = neighbour.announcers[request.kind]
-                texts = None if text is None else [text]
+                texts: Collection[str] | None = None if text is None else [text]
             elif request.kind is Kind.ADVERTISEMENT:  # the subscriptions that concern it
                 announcer = neighbour.announcers[Kind.SUBSCRIPTION]
-                texts = None if text is None else list(announcer.wanted)
+                texts = None if text is None else self._concerned(announcer, text)
             else:
                 continue
             if texts is None:
@@ -195,20 +194,34 @@ class Forwarding:
 
     def _add(self, kind: Kind, hop: str, id_: str, text: str) -> None:
         self.table(kind).put(hop, id_, text)
+        is_subscription = kind is Kind.SUBSCRIPTION
+        if is_subscription:
+            self._interests.subscribe(text)
         for neighbour in self._neighbours.others(hop):
             neighbour.announcers[kind].add(text)
-        self._reconsider(kind, hop)
+        if not is_subscription and self._interests.advertise(hop, text):
+            self._reconsider(hop, text)
 
     def _remove(self, kind: Kind, hop: str, id_: str) -> None:
         self._withdraw(kind, hop, self.table(kind).take(hop, id_))
 
     def _withdraw(self, kind: Kind, hop: str, text: str) -> None:
         """Tell the neighbours that a hop does not have a filter any more."""
+        is_subscription = kind is Kind.SUBSCRIPTION
+        if is_subscription:
+            self._interests.unsubscribe(text)
         for neighbour in self._neighbours.others(hop):
             neighbour.announcers[kind].drop(text)
-        self._reconsider(kind, hop)
+        if not is_subscription and self._interests.unadvertise(hop, text):
+            self._reconsider(hop, text)
 
-    def _reconsider(self, kind: Kind, hop: str) -> None:
-        """After a neighbour's advertisements have changed, other subscriptions concern it."""
-        if kind is Kind.ADVERTISEMENT and hop in self._neighbours:
-            self._neighbours[hop].announcers[Kind.SUBSCRIPTION].reconsider()
+    def _reconsider(self, hop: str, text: str) -> None:
+        """After an advertisement of a neighbour came or went, other subscriptions concern it."""
+        if hop in self._neighbours:
+            announcer = self._neighbours[hop].announcers[Kind.SUBSCRIPTION]
+            announcer.reconsider(self._concerned(announcer, text))
+
+    def _concerned(self, announcer: Announcer, text: str) -> Collection[str]:
+        """The subscriptions that an advertisement may concern; others may be among them."""
+        texts = self._interests.concerned(text, self.subscriptions.texts())
+        return announcer.known if texts is None else texts

@@ -22,6 +22,11 @@ class HopFilters:
         """The filters of a hop by their ids."""
         return self._by_hop.get(hop, {})
 
+    def texts(self) -> Iterator[str]:
+        """The filters of all hops."""
+        for filters in self._by_hop.values():
+            yield from filters.values()
+
     def of_others(self, hop: str) -> Iterator[str]:
         """The filters of all other hops."""
         for other, filters in self._by_hop.items():

@@ -150,6 +150,7 @@ class Neighbours:
         """Tell each neighbour which filters have changed, by a message or because time `passed`."""
         for neighbour in self:
             for announcer in neighbour.announcers.values():
+                announcer.consider()
                 announcer.reduce(self._outbox.now, passed=passed)
             if neighbour.link.is_up:
                 for kind in neighbour.announcers:

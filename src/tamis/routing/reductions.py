@@ -162,10 +162,11 @@ class CoveringReduction(_NoMergers):
 
     def __init__(self, cache: FilterCache) -> None:
         self._cache = cache
-        self._table: CoverTable[str] = CoverTable(cache.semantics)
+        self._table: CoverTable[str] = CoverTable(cache.semantics, preparation=cache.preparation)
 
     def add(self, text: str) -> Change:
-        found = self._table.insert(text, self._cache.parse(text))
+        cache = self._cache
+        found = self._table.insert_prepared(text, cache.parse(text), cache.prepare(text))
         if not self._table.is_root(text):
             return NO_CHANGE
         return Change(added=(text,), removed=tuple(found.covers))

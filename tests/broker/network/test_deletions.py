@@ -122,7 +122,7 @@ def test_who_waits_for_a_subscription_is_told(tmp_path):
         await until(lambda: shared.routes.is_ready("b1"))
         shared._open["b1"].road.send = lambda *_: None  # nobody will answer
         subscribing = asyncio.create_task(last.subscribe("all", "TRUE"))
-        await until(lambda: shared._waiting)
+        await until(lambda: shared.is_waited_for)
         await delete(first)
         with pytest.raises(UnknownTopic, match="topic 'quotes' was deleted"):
             await subscribing

@@ -7,7 +7,18 @@ from hypothesis import strategies as st
 
 from tamis.broker.network.frames import frame_of
 from tamis.broker.network.link import NONCE, Link, Manners, State, cycle
-from tamis.broker.network.messages import Beat, Events, Goodbye, Hello, Proof, Reach, Stored
+from tamis.broker.network.messages import (
+    HIGHEST,
+    Beat,
+    Events,
+    Filters,
+    Goodbye,
+    Hello,
+    Part,
+    Proof,
+    Reach,
+    Stored,
+)
 
 REACH = Reach({"b1": ["b1"]})
 
@@ -83,7 +94,7 @@ def test_names_and_versions_that_do_not_fit_end_the_link():
 def test_a_later_version_speaks_ours():
     one = link("b1", "b2", is_caller=True)
     one.receive(frame_of([Hello(1, 5, "b2", "b1", b"2" * NONCE)]), 0.0)
-    assert (one.state, one.version) == (State.PROVING, 1)
+    assert (one.state, one.version) == (State.PROVING, HIGHEST)
 
 
 def test_nothing_is_taken_before_the_link_is_up():
@@ -135,3 +146,34 @@ def test_manners_have_a_secret_for_each_peer():
     manners = Manners("b1", {"b2": b"two"}, b"all")
     assert (manners.secret_of("b2"), manners.secret_of("b3")) == (b"two", b"all")
     assert replace(manners, secret=b"").secret_of("b3") == b""
+
+
+def sent_filters(filters):
+    """The messages of filters that arrive."""
+    one, other = pair()
+    talk(one, other)
+    one.send(0.0, REACH, filters)
+    return talk(one, other)[1][1:]
+
+
+def test_long_filters_are_cut_into_several_messages(monkeypatch):
+    monkeypatch.setattr("tamis.broker.network.link.MOST_CHARACTERS", 20)
+    added = {str(n): f"price < {n}" for n in range(5)}
+    for is_full in (True, False):
+        parts = sent_filters(Filters("quotes", "subscription", is_full, added, ["9"]))
+        assert [len(part.added) for part in parts] == [2, 2, 1]
+        assert [type(part) for part in parts] == [Part if is_full else Filters] * 2 + [Filters]
+        assert {id_: text for part in parts for id_, text in part.added.items()} == added
+        assert parts[-1].removed == ["9"]
+    parts = sent_filters(Part("quotes", "subscription", added))
+    assert [type(part) for part in parts] == [Part] * 3
+
+
+def test_who_was_busy_does_not_give_the_other_side_up():
+    one, other = pair()
+    talk(one, other)
+    one.was_busy(9.0)
+    one.tick(12.0)
+    assert not one.is_closed
+    one.tick(19.5)
+    assert one.is_closed

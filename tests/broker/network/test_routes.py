@@ -42,6 +42,7 @@ class Node:
         self.start()
 
     def start(self):
+        self.told = {key: set() for key in self.rows}  # in the parts of what is full
         numbers, start = itertools.count(), next(self.starts)
         new_id = lambda: f"{start}.{next(numbers)}"  # noqa: E731
         self.routes = Routes(CACHE, new_id, self.established.add, self.strategy, self.merging)
@@ -51,7 +52,7 @@ class Node:
             for kind in Kind:
                 self.routes.hold(peer, kind, self.rows[peer, kind])
         for id_, text in self.wanted.items():
-            self.routes.want(id_, CACHE.parse(text))
+            self.routes.want(id_, text)
         for peer, mergers in self.mergers.items():
             self.routes.restore(peer, mergers)
 
@@ -62,19 +63,28 @@ class Node:
     def receive(self, peer, message):
         if message is None:  # it has the topic
             self.routes.open(peer)
+            for kind in Kind:
+                self.told[peer, kind].clear()
         elif message.kind is None:
             self.routes.acknowledge(peer, message.established)
         else:
             held = self.rows[peer, message.kind]
-            if message.is_full:
-                held.clear()
             held.update(message.added)
+            self.routes.hold(peer, message.kind, message.added)
             for id_ in message.removed:
                 held.pop(id_, None)
-            self.routes.hold(peer, message.kind, message.added)
             self.routes.drop(peer, message.kind, message.removed)
             if message.is_full:
-                self.routes.heard_all(peer, message.kind, message.added)
+                self.told[peer, message.kind].update(message.added)
+                if not message.follows:
+                    self.hear_all(peer, message.kind)
+
+    def hear_all(self, peer, kind):
+        untold = self.routes.untold(peer, kind, self.told[peer, kind])
+        for id_ in untold:
+            self.rows[peer, kind].pop(id_, None)
+        self.routes.discard(peer, kind, untold)
+        self.routes.heard_all(peer, kind)
 
     def sends(self, peer):
         """The prices of events that a peer gets."""
@@ -138,14 +148,18 @@ class Network:
         self.nodes[name].start()
 
     def tell(self):
+        """Let everybody tell news, of some filters at a time; whether there were any."""
+        are_news = False
         for node in self.nodes.values():
             for peer in node.peers:
-                news = node.routes.news(peer)
+                news = node.routes.news(peer, self.random.choice((1, 2, None)))
                 if frozenset((node.name, peer)) not in self.down:
+                    are_news = are_news or bool(news) or node.routes.has_news(peer)
                     self.queues[node.name, peer].extend(news)
             for id_ in [id_ for id_ in node.established if (node.name, id_) in self.open]:
                 self.firm[node.name, id_] = self.open.pop((node.name, id_))
             node.established.clear()
+        return are_news
 
     def carry(self):
         """Bring one message; whether there was one."""
@@ -158,8 +172,8 @@ class Network:
         return bool(waiting)
 
     def settle(self):
-        while self.carry():
-            pass
+        while self.carry() or self.tell():
+            self.check()
 
     def step(self):
         node = self.random.choice(list(self.nodes.values()))
@@ -170,7 +184,7 @@ class Network:
                 node.wanted[id_] = text
                 if not self.down and not any(self.queues.values()):
                     self.open[node.name, id_] = text
-                node.routes.want(id_, CACHE.parse(text))
+                node.routes.want(id_, text)
             case 4 | 5 if node.wanted:
                 id_ = self.random.choice(list(node.wanted))
                 del node.wanted[id_]
@@ -305,14 +319,18 @@ def forgets_filters_with_the_link(routes, name, close=Routes.close):
     routes._forwarding.forget(name)
 
 
-def acknowledges_too_early(routes, id_, expression, want=Routes.want):
-    want(routes, id_, expression)
+def acknowledges_too_early(routes, id_, text, want=Routes.want):
+    want(routes, id_, text)
     routes._done(id_)
 
 
-def keeps_what_was_not_told_again(routes, name, kind, told):  # noqa: ARG001 - that is the mistake
-    routes.peers[name].heard.add(kind)
-    return []
+def keeps_what_was_not_told_again(routes, name, kind, ids):
+    pass
+
+
+def takes_a_part_for_all(node, peer, message, receive=Node.receive):
+    whole = message is None or message.kind is None
+    receive(node, peer, message if whole else message._replace(follows=False))
 
 
 def does_not_restore_filters(node, start=Node.start):
@@ -324,7 +342,8 @@ def does_not_restore_filters(node, start=Node.start):
 BROKEN = {
     forgets_filters_with_the_link: (Routes, "close"),
     acknowledges_too_early: (Routes, "want"),
-    keeps_what_was_not_told_again: (Routes, "heard_all"),
+    keeps_what_was_not_told_again: (Routes, "discard"),
+    takes_a_part_for_all: (Node, "receive"),
     does_not_restore_filters: (Node, "start"),
 }
 

@@ -130,7 +130,7 @@ def test_all_that_cover_a_row():
     points = tuple(row.point(k, v) for k, v in enumerate((4, 2, None, None, None, None)))
     from tamis.relations.tables.prepared_filters import PreparedFilter
 
-    assert sorted(stored.search.covering(PreparedFilter.of_terms(None, points))) == [0, 1, 3, 4]
+    assert sorted(stored.search.covering(PreparedFilter(None, points))) == [0, 1, 3, 4]
 
 
 @both_caches

@@ -78,6 +78,7 @@ class Absent(Announcer):
     def forget(self):
         super().forget()
         self._coming.clear()
+        self._untold.clear()
 
 
 class Faithful(Neighbours):

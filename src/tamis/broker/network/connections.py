@@ -124,6 +124,7 @@ class Connection:
                 await self._introduce()
             for message in messages:
                 await self._take(message)
+                self.link.was_busy(self._now())
             self._write()
 
     async def _introduce(self) -> None:

@@ -12,7 +12,6 @@ What is on its way is bounded, so a slow peer costs no memory: its events stay i
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Protocol
 
 from tamis.broker.change import Change
@@ -23,6 +22,7 @@ from tamis.broker.network.origins import came_from, sent
 from tamis.broker.peer_rows import PeerRow, put_peer
 from tamis.broker.topic import Topic
 from tamis.broker.workers import MATCH
+from tamis.matcher import Matcher
 
 WINDOW = 16_000_000  # bytes on their way
 PASSED = 100_000  # events after which a place is stored although nothing was sent
@@ -56,9 +56,9 @@ class Departures:
 
     def __init__(
         self, topic: Topic, parts: LogParts, row: PeerRow, prefix: str, road: Road,
-        traffic: LinkTraffic, filters: Mapping[str, str] | None,
+        traffic: LinkTraffic, filters: Matcher | None,
     ) -> None:  # fmt: skip
-        """Without `filters`, the peer gets everything."""
+        """`filters` are what the peer wants, and may change; without, it gets everything."""
         self.lost = row.lost
         self._topic = topic
         self._parts = parts
@@ -66,8 +66,7 @@ class Departures:
         self._prefix = prefix
         self._road = road
         self._traffic = traffic
-        self._filters = None if filters is None else topic.new_matcher()
-        self.add(filters or {})
+        self._filters = filters
         self.position = row.position  # of the next event to look at
         self._stored_place = row.position
         self._on_way: deque[tuple[int, int, int]] = deque()  # first offset, last, bytes
@@ -76,18 +75,6 @@ class Departures:
         self._has_moved = asyncio.Event()
         parts.join(self)
         self._task = asyncio.create_task(self._run(), name=f"tamis {topic.name} to {row.peer}")
-
-    def add(self, filters: Mapping[str, str]) -> None:
-        """Have more filters, for all events that were not looked at yet."""
-        if self._filters is not None:
-            for id_, text in filters.items():
-                self._filters.subscribe(id_, text)
-
-    def drop(self, ids: Iterable[str]) -> None:
-        """Have some filters no more."""
-        for id_ in ids:
-            if self._filters is not None and id_ in self._filters:
-                self._filters.unsubscribe(id_)
 
     @property
     def place(self) -> int:

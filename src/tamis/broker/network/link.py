@@ -26,16 +26,21 @@ from tamis.broker.network.messages import (
     LOWEST,
     Beat,
     Events,
+    Filters,
     Goodbye,
     Hello,
     Message,
+    Part,
     Proof,
     Reach,
     Relayed,
+    cut,
 )
 from tamis.errors import RoutingError
 
 NONCE = 32  # bytes
+MOST_CHARACTERS = 8_000_000  # of the filters of a message
+MANY_FILTERS = 100  # from which a message has a frame of its own
 Paths = Mapping[str, Sequence[str]]
 
 
@@ -97,14 +102,18 @@ class Link:
         """Send messages; those that wait to be written share a frame."""
         if messages and self.state is not State.CLOSED:
             self._sent = now
-            self._out += messages
+            for message in messages:
+                if isinstance(message, Filters | Part):
+                    self._out += cut(message, MOST_CHARACTERS)
+                else:
+                    self._out.append(message)
 
     def take_bytes(self) -> bytes:
         """What is to be written now."""
         taken, self._out = self._out, []
         frames: list[list[Message]] = [[]]
         for message in taken:
-            if isinstance(message, Events | Relayed):  # large enough for a frame of their own
+            if _is_large(message):
                 frames += [[message], []]
             else:
                 frames[-1].append(message)
@@ -133,6 +142,10 @@ class Link:
             self.send(now, Beat())
 
     # --- in
+
+    def was_busy(self, now: float) -> None:
+        """Know that what came before was only done now: the other side could not be heard."""
+        self._heard = max(self._heard, now)
 
     def receive(self, data: bytes, now: float) -> list[Message]:
         """Take bytes; the messages that are for the broker. The first of them is a Reach."""
@@ -216,6 +229,12 @@ class Link:
         caller = self.is_caller == mine
         text = "\0".join(("tamis 1", "caller" if caller else "called", *names)).encode()
         return hmac.digest(secret, text + b"\0" + b"".join(nonces), "sha256")
+
+
+def _is_large(message: Message) -> bool:
+    """Whether a message is large enough for a frame of its own."""
+    is_long = isinstance(message, Filters | Part) and len(message.added) >= MANY_FILTERS
+    return is_long or isinstance(message, Events | Relayed)
 
 
 def cycle(ours: Paths, theirs: Paths) -> list[str] | None:

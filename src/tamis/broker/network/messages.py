@@ -5,7 +5,7 @@ phase    messages
 ======== ============================================================================
 greeting Hello, then Proof, each way; then Reach
 topics   Deleted; Offer or Declined; each topic that both have is *open* on the link
-filters  Filters (advertisements, subscriptions), answered by Established
+filters  Part, Filters (advertisements, subscriptions), answered by Established
 events   Events, answered by Stored; both may come inside of Relayed
 profiles ProfileWanted, answered by SideProfile from time to time; both need not be understood
 moves    Move, answered by Moved; brokers between pass them on (`moves.py`)
@@ -24,7 +24,7 @@ A message is an array: the name of its kind, then its fields in this order. A la
 Kinds and fields never change otherwise. `tests/broker/network/wire_version_1.txt` has the bytes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -102,6 +102,14 @@ class Filters(Wire, frozen=True):
     is_full: bool
     added: Mapping[str, str]  # texts by their ids, which are never used again
     removed: Sequence[str]
+
+
+class Part(Wire, frozen=True):
+    """Some of all filters of one kind that the sender has; the last ones come in `Filters`."""
+
+    topic: str
+    kind: str
+    added: Mapping[str, str]
 
 
 class Established(Wire, frozen=True):
@@ -199,6 +207,24 @@ class Moved(Wire, frozen=True, tag="?Moved"):
 
 
 Message = (
-    Hello | Proof | Reach | Beat | Goodbye | Offer | Declined | Filters | Established | Events
-    | Stored | Relayed | Deleted | ProfileWanted | SideProfile | Move | Moved
+    Hello | Proof | Reach | Beat | Goodbye | Offer | Declined | Filters | Part | Established
+    | Events | Stored | Relayed | Deleted | ProfileWanted | SideProfile | Move | Moved
 )  # fmt: skip
+
+
+def cut(filters: Filters | Part, most: int) -> Iterator[Filters | Part]:
+    """The same filters in messages of at most so many characters, or of one filter."""
+    topic, kind = filters.topic, filters.kind
+    is_full = isinstance(filters, Part) or filters.is_full
+    added: dict[str, str] = {}
+    size = 0
+    for id_, text in filters.added.items():
+        size += len(text) + len(id_)
+        if added and size > most:
+            yield Part(topic, kind, added) if is_full else Filters(topic, kind, False, added, ())
+            added, size = {}, len(text) + len(id_)
+        added[id_] = text
+    if isinstance(filters, Part):
+        yield Part(topic, kind, added)
+    else:
+        yield Filters(topic, kind, is_full, added, filters.removed)

@@ -31,6 +31,7 @@ from tamis.broker.network.messages import (
     Move,
     Moved,
     Offer,
+    Part,
     ProfileWanted,
     Reach,
     Relayed,
@@ -320,7 +321,7 @@ class Network:
                 logger.error("peer %r does not share topic %r: %s", link.peer, topic, reason)
                 if topic in self._shared:
                     await self._shared[topic].decline(link.peer)
-            case Filters(topic):
+            case Filters(topic) | Part(topic):
                 if topic in self._shared:
                     await self._shared[topic].hold(link.peer, message)
             case (

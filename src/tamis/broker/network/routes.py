@@ -16,7 +16,6 @@ from functools import partial
 from typing import NamedTuple
 
 from tamis.broker.network.wants import PRETENDED
-from tamis.language.expression import Expression
 from tamis.routing.announcements import Announcer
 from tamis.routing.filter_cache import FilterCache
 from tamis.routing.forwarding import Forwarding
@@ -39,6 +38,7 @@ class News(NamedTuple):
     added: Mapping[str, str] = {}
     removed: Sequence[str] = ()
     established: Sequence[str] = ()
+    follows: bool = False  # if it is full: more of the same follow
 
 
 @dataclass(eq=False)
@@ -113,11 +113,12 @@ class Routes:
 
     # --- this broker's own
 
-    def want(self, id_: str, expression: Expression) -> None:
+    def want(self, id_: str, text: str) -> None:
         """A client here subscribes; `done` is called when that is established."""
-        if self._cache.can_match(expression):
-            self._put(LOCAL, Kind.SUBSCRIPTION, id_, str(expression))
+        if self._cache.prepare(text) is not None:
+            self._put(LOCAL, Kind.SUBSCRIPTION, id_, text)
         else:
+            self._take(LOCAL, Kind.SUBSCRIPTION, id_)  # what it wanted before, if anything
             self._done(id_)
 
     def unwant(self, id_: str) -> None:
@@ -178,20 +179,23 @@ class Routes:
         for id_, text in added.items():
             self._put(name, kind, id_, text)
 
-    def drop(self, name: str, kind: Kind, ids: Sequence[str]) -> list[str]:
-        """Let filters go that a peer has withdrawn; their ids."""
+    def drop(self, name: str, kind: Kind, ids: Sequence[str]) -> None:
+        """Let filters go that a peer has withdrawn."""
         for id_ in ids:
             self._take(name, kind, id_)
-        return list(ids)
 
-    def heard_all(self, name: str, kind: Kind, told: Container[str]) -> list[str]:
-        """Know that a peer has told all of its filters; what it told before and not now, goes."""
-        self.peers[name].heard.add(kind)
-        held = self._forwarding.table(kind).of(name)
-        gone = [id_ for id_ in held if id_ not in told]
-        for id_ in gone:
+    def untold(self, name: str, kind: Kind, told: Container[str]) -> list[str]:
+        """What is held of a peer that it has not told."""
+        return [id_ for id_ in self._forwarding.table(kind).of(name) if id_ not in told]
+
+    def discard(self, name: str, kind: Kind, ids: Sequence[str]) -> None:
+        """Let filters go that a peer did not tell again."""
+        for id_ in ids:
             self._forwarding.discard(name, kind, id_)
-        return gone
+
+    def heard_all(self, name: str, kind: Kind) -> None:
+        """Know that a peer has told all of its filters, and that nothing else is held."""
+        self.peers[name].heard.add(kind)
 
     def acknowledge(self, name: str, ids: Sequence[str]) -> None:
         """A peer has established what it was told."""
@@ -245,10 +249,14 @@ class Routes:
     def restore(self, name: str, mergers: Mapping[str, list[KnownMerger]]) -> None:
         """Make mergers that were made before a restart."""
         for kind, announcer in self.peers[name].announcers.items():
+            announcer.consider()
             announcer.restore(mergers.get(kind.value, []))
 
-    def news(self, name: str) -> list[News]:
-        """What a peer is to be told now; it counts as told."""
+    def news(self, name: str, most: int | None = None) -> list[News]:
+        """What a peer is to be told now; it counts as told.
+
+        With `most`, no more filters than that of each kind; the others when it is asked again.
+        """
         peer = self.peers[name]
         if not peer.is_up:
             return []
@@ -256,13 +264,16 @@ class Routes:
         for kind in (Kind.ADVERTISEMENT, Kind.SUBSCRIPTION):
             if kind is Kind.SUBSCRIPTION and Kind.ADVERTISEMENT not in peer.heard:
                 break  # what it wants to know depends on what it advertises
-            updates = peer.announcers[kind].take_updates()
+            announcer = peer.announcers[kind]
+            updates = announcer.take_updates(most)
             is_first = kind not in peer.told
-            if updates or is_first:
+            follows = is_first and announcer.has_news
+            if is_first and not follows:
                 peer.told.add(kind)
+            if updates or (is_first and not follows):
                 added = {one.id: one.filter for one in updates if one.filter is not None}
                 removed = [one.id for one in updates if one.filter is None]
-                found.append(News(kind, is_first, added, removed))
+                found.append(News(kind, is_first, added, removed, follows=follows))
         if peer.established:
             found.append(News(established=peer.established))
             peer.established = []
@@ -273,6 +284,12 @@ class Routes:
         peer = self.peers[name]
         announced = peer.announcers[Kind.SUBSCRIPTION]
         return peer.is_up and Kind.SUBSCRIPTION in peer.told and announced.is_settled
+
+    def has_news(self, name: str) -> bool:
+        """Whether there is more to tell a peer."""
+        peer = self.peers[name]
+        kinds = Kind if Kind.ADVERTISEMENT in peer.heard else (Kind.ADVERTISEMENT,)
+        return peer.is_up and any(peer.announcers[kind].has_news for kind in kinds)
 
     def is_ready(self, name: str) -> bool:
         """Whether events may be sent to a peer: it knows all that is published on this side.

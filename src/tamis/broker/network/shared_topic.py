@@ -3,11 +3,13 @@
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from tamis.broker import peer_rows
 from tamis.broker.accounts import Account
+from tamis.broker.change import Change
 from tamis.broker.grants import narrowed
 from tamis.broker.network.advertisements import Advertisements
 from tamis.broker.network.arrivals import Arrivals
@@ -19,19 +21,22 @@ from tamis.broker.network.messages import (
     Events,
     Filters,
     Offer,
+    Part,
     ProfileWanted,
     SideProfile,
     Stored,
 )
+from tamis.broker.network.own_filters import OwnFilters
 from tamis.broker.network.profile_exchange import PROFILE, ProfileExchange
 from tamis.broker.network.routes import Routes
 from tamis.broker.network.topic_mergers import TopicMergers
 from tamis.broker.network.wants import Wants
 from tamis.broker.network_settings import MergingSettings
-from tamis.broker.peer_rows import PeerRow, Rows, change_filters, put_peer
+from tamis.broker.peer_rows import PeerRow, Rows, put_peer
 from tamis.broker.topic import Topic
 from tamis.errors import TamisError, UnknownTopic
 from tamis.language.expression import Expression
+from tamis.matcher import Matcher
 from tamis.routing.filter_cache import FilterCache, shared_cache
 from tamis.routing.kinds import Kind
 from tamis.routing.reductions import ALL
@@ -39,6 +44,10 @@ from tamis.routing.strategies import Strategy
 
 Said = Established | Events | Stored | ProfileWanted | SideProfile
 AT_ONCE = 200  # filters, until others have their turn
+TOLD_AT_ONCE = 500  # the same for what a peer is told: they are one message
+STORED_AT_ONCE = 1_000  # filters of a transaction
+
+T = TypeVar("T")
 
 logger = logging.getLogger("tamis.broker")
 
@@ -62,6 +71,7 @@ class OpenPeer:
     road: Road
     arrivals: Arrivals
     departures: Departures | None = None
+    told: dict[Kind, set[str]] = field(default_factory=lambda: defaultdict(set))  # all, in parts
 
 
 class SharedTopic:
@@ -72,12 +82,14 @@ class SharedTopic:
         self.rows: dict[str, PeerRow] = {}
         self._around = surroundings
         self.prefix = f"tamis:{surroundings.identity}:{topic.number}:"
-        self._wanted: dict[str, str] = {}  # the filters of clients here
-        self._waiting: dict[str, asyncio.Future[None]] = {}  # for filters to be established
+        self._own = OwnFilters(self.tell)
+        self._filters: dict[str, Matcher] = {}  # what peers want, unless they get everything
+        self._is_telling_soon = False
         self._open: dict[str, OpenPeer] = {}
         self._declined: set[str] = set()  # linked peers that do not share the topic
         self._parts = LogParts(topic)
         self.cache, self.routes, self.mergers = self._new_routes()
+        self._own.use(self.routes)
 
     def _new_routes(self) -> tuple[FilterCache, Routes, TopicMergers]:
         row = self.topic.row
@@ -91,7 +103,7 @@ class SharedTopic:
         more = around.strategy.flooding or around.strategy.imperfect  # may come than is wanted
         self._wants = Wants(self.topic.new_matcher) if more else None
         routes = Routes(
-            cache, around.new_id, self._established, around.strategy,
+            cache, around.new_id, self._own.established, around.strategy,
             around.merging.merging(self._profiles.odds), self._wants,
         )  # fmt: skip
         self._advertisements = Advertisements(self.topic.name, cache, routes)
@@ -112,8 +124,7 @@ class SharedTopic:
         waiting = []
         for text in self._advertisements.missing(accounts):
             id_ = self._around.new_id()
-            waiting.append(asyncio.get_running_loop().create_future())
-            self._waiting[id_] = waiting[-1]
+            waiting.append(self._own.expect(id_))
             self._advertisements.put(id_, text)
         self.tell()
         return waiting
@@ -127,7 +138,7 @@ class SharedTopic:
                 if expression is None:
                     self.unwant(f"{account}/{id_}")
                 else:
-                    self._put(f"{account}/{id_}", expression)
+                    self._own.put(f"{account}/{id_}", expression)
         self.tell()
 
     async def load(self, tables: Rows, peers: Iterable[str]) -> None:
@@ -140,15 +151,31 @@ class SharedTopic:
             self.routes.meet(name)
         for peer, packed in peer_rows.notes(tables, number, PROFILE).items():
             self._profiles.load(peer, packed)
+        held: dict[tuple[str, Kind], dict[str, str]] = defaultdict(dict)
         for one in peer_rows.peer_filters(tables, number):
             if one.peer in self.rows:
-                added = {one.id: self._text(one.filter)}
-                self.routes.hold(one.peer, Kind(one.kind), added)
+                held[one.peer, Kind(one.kind)][one.id] = self._text(one.filter)
+        for (peer, kind), filters in held.items():
+            self._restore(peer, kind, filters)
         for account, id_, text in peer_rows.local_filters(tables, number):
             expression = self._narrowed(account, text)
             if expression is not None:
-                self._put(f"{account}/{id_}", expression)
+                self._own.load(f"{account}/{id_}", str(expression))
         self.mergers.load(tables)
+
+    def _restore(self, peer: str, kind: Kind, filters: Mapping[str, str]) -> None:
+        self.routes.hold(peer, kind, filters)
+        self._match_with(peer, kind, filters)
+
+    def _match_with(self, peer: str, kind: Kind, filters: Mapping[str, str]) -> None:
+        """Have filters of a peer, for all events that were not looked at yet."""
+        if kind is Kind.SUBSCRIPTION and not self._around.strategy.flooding:
+            self._matcher(peer).subscribe_many(filters)
+
+    def _matcher(self, peer: str) -> Matcher:
+        if peer not in self._filters:
+            self._filters[peer] = self.topic.new_matcher()
+        return self._filters[peer]
 
     def _narrowed(self, account: str, text: str) -> Expression | None:
         row, known = self.topic.row, self._around.accounts.get(account)
@@ -164,28 +191,28 @@ class SharedTopic:
             return None
 
     def _text(self, text: str) -> str:
-        """A filter as it is printed; TRUE for one that cannot be read, so that nothing is lost."""
+        """A filter of a peer; TRUE for one that cannot be read, so that nothing is lost."""
         try:
-            return str(self.cache.parse(text))
+            self.cache.parse(text)
         except TamisError as error:
             logger.warning("a filter for topic %r is taken as TRUE: %s", self.topic.name, error)
             return ALL
+        return text
 
     def rebuild(self) -> None:
         """Begin again with another schema; no link is open."""
-        for id_ in [id_ for id_ in self._waiting if "/" not in id_]:
-            self._established(id_)  # an advertisement, of the old schema
+        self._own.finish_others()  # advertisements, of the old schema
         before = self.routes
         self.mergers.stop()
         self._parts = LogParts(self.topic)  # others, with more attributes
         self.cache, self.routes, self.mergers = self._new_routes()
+        self._filters.clear()
         for name in self.rows:
             self.routes.meet(name)
             for kind in Kind:
                 held = {n: self._text(t) for n, t in before.filters_of(name, kind).items()}
-                self.routes.hold(name, kind, held)
-        for id_, text in self._wanted.items():
-            self.routes.want(id_, self.cache.parse(self._text(text)))
+                self._restore(name, kind, held)
+        self._own.use(self.routes)
 
     async def _meet(self, *peers: str) -> None:
         """Give peers a place in the log, from which on they get everything that they will want."""
@@ -200,23 +227,16 @@ class SharedTopic:
 
     async def want(self, id_: str, expression: Expression) -> None:
         """Return when a client's filter is established, as far as the network is reached."""
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._established(id_)  # whoever waits for an earlier filter of this id
-        self._waiting[id_] = done
-        self._put(id_, expression)
-        self.tell()
-        await done
-
-    def _put(self, id_: str, expression: Expression) -> None:
-        self._wanted[id_] = str(expression)
-        self.routes.want(id_, expression)
+        await self._own.want(id_, expression)
 
     def unwant(self, id_: str) -> None:
         """Forget a client's filter."""
-        if self._wanted.pop(id_, None) is not None:
-            self.routes.unwant(id_)
-            self._established(id_)
-            self.tell()
+        self._own.unwant(id_)
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether a client waits for its filter to be established."""
+        return self._own.is_waited_for
 
     def wanted(self) -> list[str]:
         """The filters of all peers; with flooding, what they want is not known."""
@@ -224,11 +244,6 @@ class SharedTopic:
             return [ALL] if self.rows else []
         known = (self.routes.filters_of(peer.name, Kind.SUBSCRIPTION) for peer in self.routes.peers)
         return [text for filters in known for text in filters.values()]
-
-    def _established(self, id_: str) -> None:
-        done = self._waiting.pop(id_, None)
-        if done is not None and not done.done():
-            done.set_result(None)
 
     # --- peers
 
@@ -272,10 +287,7 @@ class SharedTopic:
 
     async def end(self) -> None:
         """The topic is deleted: nothing comes or goes any more, and whoever waits is told."""
-        for done in self._waiting.values():
-            if not done.done():
-                done.set_exception(UnknownTopic(f"topic {self.topic.name!r} was deleted"))
-        self._waiting.clear()
+        self._own.fail(UnknownTopic(f"topic {self.topic.name!r} was deleted"))
         self.mergers.stop()
         while self._open:
             _, one = self._open.popitem()
@@ -287,6 +299,7 @@ class SharedTopic:
         """A peer is gone for good."""
         self.rows.pop(peer, None)
         self._profiles.forget(peer)
+        self._filters.pop(peer, None)
         if peer in self.routes.peers:
             self.routes.forget(peer)
             self.topic.host.quenching.narrow(self.topic.name)
@@ -306,39 +319,69 @@ class SharedTopic:
             return self.topic.dispatched - one.departures.place
         return self.topic.dispatched - self.rows[peer].position
 
-    async def hold(self, peer: str, filters: Filters) -> None:
-        """Take filters of a peer: first into the catalogue, then they count."""
-        kind = Kind(filters.kind)
-        traffic = self._around.traffic[peer]
-        traffic.filters_received += len(filters.added) + len(filters.removed)
-        added = {id_: self._text(text) for id_, text in filters.added.items()}
-        changes = change_filters(
-            self.topic.number, peer, kind.value, added, filters.removed, is_full=filters.is_full
-        )
-        await self.topic.host.commits.commit(*changes)
-        one = self._open.get(peer)
-        new = list(added.items())
-        for start in range(0, len(new), AT_ONCE):
-            if one is None or self._open.get(peer) is not one:
-                return  # the link was lost; the next one begins with all filters again
-            part = dict(new[start : start + AT_ONCE])
-            self.routes.hold(peer, kind, part)
-            if kind is Kind.SUBSCRIPTION:
-                self.topic.host.quenching.widen(self.topic.name, part.values())
-            # Before anybody can be told that they are established:
-            if one.departures is not None and kind is Kind.SUBSCRIPTION:
-                one.departures.add(part)
-            await asyncio.sleep(0)  # signs of life have to be given meanwhile
-        if one is None or self._open.get(peer) is not one:
+    async def hold(self, peer: str, filters: Filters | Part) -> None:
+        """Take filters of a peer: first into the catalogue, then they count.
+
+        What the catalogue has of a peer is always held here, too: no step between the two.
+        """
+        one, kind = self._open.get(peer), Kind(filters.kind)
+        if one is None:
             return
-        gone = self.routes.drop(peer, kind, filters.removed)
-        if filters.is_full:
-            gone += self.routes.heard_all(peer, kind, added)
-        if gone and kind is Kind.SUBSCRIPTION:
-            self.topic.host.quenching.narrow(self.topic.name)
-        if one.departures is not None and kind is Kind.SUBSCRIPTION:
-            one.departures.drop(gone)
+        is_full = isinstance(filters, Part) or filters.is_full
+        removed = () if isinstance(filters, Part) else filters.removed
+        self._around.traffic[peer].filters_received += len(filters.added) + len(removed)
+        if is_full:
+            one.told[kind].update(filters.added)
+        for part in _parts(list(filters.added.items()), STORED_AT_ONCE):
+            added = {id_: self._text(text) for id_, text in part}
+            await self._commit(peer_rows.put_filters(*self._key(peer, kind), added))
+            await self._take_up(peer, kind, added)
+            if self._open.get(peer) is not one:
+                return  # the link was lost; the next one begins with all filters again
+        await self._let_go(peer, kind, list(removed), answered=True)
+        if is_full and not isinstance(filters, Part):
+            untold = self.routes.untold(peer, kind, one.told[kind])
+            await self._let_go(peer, kind, untold, answered=False)
+            if self._open.get(peer) is one:
+                self.routes.heard_all(peer, kind)
+                one.told[kind].clear()
         self.tell()
+
+    async def _take_up(self, peer: str, kind: Kind, added: Mapping[str, str]) -> None:
+        """Let filters of a peer count that are stored."""
+        if peer not in self.rows:
+            return
+        # Before anybody can be told that they are established:
+        self._match_with(peer, kind, added)
+        for part in _parts(list(added.items()), AT_ONCE):
+            if peer in self.rows:
+                self.routes.hold(peer, kind, dict(part))
+                if kind is Kind.SUBSCRIPTION:
+                    self.topic.host.quenching.widen(self.topic.name, dict(part).values())
+                self.tell()
+            await asyncio.sleep(0)  # signs of life have to be given meanwhile
+
+    async def _let_go(self, peer: str, kind: Kind, ids: Sequence[str], *, answered: bool) -> None:
+        """Forget filters of a peer, which is told so if it is `answered`."""
+        for stored in _parts(ids, STORED_AT_ONCE):
+            await self._commit(peer_rows.drop_filters(*self._key(peer, kind), stored))
+            for part in _parts(stored, AT_ONCE):
+                if peer in self.rows:
+                    drop = self.routes.drop if answered else self.routes.discard
+                    drop(peer, kind, part)
+                    self.tell()
+                await asyncio.sleep(0)
+            known = self._filters.get(peer)
+            if known is not None and kind is Kind.SUBSCRIPTION:
+                known.unsubscribe_many([id_ for id_ in stored if id_ in known])
+        if ids and kind is Kind.SUBSCRIPTION:
+            self.topic.host.quenching.narrow(self.topic.name)
+
+    def _key(self, peer: str, kind: Kind) -> tuple[int, str, str]:
+        return self.topic.number, peer, kind.value
+
+    async def _commit(self, changes: Iterable[Change]) -> None:
+        await self.topic.host.commits.commit(*changes)
 
     def take(self, peer: str, message: Said) -> None:
         """Take what a peer says about filters, events and profiles."""
@@ -370,14 +413,19 @@ class SharedTopic:
         """Tell peers what is new for them, and begin to send events to those that are ready."""
         name = self.topic.name
         for peer, one in self._open.items():
-            for news in self.routes.news(peer):
+            for news in self.routes.news(peer, TOLD_AT_ONCE):
                 if news.kind is None:
                     self._say_established(peer, one, news.established)
                 else:
                     kind = news.kind.value
                     self._around.traffic[peer].filters_sent += len(news.added) + len(news.removed)
                     self._profiles.announced(peer, news.added.values())
-                    one.road.send(Filters(name, kind, news.is_full, news.added, news.removed))
+                    if news.follows:
+                        one.road.send(Part(name, kind, news.added))
+                    else:
+                        one.road.send(Filters(name, kind, news.is_full, news.added, news.removed))
+            if self.routes.has_news(peer):
+                self._tell_soon()
             if one.departures is None and self.routes.is_ready(peer):
                 one.departures = self.departures_to(peer, one.road)
 
@@ -388,7 +436,7 @@ class SharedTopic:
     def departures_to(self, peer: str, road: Road) -> Departures:
         """What sends a peer the events that it wants and does not have."""
         floods = self._around.strategy.flooding
-        wanted = None if floods else self.routes.filters_of(peer, Kind.SUBSCRIPTION)
+        wanted = None if floods else self._matcher(peer)
         traffic = self._around.traffic[peer]
         return Departures(
             self.topic, self._parts, self.rows[peer], self.prefix, road, traffic, wanted
@@ -405,3 +453,17 @@ class SharedTopic:
         """What stores the events of a peer."""
         traffic = self._around.traffic[peer]
         return Arrivals(self.topic, peer, road, traffic, wants, own=self.prefix)
+
+    def _tell_soon(self) -> None:
+        """Tell peers the rest after others had their turn."""
+        if not self._is_telling_soon:
+            self._is_telling_soon = True
+            asyncio.get_running_loop().call_soon(self._tell_rest)
+
+    def _tell_rest(self) -> None:
+        self._is_telling_soon = False
+        self.tell()
+
+
+def _parts(items: Sequence[T], most: int) -> Iterator[Sequence[T]]:
+    return (items[start : start + most] for start in range(0, len(items), most))

@@ -108,7 +108,7 @@ def stored_filters(one: SimulatedBroker, topic: str, peer: str) -> dict[str, str
 def is_calm(one: SimulatedBroker, topic: str, neighbours: Sequence[str]) -> bool:
     """Whether a broker has nothing to send, and waits for nobody's answer."""
     shared = shared_topic(one, topic)
-    if shared is None or shared._waiting:
+    if shared is None or shared.is_waited_for:
         return False
     return all(departures(one, topic, p) is not None and shared.lag(p) == 0 for p in neighbours)
 

@@ -37,12 +37,19 @@ class Insertion(NamedTuple, Generic[K]):
 
 
 @dataclass(slots=True)
+class _Tree:
+    """A root and the filters below it; it passes to another root as a whole."""
+
+    root: int
+    below: dict[int, None] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class _Entry(Generic[K]):
     key: K
     expression: Expression
     prepared: PreparedFilter | None  # None if it can never be true
-    root: int | None = None  # that it is below
-    below: dict[int, None] = field(default_factory=dict)  # the numbers of those below it
+    tree: _Tree | None = None  # that it belongs to, as its root or below it; None if it has none
 
 
 class CoverTable(Generic[K]):
@@ -53,9 +60,11 @@ class CoverTable(Generic[K]):
     """
 
     def __init__(
-        self, semantics: Semantics, search: str = "candidates", *, cache: bool = True
-    ) -> None:
-        self._preparation = Preparation(semantics)
+        self, semantics: Semantics, search: str = "candidates", *, cache: bool = True,
+        preparation: Preparation | None = None,
+    ) -> None:  # fmt: skip
+        """Tables that share a `preparation` share what they know about filters."""
+        self._preparation = preparation or Preparation(semantics)
         self._boxes = _search(choose("search", search, SEARCHES), self._preparation, cache=cache)
         self._generals = GeneralSearch(self._preparation.pool, self._boxes)
         self._numbers: dict[K, int] = {}
@@ -80,12 +89,15 @@ class CoverTable(Generic[K]):
 
     def cover_of(self, key: K) -> K | None:
         """The root that a key is below; None for a root, and for a filter that is never true."""
-        root = self._entries[self._number(key)].root
-        return None if root is None else self._entries[root].key
+        number = self._number(key)
+        tree = self._entries[number].tree
+        return None if tree is None or tree.root == number else self._entries[tree.root].key
 
     def covered_by(self, key: K) -> list[K]:
         """The keys below a root, in the order in which they came."""
-        return self._keys(self._entries[self._number(key)].below)
+        number = self._number(key)
+        tree = self._entries[number].tree
+        return [] if tree is None or tree.root != number else self._keys(tree.below)
 
     def expression(self, key: K) -> Expression:
         """The filter of a key."""
@@ -93,9 +105,14 @@ class CoverTable(Generic[K]):
 
     def insert(self, key: K, expression: Expression) -> Insertion[K]:
         """Add a filter under a key that is not there."""
+        return self.insert_prepared(key, expression, self._preparation.prepare(expression))
+
+    def insert_prepared(
+        self, key: K, expression: Expression, prepared: PreparedFilter | None
+    ) -> Insertion[K]:
+        """The same for a filter that the preparation of this table has prepared."""
         if key in self._numbers:
             raise SubscriptionError(f"{key!r} is in the table already; remove it first")
-        prepared = self._preparation.prepare(expression)
         entry = _Entry(key, expression, prepared)
         number = self._next
         if prepared is None:
@@ -104,12 +121,12 @@ class CoverTable(Generic[K]):
         witnessed = self._witnessed(prepared)
         found = self._find(prepared, witnessed)
         if found.covering is not None:
-            entry.root = found.covering
             self._store(number, entry)
-            self._entries[found.covering].below[number] = None
+            self._put_below(number, found.covering)
             return Insertion(self._entries[found.covering].key, [])
         self._add_root(number, prepared, witnessed)
         self._store(number, entry)
+        entry.tree = _Tree(number)
         for covered in found.covered:
             self._lower(covered, number)
         return Insertion(None, self._keys(found.covered))
@@ -119,12 +136,13 @@ class CoverTable(Generic[K]):
         number = self._number(key)
         entry = self._entries.pop(number)
         del self._numbers[key]
-        if entry.root is not None:
-            del self._entries[entry.root].below[number]
-        if entry.prepared is None or number not in self._roots:
+        if entry.tree is None:
+            return []
+        if entry.tree.root != number:
+            del entry.tree.below[number]
             return []
         self._remove_root(number)
-        orphans = dict.fromkeys(sorted(entry.below))
+        orphans = dict.fromkeys(sorted(entry.tree.below))
         for orphan in orphans:
             self._settle(orphan, orphans)
         return self._keys(orphan for orphan in orphans if orphan in self._roots)
@@ -156,10 +174,9 @@ class CoverTable(Generic[K]):
         witnessed = self._witnessed(entry.prepared)
         found = self._find(entry.prepared, witnessed)
         if found.covering is not None:
-            entry.root = found.covering
-            self._entries[found.covering].below[number] = None
+            self._put_below(number, found.covering)
             return
-        entry.root = None
+        entry.tree = _Tree(number)
         self._add_root(number, entry.prepared, witnessed)
         for covered in sorted(found.covered):
             if covered in orphans:
@@ -202,15 +219,31 @@ class CoverTable(Generic[K]):
             self._boxes.remove(number, prepared)
         self._generals.remove(number)
 
+    def _put_below(self, number: int, root: int) -> None:
+        tree = self._tree_of(root)
+        tree.below[number] = None
+        self._entries[number].tree = tree
+
     def _lower(self, number: int, root: int) -> None:
-        """Put a root and all filters below it under another root."""
+        """Put a root and all filters below it under another root.
+
+        The smaller of the two trees moves, so a filter moves a few times however many roots come.
+        """
         self._remove_root(number)
-        entry = self._entries[number]
-        moved = [number, *entry.below]
-        entry.below = {}
-        for one in moved:
-            self._entries[one].root = root
-        self._entries[root].below.update(dict.fromkeys(moved))
+        lowered, tree = self._tree_of(number), self._tree_of(root)
+        lowered.below[number] = None
+        if len(lowered.below) > len(tree.below):
+            lowered, tree = tree, lowered
+            tree.root = root
+            self._entries[root].tree = tree
+        for moved in lowered.below:
+            self._entries[moved].tree = tree
+        tree.below |= lowered.below
+
+    def _tree_of(self, number: int) -> _Tree:
+        tree = self._entries[number].tree
+        assert tree is not None  # noqa: S101 - only what may be true covers and is covered
+        return tree
 
 
 def _search(name: str, preparation: Preparation, *, cache: bool) -> CoverSearch:

@@ -76,6 +76,18 @@ class IntervalIndex:
                 found.append(_terms(ordered, start, end))
         return chain.from_iterable(found)
 
+    def overlapping(self, low: Cut, high: Cut) -> Iterator[Term]:
+        """All intervals that have a value in common with another one, and some others."""
+        found = [
+            _terms(self._from_first, bisect_right(self._from_first, (low, inf))),
+            _terms(self._to_last, 0, bisect_left(self._to_last, (high,))),
+        ]
+        for length, ordered in self._classes.items():
+            farthest = low - (1 << length) if self._measured else self._first
+            start, end = bisect_left(ordered, (farthest,)), bisect_left(ordered, (high,))
+            found.append(_terms(ordered, start, end))
+        return chain.from_iterable(found)
+
     def _place(self, term: Term) -> tuple[Ordered, Cut]:
         """The list that a term belongs to, and the end by which it is ordered there."""
         if term.low <= self._first:

@@ -113,6 +113,20 @@ class Postings(Generic[V]):
         sets = dict.fromkeys(one for members in self._sets.values() for one in members)
         return chain(*found, sets, self._tests.values(), self._others)
 
+    def overlapping(self, term: Term) -> Iterable[Term]:
+        """All terms that an event can make true together with a term, and some others."""
+        if term.values is None:
+            return self.under
+        intervals = term.values.intervals
+        found = [self._intervals.overlapping(low, high) for low, high in intervals]
+        if term.members is None:
+            found += [self._points_inside(low, high) for low, high in intervals]
+            sets: Iterable[Term] = (one for some in self._sets.values() for one in some)
+        else:
+            found.append(self._points[low] for low in term.members if low in self._points)
+            sets = (one for low in term.members for one in self._sets.get(low, ()))
+        return dict.fromkeys(chain(*found, sets, self._tests.values(), self._others))
+
     # --- looking up
 
     def _at(self, low: Cut) -> Iterator[Term]:

@@ -1,36 +1,39 @@
 """Filters as tables hold them: a normal form, and the terms of its box if it is one."""
 
-from typing import NamedTuple
+from collections.abc import Callable
 
 from tamis.language.ast import Node
 from tamis.language.expression import Expression
 from tamis.predicates.boxes import box_of
 from tamis.predicates.event_space import EventSpace, form_of
 from tamis.relations.entailment.decision import Answer, satisfiable
+from tamis.relations.tables.atom_values import AtomValues
 from tamis.relations.tables.terms import Term, TermPool, Terms
 from tamis.semantics import Semantics
 
+# Not strict filters, which test all attributes of their texts, and not defaults, with which ``<>``
+# is true of what is missing.
+BY_ATOMS = frozenset(("sql", "total"))
 
-class PreparedFilter(NamedTuple):
+
+class PreparedFilter:
     """A filter that may be true. Without terms it is a general filter, not a box."""
 
-    form: Node
-    terms: Terms | None
-    mask: int  # one bit for each attribute that the terms test
-    by_position: dict[int, Term]
+    __slots__ = ("_form", "by_position", "mask", "terms")
 
-    @classmethod
-    def of_terms(cls, form: Node, terms: Terms) -> "PreparedFilter":
-        """A box."""
-        mask = 0
-        for term in terms:
-            mask |= term.bit
-        return cls(form, terms, mask, {term.position: term for term in terms})
+    def __init__(self, form: Callable[[], Node], terms: Terms | None) -> None:
+        self._form = form
+        self.terms = terms
+        self.mask = 0  # one bit for each attribute that the terms test
+        self.by_position: dict[int, Term] = {}
+        for term in terms or ():
+            self.mask |= term.bit
+            self.by_position[term.position] = term
 
-    @classmethod
-    def of_form(cls, form: Node) -> "PreparedFilter":
-        """A general filter."""
-        return cls(form, None, 0, {})
+    @property
+    def form(self) -> Node:
+        """The normal form, which is not needed to compare boxes with boxes."""
+        return self._form()
 
 
 class Preparation:
@@ -40,12 +43,21 @@ class Preparation:
         self.semantics = semantics
         self.space = EventSpace.of(semantics)
         self.pool = TermPool(self.space)
+        self._atoms = AtomValues(self.space)
 
     def prepare(self, expression: Expression) -> PreparedFilter | None:
         """A filter, None if it can never be true."""
+        values = self._atoms.of(expression) if self.semantics.name in BY_ATOMS else None
+        if values is not None:
+            terms = self.pool.terms_of_values(values)
+            if terms is None:
+                return None
+            return PreparedFilter(lambda: form_of(expression, self.semantics), terms)
         form = form_of(expression, self.semantics)
         box = box_of(form, self.space)
         if box is not None:
             terms = self.pool.terms(box)
-            return None if terms is None else PreparedFilter.of_terms(form, terms)
-        return None if satisfiable(form, self.space) is Answer.NO else PreparedFilter.of_form(form)
+            return None if terms is None else PreparedFilter(lambda: form, terms)
+        if satisfiable(form, self.space) is Answer.NO:
+            return None
+        return PreparedFilter(lambda: form, None)

@@ -12,24 +12,28 @@ from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.predicates.boxes import Box, Condition
 from tamis.predicates.event_space import EventSpace
-from tamis.predicates.value_orders import Cut, ValueOrder, order_of
-from tamis.predicates.value_sets import MISSING, ValueSet, compared
+from tamis.predicates.value_orders import Cut, order_of
+from tamis.predicates.value_sets import MISSING, ValueSet, all_values, compared, condition_of
 from tamis.relations.entailment.decision import Answer, entails, satisfiable
+from tamis.schema import Attribute
 
 
 class Term:
     """A condition that can be true of some event and false of another. Compared by identity."""
 
     __slots__ = (
-        "__weakref__", "bit", "high", "is_interval", "low", "members", "node", "position", "values"
+        "__weakref__", "_attribute", "_node", "bit", "high", "is_interval", "low", "members",
+        "position", "values",
     )  # fmt: skip
 
     def __init__(
-        self, position: int, node: Node, values: ValueSet | None, order: ValueOrder
+        self, position: int, node: Node | None, values: ValueSet | None, attribute: Attribute
     ) -> None:
+        """Without a `node` it is made of the `values` when it is first asked for."""
         self.position = position
         self.bit = 1 << position
-        self.node = node
+        self._node = node
+        self._attribute = attribute
         self.values = values
         # `is_interval`: the values are one interval, from `low` to `high`, and none is missing.
         self.is_interval = values is not None and len(values.intervals) == 1 and not values.missing
@@ -41,8 +45,17 @@ class Term:
             return
         if self.is_interval:
             ((self.low, self.high),) = values.intervals
+        order = order_of(attribute)
         if all(high == order.following(low) for low, high in values.intervals):
             self.members = tuple(low for low, _ in values.intervals)
+
+    @property
+    def node(self) -> Node:
+        """The condition; equal for equal sets of values."""
+        if self._node is None:
+            assert self.values is not None  # noqa: S101 - it has the one or the other
+            self._node = condition_of(self.values, self._attribute)
+        return self._node
 
     def __repr__(self) -> str:
         return f"Term({self.position}, {self.node})"
@@ -56,7 +69,8 @@ class TermPool:
 
     def __init__(self, space: EventSpace) -> None:
         self.space = space
-        self._terms: WeakValueDictionary[tuple[int, Node], Term] = WeakValueDictionary()
+        # By the set of values or, of conditions without one, by the node.
+        self._terms: WeakValueDictionary[tuple[int, Node | ValueSet], Term] = WeakValueDictionary()
         # Answers about conditions without a value set, which take long.
         self._entails = remembered()(self._decide)
         self._constant = remembered()(self._decide_constant)
@@ -67,22 +81,35 @@ class TermPool:
             return None
         found = []
         for condition in box.conditions:
-            term = self._terms.get(condition[:2]) or self._made(condition)
+            term = self._terms.get(_key(condition)) or self._made(condition)
             if term is False:
                 return None
             if term is not True:
                 found.append(term)
         return tuple(found)
 
+    def terms_of_values(self, values: dict[int, ValueSet]) -> Terms | None:
+        """The same of a box that has the values of attributes, none of which may be missing."""
+        found = []
+        for position in sorted(values):
+            attribute, some = self.space.schema.attributes[position], values[position]
+            if not some.intervals:
+                return None
+            if not self.space.may_miss(position) and (
+                some.intervals == all_values(order_of(attribute)).intervals
+            ):
+                continue
+            term = self._terms.get((position, some))
+            if term is None:
+                term = self._terms[position, some] = Term(position, None, some, attribute)
+            found.append(term)
+        return tuple(found)
+
     def point(self, position: int, value: Any) -> Term:
         """A term that is true of one value, or of the missing one; it is not shared."""
         attribute = self.space.schema.attributes[position]
-        order = order_of(attribute)
-        tested = ast.Attribute(attribute.path, attribute.type)
-        if value is None:
-            return Term(position, ast.IsNull(tested), MISSING, order)
-        equal = ast.Compare("=", tested, ast.Literal(value, attribute.type))
-        return Term(position, equal, compared("=", value, order), order)
+        values = MISSING if value is None else compared("=", value, order_of(attribute))
+        return Term(position, None, values, attribute)
 
     def implies(self, strong: Term, weak: Term) -> bool:
         """Whether every event that makes one term true makes another of its attribute true."""
@@ -101,8 +128,8 @@ class TermPool:
             constant = self._constant(node)
             if constant is not None:
                 return constant
-        term = Term(position, node, values, order_of(self.space.schema.attributes[position]))
-        self._terms[position, node] = term
+        term = Term(position, node, values, self.space.schema.attributes[position])
+        self._terms[_key(condition)] = term
         return term
 
     def _decide(self, strong: Node, weak: Node) -> bool:
@@ -113,3 +140,8 @@ class TermPool:
         if satisfiable(node, self.space) is Answer.NO:
             return False
         return True if entails(ast.TRUE, node, self.space) is Answer.YES else None
+
+
+def _key(condition: Condition) -> tuple[int, Node | ValueSet]:
+    position, node, values = condition
+    return position, node if values is None else values
