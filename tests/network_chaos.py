@@ -294,8 +294,10 @@ class Trial:
             await asyncio.sleep(self.random.uniform(0, seconds / 10))
 
     async def _forget_each_other(self, leaf: Site, before: Site) -> None:
-        """As docs/network.md says: when the filters are established on the new way, and what was
-        published before has come."""
+        """Let former neighbours forget each other, as docs/network.md says.
+
+        The filters are established on the new way, and what was published before has come.
+        """
         await self._until(self._is_whole)
         for one in [one for one in self.subscribers if one.site is leaf]:
             url = f"{leaf.url}/topics/{TOPIC}/subscriptions/{one.name}"
