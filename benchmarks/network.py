@@ -1,15 +1,16 @@
 """Networks of brokers: what they carry, what their tables hold, and how they change under load.
 
-    python benchmarks/network.py [strategies] [changes] [--quick] [--shapes line star tree]
-                                 [--sets mbd-a mbd-b stock] [--rounds N] [--out FILE]
+    python benchmarks/network.py [strategies] [changes] [merging] [--quick]
+                                 [--shapes line star tree] [--sets mbd-a mbd-b stock]
+                                 [--rounds N] [--out FILE]
     python benchmarks/network.py --read FILE [--write docs/performance.md]
 
 *strategies*: seven broker processes in a line, a star and a tree; subscriptions of MBD's sets A and
 B and stock alerts spread over the edges; for each strategy, and for one broker alone in the centre,
 events per second until the last delivery, processor time of all brokers, entries of tables, events
 and bytes on the links, and the latency of a hop. *changes*: the topology changes under load, and
-nothing is lost. Every run ends with a comparison of what each client got with what naive matching
-finds, and fails if they differ.
+nothing is lost. *merging*: mergers by real traffic and by uniform values. Every run ends with a
+comparison of what each client got with what naive matching finds, and fails if they differ.
 
 All brokers and clients share this machine. Where it has fewer cores than there are brokers, rates
 are bounded by the cores; *cpu s for 1,000* (seconds of processor time of all brokers for 1,000
@@ -28,13 +29,13 @@ from pathlib import Path
 from typing import Any
 
 from machine import processor
-from network_sections import changes, strategies
+from network_sections import changes, merging, strategies
 from network_sections.interests import SETS, expected
 from network_sections.model import placed
 from network_sections.shapes import SHAPES
+from routing_sections.tables import aligned
 
 Row = dict[str, Any]
-SECTIONS = ("strategies", "changes")
 
 
 def main() -> None:
@@ -45,21 +46,40 @@ def main() -> None:
     print(f"{len(os.sched_getaffinity(0))} cores of {processor()}; load {os.getloadavg()[0]:.1f}.")
     subprocess.run([sys.executable, "-m", "tamis", "warm"], check=True, capture_output=True)
     for section in options.sections or SECTIONS:
-        if section == "strategies":
-            extent = strategies.QUICK if options.quick else strategies.Extent()
-            extent = extent._replace(
-                shapes=tuple(options.shapes), sets=tuple(options.sets),
-                rounds=options.rounds or extent.rounds,
-            )  # fmt: skip
-            for name in options.sets:  # before anything is measured
-                expected(SETS[name], extent.filters, extent.warm + extent.events)
-            wait_for(options.when)
-            rows = kept(section, strategies.measured(extent), options.out)
-            print("\n" + strategies.printed(rows), flush=True)
-        else:
-            few = changes.QUICK if options.quick else changes.Extent()
-            few = few._replace(rounds=options.rounds or few.rounds)
-            print("\n" + changes.printed(kept(section, changes.measured(few), options.out)))
+        SECTIONS[section](options)
+
+
+def run_strategies(options: argparse.Namespace) -> None:
+    """Seven brokers, with each strategy."""
+    extent = strategies.QUICK if options.quick else strategies.Extent()
+    extent = extent._replace(
+        shapes=tuple(options.shapes), sets=tuple(options.sets),
+        rounds=options.rounds or extent.rounds,
+    )  # fmt: skip
+    for name in options.sets:  # before anything is measured
+        expected(SETS[name], extent.filters, extent.warm + extent.events)
+    wait_for(options.when)
+    rows = kept("strategies", strategies.measured(extent), options.out)
+    print("\n" + strategies.printed(rows), flush=True)
+
+
+def run_changes(options: argparse.Namespace) -> None:
+    """Three brokers, of which one goes."""
+    extent = changes.QUICK if options.quick else changes.Extent()
+    extent = extent._replace(rounds=options.rounds or extent.rounds)
+    rows = kept("changes", changes.measured(extent), options.out)
+    print("\n" + changes.printed(rows), flush=True)
+
+
+def run_merging(options: argparse.Namespace) -> None:
+    """Mergers by what is published, and by uniform values."""
+    sizes = (200, 2_000) if options.quick else (2_000, 20_000)
+    rows = kept("merging", (row._asdict() for row in merging.run(*sizes)), options.out)
+    columns = tuple(rows[0])
+    print("\n" + aligned(columns, [[str(row[name]) for name in columns] for row in rows]))
+
+
+SECTIONS = {"strategies": run_strategies, "changes": run_changes, "merging": run_merging}
 
 
 def arguments() -> argparse.ArgumentParser:
