@@ -1,6 +1,6 @@
 """Networks of brokers: what they carry, what their tables hold, and how they change under load.
 
-    python benchmarks/network.py [strategies] [changes] [merging] [--quick]
+    python benchmarks/network.py [strategies] [changes] [merging] [establishment] [--quick]
                                  [--shapes line star tree] [--sets mbd-a mbd-b stock]
                                  [--rounds N] [--out FILE]
     python benchmarks/network.py --read FILE [--write docs/performance.md]
@@ -9,7 +9,8 @@
 B and stock alerts spread over the edges; for each strategy, and for one broker alone in the centre,
 events per second until the last delivery, processor time of all brokers, entries of tables, events
 and bytes on the links, and the latency of a hop. *changes*: the topology changes under load, and
-nothing is lost. *merging*: mergers by real traffic and by uniform values. Every run ends with a
+nothing is lost. *merging*: mergers by real traffic and by uniform values. *establishment*:
+100,000 subscriptions through three hops, and a broker that recovers them. Every run ends with a
 comparison of what each client got with what naive matching finds, and fails if they differ.
 
 All brokers and clients share this machine. Where it has fewer cores than there are brokers, rates
@@ -29,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from machine import processor
-from network_sections import changes, merging, strategies
+from network_sections import changes, establishment, merging, strategies
 from network_sections.interests import SETS, expected
 from network_sections.model import placed
 from network_sections.shapes import SHAPES
@@ -79,7 +80,15 @@ def run_merging(options: argparse.Namespace) -> None:
     print("\n" + aligned(columns, [[str(row[name]) for name in columns] for row in rows]))
 
 
-SECTIONS = {"strategies": run_strategies, "changes": run_changes, "merging": run_merging}
+def run_establishment(options: argparse.Namespace) -> None:
+    """Subscriptions through three hops; it prints its rows itself."""
+    kept("establishment", establishment.run([1_000 if options.quick else 100_000]), options.out)
+
+
+SECTIONS = {
+    "strategies": run_strategies, "changes": run_changes, "merging": run_merging,
+    "establishment": run_establishment,
+}  # fmt: skip
 
 
 def arguments() -> argparse.ArgumentParser:
