@@ -3,6 +3,7 @@
 from tamis.language import ast
 from tamis.language.ast import FALSE, TRUE, Node
 from tamis.language.evaluation import Logic
+from tamis.language.functions.table import is_value
 from tamis.types import BOOL
 
 
@@ -51,9 +52,10 @@ def _expand_in(operand: Node, items: tuple[Node, ...]) -> Node:
 
 
 def is_condition(node: Node) -> bool:
-    """Whether a node computes a truth value, rather than being an attribute or a constant."""
+    """Whether a node is a test or made of tests, rather than a value that is true or false."""
     bare = ast.without_cast(node)
-    return node.type == BOOL and not isinstance(bare, ast.Attribute | ast.Literal)
+    is_plain = isinstance(bare, ast.Attribute | ast.Literal) or is_value(bare)
+    return node.type == BOOL and not is_plain
 
 
 def _compare_conditions(op: str, p: Node, q: Node) -> Node:

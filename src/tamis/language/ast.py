@@ -101,26 +101,8 @@ class Cast(Base):
 
 
 @node
-class Negative(Base):
-    """``-x``."""
-
-    operand: "Node"
-    type: Type
-
-
-@node
-class Arithmetic(Base):
-    """``x op y`` for one of ``+ - * / % DIV``."""
-
-    op: str
-    left: "Node"
-    right: "Node"
-    type: Type
-
-
-@node
 class Call(Base):
-    """A function of values: ``length lower upper abs contains startswith endswith``."""
+    """A function or operator of the table (`functions.table`), by its name there."""
 
     name: str
     arguments: tuple["Node", ...]
@@ -229,7 +211,7 @@ class Slot(Condition):
 
 
 Node = (
-    Literal | Attribute | Cast | Negative | Arithmetic | Call
+    Literal | Attribute | Cast | Call
     | Compare | Between | In | Like | RLike | IsNull | IsTruth
     | Not | And | Or | Slot
 )  # fmt: skip
@@ -258,7 +240,7 @@ def children(node: Node) -> tuple[Node, ...]:
             return ()
         case And(items) | Or(items):
             return items
-        case Compare(_, left, right) | Arithmetic(_, left, right, _):
+        case Compare(_, left, right):
             return (left, right)
         case Between(operand, low, high, _, _):
             return (operand, low, high)
@@ -281,9 +263,6 @@ def rebuild(node: Node, parts: tuple[Node, ...]) -> Node:
             return Or(parts)
         case Compare(op):
             return Compare(op, *parts)
-        case Arithmetic(op, _, _, result):
-            left, right = parts
-            return Arithmetic(op, left, right, result)
         case Between():
             return replace(node, operand=parts[0], low=parts[1], high=parts[2])
         case In():

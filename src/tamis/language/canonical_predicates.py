@@ -7,6 +7,7 @@ from typing import Any
 from tamis.language import ast
 from tamis.language.arithmetic import order_key
 from tamis.language.ast import FALSE, TRUE, Node
+from tamis.language.functions.table import is_value
 from tamis.language.like_patterns import parse_like
 from tamis.types import BOOL, DOUBLE, INT, INT64_MAX, INT64_MIN, STRING
 
@@ -16,9 +17,9 @@ _MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 def canonical_predicate(node: Node) -> Node:
     """The canonical form of a predicate or of its negation, which may be a short formula."""
     match node:
-        case ast.Attribute():
+        case ast.Attribute() | ast.Call() if is_plain(node):
             return ast.Compare("=", node, TRUE)
-        case ast.Not(ast.Attribute() as operand):
+        case ast.Not(ast.Attribute() | ast.Call() as operand) if is_plain(operand):
             return ast.Compare("=", operand, FALSE)
         case ast.Compare():
             return _comparison(node)
@@ -32,6 +33,11 @@ def canonical_predicate(node: Node) -> Node:
             return _not_like(operand)
         case _:
             return node
+
+
+def is_plain(node: Node) -> bool:
+    """Whether a truth value is an attribute or computed, rather than a test."""
+    return isinstance(node, ast.Attribute) or is_value(node)
 
 
 def _comparison(node: ast.Compare) -> Node:

@@ -1,8 +1,11 @@
 """The second pass of the normal form: what does not depend on the event is computed."""
 
 from tamis.language import ast
+from tamis.language.abbreviations import is_condition
 from tamis.language.ast import FALSE, TRUE, UNKNOWN, Node
 from tamis.language.evaluation import Logic, compile_value
+from tamis.language.functions.function import Nulls
+from tamis.language.functions.table import nulls_of
 from tamis.schema import Schema
 from tamis.types import BOOL
 
@@ -34,16 +37,18 @@ def _fold(node: Node, logic: Logic) -> Node:
         return ast.Literal(value, node.type)
     has_null = any(isinstance(part, ast.Literal) and part.value is None for part in parts)
     if has_null and _propagates_null(node):
-        unknown = node.type == BOOL and logic is Logic.CLASSICAL
+        unknown = is_condition(node) and logic is Logic.CLASSICAL
         return FALSE if unknown else ast.Literal(None, node.type)
     return node
 
 
 def _propagates_null(node: Node) -> bool:
     """Whether a node is null as soon as one of its parts is null."""
-    return isinstance(
-        node, ast.Arithmetic | ast.Negative | ast.Cast | ast.Call | ast.Like | ast.RLike
-    ) or (isinstance(node, ast.Compare) and node.op != "<=>")
+    if isinstance(node, ast.Call):
+        return nulls_of(node) is not Nulls.OWN
+    return isinstance(node, ast.Cast | ast.Like | ast.RLike) or (
+        isinstance(node, ast.Compare) and node.op != "<=>"
+    )
 
 
 def _fold_in(node: ast.In, logic: Logic) -> Node:

@@ -10,18 +10,20 @@ for a missing one). There are two logics:
 """
 
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from enum import Enum
 from typing import Any
 
 from tamis.deep_stack import with_deep_stack
 from tamis.language import ast
-from tamis.language.arithmetic import operation, order_key, wrap
+from tamis.language.arithmetic import order_key
 from tamis.language.ast import Node
+from tamis.language.conversions import conversion
+from tamis.language.functions.function import Nulls
+from tamis.language.functions.table import FUNCTIONS, is_value
 from tamis.language.like_patterns import compile_like
 from tamis.language.regular_expressions import compile_regex
 from tamis.schema import Schema
-from tamis.types import BOOL, DOUBLE, Kind, Type
+from tamis.types import BOOL, DOUBLE, Type
 
 Row = Sequence[Any]
 Evaluator = Callable[[Row], Any]
@@ -75,8 +77,6 @@ class _Compiler:
                 return self.between(node)
             case ast.In(operand, items):
                 return self.membership(operand, items)
-            case ast.Call(name, (left, right), _):
-                return _on_two(_BINARY_FUNCTIONS[name], self.value(left), self.value(right))
             case ast.Like(operand, pattern, escape):
                 return _on_one(compile_like(pattern, escape), self.value(operand))
             case ast.RLike(operand, pattern):
@@ -87,6 +87,8 @@ class _Compiler:
             case ast.IsTruth(operand, truth):
                 inner = self.condition(operand)
                 return lambda row: inner(row) is truth
+            case ast.Call():
+                return self.call(node)
             case _:
                 return self.value(node)
 
@@ -152,8 +154,6 @@ class _Compiler:
     # --- values
 
     def value(self, node: Node) -> Evaluator:
-        if node.type == BOOL and not isinstance(node, ast.Literal | ast.Attribute | ast.Cast):
-            return self.condition(node)
         match node:
             case ast.Literal(value, _):
                 return lambda _row: value
@@ -162,16 +162,24 @@ class _Compiler:
                 return lambda row: row[position]
             case ast.Cast(operand, wanted):
                 return _on_one(conversion(operand.type, wanted), self.value(operand))
-            case ast.Negative(operand, result):
-                return _on_one(_negative(result), self.value(operand))
-            case ast.Arithmetic(op, left, right, result):
-                return _on_two(operation(op, result), self.value(left), self.value(right))
-            case ast.Call("abs", (operand,), result):
-                return _on_one(_absolute(result), self.value(operand))
-            case ast.Call(name, (operand,), _):
-                return _on_one(_UNARY_FUNCTIONS[name], self.value(operand))
-            case _:  # pragma: no cover - all other nodes are conditions
-                raise AssertionError(node)
+            case ast.Call() if is_value(node):
+                return self.call(node)
+            case _:
+                return self.condition(node)
+
+    def call(self, node: ast.Call) -> Evaluator:
+        entry = FUNCTIONS[node.name]
+        function = entry.meaning(node)
+        arguments = [self.value(argument) for argument in node.arguments]
+        if entry.nulls(node) is Nulls.OWN:
+            return lambda row: function(*[argument(row) for argument in arguments])
+        match arguments:
+            case [x]:
+                return _on_one(function, x)
+            case [x, y]:
+                return _on_two(function, x, y)
+            case _:
+                return _on_all(function, arguments)
 
 
 def _comparison(op: str, kind: Type) -> Callable[[Any, Any], bool]:
@@ -232,27 +240,12 @@ def _on_two(function: Callable[[Any, Any], Any], x: Evaluator, y: Evaluator) -> 
     return apply
 
 
-def conversion(source: Type, wanted: Type) -> Callable[[Any], Any]:
-    """The function of a `Cast`; the typing rules allow only casts that lose nothing but digits."""
-    if wanted.kind is Kind.DOUBLE:
-        return float
-    if wanted.kind is Kind.DECIMAL and source.kind is not Kind.DECIMAL:
-        return Decimal
-    return _itself
+def _on_all(function: Callable[..., Any], inner: Sequence[Evaluator]) -> Evaluator:
+    def apply(row: Row) -> Any:
+        values = [argument(row) for argument in inner]
+        return None if None in values else function(*values)
 
-
-def _negative(result: Type) -> Callable[[Any], Any]:
-    if result.is_integer:
-        return lambda value: wrap(-value, result)
-    if result == DOUBLE:
-        return float.__neg__
-    return lambda value: value.copy_negate() if value != 0 else value  # without a context, so exact
-
-
-def _absolute(result: Type) -> Callable[[Any], Any]:
-    if result.is_integer:
-        return lambda value: wrap(abs(value), result)
-    return float.__abs__ if result == DOUBLE else Decimal.copy_abs
+    return apply
 
 
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
@@ -262,14 +255,4 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     ">": lambda a, b: a > b,
     ">=": lambda a, b: a >= b,
     "<=>": lambda a, b: a == b,
-}
-_UNARY_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
-    "length": len,
-    "lower": str.lower,
-    "upper": str.upper,
-}
-_BINARY_FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "contains": lambda value, part: part in value,
-    "startswith": str.startswith,
-    "endswith": str.endswith,
 }

@@ -1,4 +1,7 @@
-"""The third pass of the normal form: NOT, IS TRUE and the like move down to the predicates."""
+"""The third and fourth pass of the normal form: conditions inside values, and negations.
+
+NOT, IS TRUE and the like move down to the predicates.
+"""
 
 from enum import Enum
 
@@ -6,8 +9,9 @@ from tamis.language import ast
 from tamis.language.abbreviations import is_condition
 from tamis.language.ast import FALSE, TRUE, Node
 from tamis.language.evaluation import Logic
+from tamis.language.functions.function import Nulls
+from tamis.language.functions.table import is_value, nulls_of
 from tamis.language.limits import MAX_NORMAL_NODES
-from tamis.types import Kind
 
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
@@ -34,6 +38,27 @@ _SWAPPED = {
 # In classical logic nothing is unknown.
 _CLASSICAL = {_Truth.FALSE: _Truth.NOT_TRUE, _Truth.NOT_FALSE: _Truth.TRUE}
 _POSITIVE = {_Truth.TRUE, _Truth.NOT_FALSE}  # De Morgan leaves AND and OR as they are
+
+
+def settle_conditions(node: Node, logic: Logic) -> Node:
+    """Make conditions inside computed values mean the same in Kleene's logic.
+
+    * ``CASE WHEN NOT i = 1 THEN 2 END`` becomes ``CASE WHEN (i <> 1 OR i IS NULL) IS TRUE THEN 2
+      END`` in classical logic, and stays in Kleene's
+    """
+    if logic is not Logic.CLASSICAL:
+        return node
+
+    def settled(part: Node) -> Node:
+        if not is_value(part):
+            return part
+        conditions = tuple(
+            ast.IsTruth(push_negations(item, logic), truth=True) if is_condition(item) else item
+            for item in ast.children(part)
+        )
+        return ast.rebuild(part, conditions)
+
+    return ast.bottom_up(node, settled)
 
 
 def push_negations(node: Node, logic: Logic) -> Node:
@@ -129,7 +154,8 @@ def _opposite(predicate: Node) -> Node:
 
 
 def _some_null(predicate: Node) -> Node:
-    operands = (predicate,) if isinstance(predicate, ast.Attribute) else ast.children(predicate)
+    is_itself = isinstance(predicate, ast.Attribute) or is_value(predicate)
+    operands = (predicate,) if is_itself else ast.children(predicate)
     return ast.Or(tuple(is_null(operand) for operand in operands))
 
 
@@ -142,14 +168,10 @@ def is_null(value: Node) -> Node:
     match value:
         case ast.Literal(constant, _):
             return TRUE if constant is None else FALSE
-        case ast.Cast(operand, _) | ast.Negative(operand, _):
+        case ast.Cast(operand, _):
             return is_null(operand)
-        case ast.Call(_, arguments, _):
+        case ast.Call(_, arguments, _) if nulls_of(value) is Nulls.STRICT:
             return ast.Or(tuple(is_null(argument) for argument in arguments))
-        case ast.Arithmetic(op, left, right, result) if (
-            op in {"+", "-", "*"} and result.kind is not Kind.DECIMAL
-        ):
-            return ast.Or((is_null(left), is_null(right)))
         case _:
             return ast.IsNull(value)
 

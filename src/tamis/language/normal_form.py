@@ -28,7 +28,7 @@ from tamis.language.canonical_predicates import canonical_predicate
 from tamis.language.constant_folding import fold_chain, fold_constants
 from tamis.language.evaluation import Logic
 from tamis.language.limits import MAX_NORMAL_NODES
-from tamis.language.negations import NormalFormTooLarge, push_negations
+from tamis.language.negations import NormalFormTooLarge, push_negations, settle_conditions
 from tamis.language.printer import print_tree
 
 
@@ -85,6 +85,7 @@ def flatten(node: Node, logic: Logic) -> Node:
 PASSES: tuple[Callable[[Node, Logic], Node], ...] = (
     expand_abbreviations,
     fold_constants,
+    settle_conditions,
     push_negations,
     canonical_predicates,
     flatten,

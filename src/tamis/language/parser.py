@@ -16,13 +16,15 @@
                 | [NOT] SUBSTRING OF value                        the papers' s ⊑ v
                 | IS [NOT] (NULL | TRUE | FALSE | UNKNOWN)
     value      := value (= | == | <> | != | < | <= | > | >= | <=>) value
-                | value (+ | -) value
+                | value (+ | - | '||') value
                 | value (* | / | % | DIV) value
                 | (+ | -) value
                 | number | string | TRUE | FALSE | NULL
                 | (TIMESTAMP | DATE) string
                 | name {'.' name}
                 | name '(' [condition {',' condition}] ')'
+                | (CAST | TRY_CAST) '(' condition AS type ')'
+                | CASE [condition] {WHEN condition THEN condition} [ELSE condition] END
                 | '(' condition ')'
 
 Alternatives are listed from loose to tight; operators associate to the left; at most one test
@@ -32,18 +34,20 @@ frames, so `MAX_DEPTH` bounds the levels; chains of AND and OR are read in loops
 
 from tamis.errors import LimitError, ParseError
 from tamis.language import ast
+from tamis.language.functions.casts import TYPE_NAMES, named_type
+from tamis.language.functions.conditionals import CASE, CASE_OF
 from tamis.language.limits import MAX_ATOMS, MAX_DEPTH
 from tamis.language.literals import BadLiteral, number_literal, string_value
 from tamis.language.token_reader import TokenReader
 from tamis.language.tokens import Token, TokenKind, tokenize
 from tamis.language.typing_rules import LocatedNode, TypingRules
 from tamis.schema import Schema
-from tamis.types import BOOL, NULL, STRING
+from tamis.types import BOOL, NULL, STRING, Type
 
 OR, AND, NOT, TEST, COMPARISON, SUM, PRODUCT, UNARY = range(1, 9)
 
 _BINARY = {
-    "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT, "DIV": PRODUCT,
+    "+": SUM, "-": SUM, "||": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT, "DIV": PRODUCT,
     "=": COMPARISON, "==": COMPARISON, "<>": COMPARISON, "!=": COMPARISON, "<": COMPARISON,
     "<=": COMPARISON, ">": COMPARISON, ">=": COMPARISON, "<=>": COMPARISON,
 }  # fmt: skip
@@ -135,7 +139,7 @@ class Parser(TokenReader):
             self.count_atom(left)
             node: ast.Node = self.rules.compare(op, left, right)
         else:
-            node = self.rules.arithmetic(op, left, right)
+            node = self.rules.operator(op, (left, right))
         return self.located(node, left.start, right.end, left, right)
 
     def located(self, node: ast.Node, start: int, end: int, *parts: LocatedNode) -> LocatedNode:
@@ -309,7 +313,10 @@ class Parser(TokenReader):
         self.enter()
         operand = self.expression(PRODUCT)
         self.depth -= 1
-        node = self.rules.negative(operand) if sign.text == "-" else self.rules.positive(operand)
+        if sign.text == "-":
+            node = self.rules.operator("-", (operand,))
+        else:
+            node = self.rules.positive(operand)
         return self.located(node, sign.start, operand.end, operand)
 
     def primary(self) -> LocatedNode:
@@ -324,6 +331,8 @@ class Parser(TokenReader):
             return LocatedNode(ast.Literal(token.text == "TRUE", BOOL), token.start, token.end)
         if token.kind is TokenKind.KEYWORD and token.text == "NULL":
             return LocatedNode(ast.Literal(None, NULL), token.start, token.end)
+        if token.kind is TokenKind.NAME and self.starts_case(token):
+            return self.case(token)
         if (
             token.kind is TokenKind.NAME
             and self.token.text == "("
@@ -364,6 +373,8 @@ class Parser(TokenReader):
 
     def call(self, name: Token) -> LocatedNode:
         self.position += 1
+        if name.text.lower() in {"cast", "try_cast"}:
+            return self.cast(name)
         arguments = self.list_until(")")
         end = self.tokens[self.position - 1].end
         node = self.rules.call(name.text, arguments, name.start, end)
@@ -371,6 +382,76 @@ class Parser(TokenReader):
         if node.type == BOOL:
             self.count_atom(result)
         return result
+
+    def cast(self, name: Token) -> LocatedNode:
+        """``CAST(condition AS type)``, after its opening parenthesis."""
+        self.enter()
+        operand = self.expression(0)
+        self.depth -= 1
+        if not self.accept_word("AS"):
+            raise self.unexpected(f"expected AS and a type, as in {name.text}(x AS DOUBLE)")
+        wanted = self.type()
+        end = self.expect(")", "after the type").end
+        node = self.rules.cast(name.text.lower(), operand, wanted, name.start, end)
+        return self.located(node, name.start, end, operand)
+
+    def type(self) -> Type:
+        """The name of a type, with the digits of a decimal."""
+        word = self.token
+        if word.kind is not TokenKind.NAME:
+            raise self.unexpected("expected the name of a type")
+        self.position += 1
+        digits: list[int] = []
+        end = word.end
+        if self.accept("("):
+            while self.token.kind is TokenKind.NUMBER and self.token.text.isdecimal():
+                digits.append(int(self.token.text[:4]))
+                self.position += 1
+                if not self.accept(","):
+                    break
+            end = self.expect(")", "after the digits of the type").end
+        found = named_type(word.text, digits)
+        if found is None:
+            raise ParseError(
+                f"there is no type {self.text[word.start : end]} to convert to", self.text,
+                word.start, end, f"expected one of {', '.join(TYPE_NAMES)}, DECIMAL(10, 2)",
+            )  # fmt: skip
+        return found
+
+    def starts_case(self, word: Token) -> bool:
+        """Whether a name is the CASE of an expression, rather than an attribute of that name."""
+        after = self.token
+        return word.text.upper() == "CASE" and (
+            after.kind in {TokenKind.NAME, TokenKind.QUOTED, TokenKind.NUMBER, TokenKind.STRING}
+            or after.text in {"TRUE", "FALSE", "NULL", "("}
+        )
+
+    def case(self, word: Token) -> LocatedNode:
+        """``CASE [subject] WHEN ... THEN ... [ELSE ...] END``, after its first word."""
+        self.enter()
+        subject = None if self.is_word("WHEN") else self.expression(0)
+        parts: list[LocatedNode] = []
+        while self.accept_word("WHEN"):
+            parts.append(self.expression(0))
+            self.count_atom(parts[-1])
+            if not self.accept_word("THEN"):
+                raise self.unexpected("expected THEN after what follows WHEN")
+            parts.append(self.expression(0))
+        if not parts:
+            raise self.unexpected("expected WHEN after CASE")
+        if self.accept_word("ELSE"):
+            parts.append(self.expression(0))
+        else:
+            parts.append(LocatedNode(ast.Literal(None, NULL), self.token.start, self.token.start))
+        end = self.accept_word("END")
+        if end is None:
+            raise self.unexpected("expected WHEN, ELSE or END in a CASE")
+        self.depth -= 1
+        if subject is None:
+            node = self.rules.case(CASE, parts, word.start, end.end)
+            return self.located(node, word.start, end.end, *parts)
+        node = self.rules.case(CASE_OF, [subject, *parts], word.start, end.end)
+        return self.located(node, word.start, end.end, subject, *parts)
 
     def timestamp(self, word: Token) -> LocatedNode:
         text = self.expect_string(f"after {word.text}")

@@ -5,10 +5,12 @@ where the grammar does not need them but readers do.
 """
 
 import math
+from collections.abc import Sequence
 from decimal import Decimal
 
 from tamis.language import ast
 from tamis.language.ast import Node
+from tamis.language.functions.casts import type_text
 from tamis.language.literals import string_text
 from tamis.language.parser import AND, COMPARISON, NOT, OR, PRODUCT, SUM, TEST, UNARY
 from tamis.names import path_text
@@ -16,6 +18,7 @@ from tamis.timestamps import timestamp_text
 from tamis.types import INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, Kind
 
 _PRIMARY = UNARY + 1
+_INFIX = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT, "DIV": PRODUCT}
 
 
 def print_tree(node: Node, *, suffixes: bool = True) -> str:
@@ -43,14 +46,8 @@ class _Printer:
                 return literal_text(node, suffixes=self.suffixes), _PRIMARY
             case ast.Attribute(path, _):
                 return path_text(path), _PRIMARY
-            case ast.Call(name, arguments, _):
-                return f"{name}({self.listed(arguments)})", _PRIMARY
-            case ast.Negative(operand, _):
-                bare = f"({self.text(operand)})" if _is_number(operand) else None
-                return f"-{bare or self.at(operand, _PRIMARY)}", UNARY
-            case ast.Arithmetic(op, left, right, _):
-                power = SUM if op in {"+", "-"} else PRODUCT
-                return f"{self.at(left, power)} {op} {self.at(right, power + 1)}", power
+            case ast.Call():
+                return self.call(node)
             case ast.Compare(op, left, right):
                 return f"{self.at(left, SUM)} {op} {self.at(right, SUM)}", COMPARISON
             case ast.And(items):
@@ -67,6 +64,30 @@ class _Printer:
                 return f"?{index}", _PRIMARY
             case _:
                 return self.test(node, ""), TEST
+
+    def call(self, node: ast.Call) -> tuple[str, int]:
+        match node:
+            case ast.Call("negative", (operand,), _):
+                bare = f"({self.text(operand)})" if _is_number(operand) else None
+                return f"-{bare or self.at(operand, _PRIMARY)}", UNARY
+            case ast.Call(op, (left, right), _) if op in _INFIX:
+                power = _INFIX[op]
+                return f"{self.at(left, power)} {op} {self.at(right, power + 1)}", power
+            case ast.Call("CASE", arguments, _):
+                return self.case("CASE", arguments), _PRIMARY
+            case ast.Call("CASE OF", (subject, *rest), _):
+                return self.case(f"CASE {self.text(subject)}", rest), _PRIMARY
+            case ast.Call("cast" | "try_cast" as name, (operand,), wanted):
+                inner = self.text(operand)
+                return f"{name.upper()}({inner} AS {type_text(wanted)})", _PRIMARY
+            case _:
+                return f"{node.name}({self.listed(node.arguments)})", _PRIMARY
+
+    def case(self, start: str, arguments: Sequence[Node]) -> str:
+        texts = [self.text(argument) for argument in arguments]
+        pairs = zip(texts[:-1:2], texts[1::2], strict=True)
+        whens = " ".join(f"WHEN {condition} THEN {value}" for condition, value in pairs)
+        return f"{start} {whens} ELSE {texts[-1]} END"
 
     def test(self, node: Node, negation: str) -> str:
         match node:

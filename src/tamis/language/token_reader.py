@@ -35,6 +35,10 @@ class TokenReader:
             return token
         return None
 
+    def is_word(self, word: str) -> bool:
+        """Whether the next token is this word, a keyword only here."""
+        return self.token.kind is TokenKind.NAME and self.token.text.upper() == word
+
     def expect(self, text: str, where: str) -> Token:
         """Take the next token, which must be this keyword or operator."""
         token = self.accept(text)

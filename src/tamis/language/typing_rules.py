@@ -8,22 +8,25 @@ where filters go wrong.
 
 import re
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import NamedTuple
 
 from tamis.errors import LimitError, ParseError, TypeMismatch, did_you_mean
 from tamis.language import ast
-from tamis.language.arithmetic import as_decimal, decimal_result, wider
+from tamis.language.arithmetic import wider
 from tamis.language.ast import Node
+from tamis.language.functions.casts import cast
+from tamis.language.functions.conditionals import CASE
+from tamis.language.functions.function import Function, Refusal
+from tamis.language.functions.table import BY_SPELLING, FUNCTIONS
 from tamis.language.like_patterns import BadPattern, compile_like
 from tamis.language.limits import MAX_PATTERN
-from tamis.language.literals import decimal_size
 from tamis.language.regular_expressions import compile_regex
 from tamis.names import Path, path_text
 from tamis.schema import Attribute, Schema
 from tamis.timestamps import timestamp_from_text, timestamp_text
-from tamis.types import BOOL, DOUBLE, INT, INT32, NULL, STRING, TIMESTAMP, Kind, Type, decimal_type
+from tamis.types import BOOL, NULL, STRING, TIMESTAMP, Kind, Type
 
+_OPERATORS = {"||": "concat"}  # operators that are functions of another name
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 
@@ -34,21 +37,6 @@ class LocatedNode(NamedTuple):
     start: int
     end: int
     height: int = 1
-
-
-# name -> (types of the arguments, type of the result); None stands for any numeric type.
-FUNCTIONS: dict[str, tuple[tuple[Type | None, ...], Type | None]] = {
-    "length": ((STRING,), INT32),
-    "lower": ((STRING,), STRING),
-    "upper": ((STRING,), STRING),
-    "abs": ((None,), None),
-    "contains": ((STRING, STRING), BOOL),
-    "startswith": ((STRING, STRING), BOOL),
-    "endswith": ((STRING, STRING), BOOL),
-}
-
-
-_CASE_FUNCTIONS = {"lower", "upper"}
 
 
 class TypingRules:
@@ -88,57 +76,58 @@ class TypingRules:
             )
         return ast.Literal(moment, TIMESTAMP)
 
-    def negative(self, operand: LocatedNode) -> Node:
-        self._number(operand, "-")
-        return ast.Negative(operand.node, operand.node.type)
+    def call(self, name: str, arguments: Sequence[LocatedNode], start: int, end: int) -> Node:
+        """A call of a function by one of its spellings."""
+        entry = BY_SPELLING.get(name.lower())
+        if entry is None:
+            raise self.mismatch(
+                f"unknown function {name!r}", start, end, did_you_mean(name, BY_SPELLING)
+            )
+        return self.apply(entry, name.lower(), arguments, start, end)
+
+    def operator(self, op: str, arguments: Sequence[LocatedNode]) -> Node:
+        """An operator, or the sign before a number."""
+        name = "negative" if op == "-" and len(arguments) == 1 else _OPERATORS.get(op, op)
+        start, end = arguments[0].start, arguments[-1].end
+        if op == "||" and BOOL in {argument.node.type for argument in arguments}:
+            raise self.mismatch("|| joins strings, not conditions", start, end, "write OR")
+        return self.apply(FUNCTIONS[name], op, arguments, start, end)
 
     def positive(self, operand: LocatedNode) -> Node:
         self._number(operand, "+")
         return operand.node
 
-    def arithmetic(self, op: str, left: LocatedNode, right: LocatedNode) -> Node:
-        for operand in (left, right):
-            self._number(operand, op)
-        untyped = INT if op == "DIV" else DOUBLE
-        a = _typed_null(left.node, right.node.type, untyped)
-        b = _typed_null(right.node, left.node.type, untyped)
-        kinds = {a.type.kind, b.type.kind}
-        if op == "DIV":
-            if not (a.type.is_integer and b.type.is_integer):
-                raise self.mismatch(
-                    f"DIV divides whole numbers, not {a.type} and {b.type}",
-                    left.start, right.end, "write / instead",
-                )  # fmt: skip
-            return ast.Arithmetic(op, ast.converted(a, INT), ast.converted(b, INT), INT)
-        if Kind.DOUBLE in kinds or (op == "/" and Kind.DECIMAL not in kinds):
-            return ast.Arithmetic(op, ast.converted(a, DOUBLE), ast.converted(b, DOUBLE), DOUBLE)
-        if Kind.DECIMAL in kinds:
-            da, db = _decimal_operand(a), _decimal_operand(b)
-            result = decimal_result(op, da, db)
-            return ast.Arithmetic(op, ast.converted(a, da), ast.converted(b, db), result)
-        whole = INT if INT in {a.type, b.type} else INT32
-        return ast.Arithmetic(op, ast.converted(a, whole), ast.converted(b, whole), whole)
+    def apply(
+        self, entry: Function, spelling: str, arguments: Sequence[LocatedNode], start: int, end: int
+    ) -> Node:
+        """The node of a call; errors name the function as it was written."""
+        try:
+            typed = entry.typed([argument.node for argument in arguments])
+        except Refusal as refusal:
+            raise self._refused(refusal, spelling, arguments, start, end) from None
+        return ast.Call(entry.name, *typed)
 
-    def call(self, name: str, arguments: Sequence[LocatedNode], start: int, end: int) -> Node:
-        function = name.lower()
-        if function not in FUNCTIONS:
-            raise self.mismatch(
-                f"unknown function {name!r}", start, end, did_you_mean(name, FUNCTIONS)
-            )
-        wanted, result = FUNCTIONS[function]
-        if len(arguments) != len(wanted):
-            count = "one argument" if len(wanted) == 1 else f"{len(wanted)} arguments"
-            raise self.mismatch(f"{function} takes {count}, not {len(arguments)}", start, end)
-        nodes = []
-        for argument, kind in zip(arguments, wanted, strict=True):
-            if kind is None:
-                self._number(argument, function)
-                nodes.append(_typed_null(argument.node, DOUBLE, DOUBLE))
-            else:
-                nodes.append(self._of_type(argument, kind, f"the argument of {function}"))
-        if function in _CASE_FUNCTIONS:
-            nodes[0] = _without_inner_case(nodes[0])
-        return ast.Call(function, tuple(nodes), result or nodes[0].type)
+    def case(
+        self, name: str, arguments: Sequence[LocatedNode], start: int, end: int
+    ) -> Node:
+        """One of the two forms of CASE, as a list of what it is made of."""
+        return self.apply(FUNCTIONS[name], CASE, arguments, start, end)
+
+    def cast(
+        self, name: str, operand: LocatedNode, wanted: Type, start: int, end: int
+    ) -> Node:
+        """``CAST(operand AS type)`` or TRY_CAST."""
+        try:
+            return cast(name, operand.node, wanted)
+        except Refusal as refusal:
+            raise self.mismatch(str(refusal), start, end, refusal.hint) from None
+
+    def _refused(
+        self, refusal: Refusal, name: str, arguments: Sequence[LocatedNode], start: int, end: int
+    ) -> TypeMismatch:
+        if refusal.argument is not None:
+            start, end = arguments[refusal.argument].start, arguments[refusal.argument].end
+        return self.mismatch(f"{name} {refusal}", start, end, refusal.hint)
 
     # --- tests
 
@@ -323,20 +312,3 @@ def _domain_hint(attribute: Attribute, value: Node) -> str | None:
     return None
 
 
-def _without_inner_case(node: Node) -> Node:
-    """``lower(upper(s)) -> lower(s)``, as Spark's optimizer does; it makes a difference for ß."""
-    while isinstance(node, ast.Call) and node.name in _CASE_FUNCTIONS and ast.attributes(node):
-        node = node.arguments[0]
-    return node
-
-
-def _typed_null(node: Node, other: Type, untyped: Type) -> Node:
-    """The node; a NULL takes the type of the other operand."""
-    return node if node.type != NULL else ast.converted(node, other if other != NULL else untyped)
-
-
-def _decimal_operand(node: Node) -> Type:
-    """The decimal type of an operand; a whole constant takes only the digits it needs."""
-    if isinstance(node, ast.Literal) and isinstance(node.value, int):
-        return decimal_type(*decimal_size(Decimal(node.value)))
-    return as_decimal(node.type)

@@ -37,6 +37,7 @@ from typing import Any, NamedTuple, TypeGuard
 from tamis.bounded_caches import remembered
 from tamis.language import ast
 from tamis.language.ast import Node
+from tamis.language.nulls import needed_attributes
 from tamis.names import Path
 
 
@@ -155,13 +156,13 @@ def deciding_attribute(predicate: Node) -> Path | None:
     """The attribute whose value alone decides a predicate, None if there is no such attribute.
 
     A missing value makes the predicate untrue, unless it is IS NULL of the attribute itself. So
-    ``i % j IS NULL`` and even ``1 / i IS NULL`` have none.
+    ``i % j IS NULL`` and even ``1 / i IS NULL`` have none, nor has ``coalesce(i, 1) = 1``.
     """
     bare = predicate.operand if isinstance(predicate, ast.Not) else predicate
     if isinstance(bare, ast.IsNull):
         return bare.operand.path if isinstance(bare.operand, ast.Attribute) else None
     paths = ast.attributes(bare)
-    return next(iter(paths)) if len(paths) == 1 else None
+    return next(iter(paths)) if len(paths) == 1 and needed_attributes(bare) == paths else None
 
 
 def _fits(item: Node, value: Node) -> TypeGuard[ast.Literal]:

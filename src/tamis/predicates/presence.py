@@ -14,6 +14,7 @@ from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.expression import Expression
 from tamis.language.normal_form import normalize
+from tamis.language.nulls import needed_attributes
 from tamis.names import Path
 from tamis.schema import Schema
 from tamis.semantics import Semantics
@@ -51,8 +52,8 @@ def required_attributes(form: Node, schema: Schema) -> int:
             return ALL if form == ast.FALSE else 0
         case ast.IsNull():
             return 0
-        case _:  # every value in a predicate is null as soon as one of its attributes is missing
-            return attribute_set(ast.attributes(form), schema)
+        case _:
+            return attribute_set(needed_attributes(form), schema)
 
 
 def required_by_conjuncts(form: Node, schema: Schema) -> int:

@@ -69,16 +69,16 @@ class ComputedValues:
         return True
 
     def _missing(self, number: int, operand: Operand, open_cells: OpenCells) -> None:
-        """It is missing if an input is, and present if all inputs are, unless it is fallible."""
+        """It is missing if an input it needs is; else present if all are, unless it is fallible."""
         inputs = operand.inputs
-        if any(open_cells[n] == self.operands[n].missing for n in inputs):
+        if any(open_cells[n] == self.operands[n].missing for n in operand.needed):
             open_cells[number] &= operand.missing
         elif not operand.fallible and not any(
             open_cells[n] & self.operands[n].missing for n in inputs
         ):
             open_cells[number] &= ~operand.missing
         if not open_cells[number] & operand.missing:
-            for n in inputs:
+            for n in operand.needed:
                 open_cells[n] &= ~self.operands[n].missing
         elif open_cells[number] == operand.missing and not operand.fallible:
             lacking = [n for n in inputs if open_cells[n] & self.operands[n].missing]

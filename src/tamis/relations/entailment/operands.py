@@ -16,6 +16,8 @@ from tamis.language.arithmetic import order_key
 from tamis.language.ast import Node
 from tamis.language.evaluation import Evaluator, compile_tree, compile_value
 from tamis.language.negations import is_null
+from tamis.language.nulls import needed_attributes
+from tamis.names import Path
 from tamis.predicates.event_space import EventSpace
 from tamis.predicates.value_orders import order_of, value_order
 from tamis.relations.entailment.cells import (
@@ -43,7 +45,9 @@ MOST_TRIALS = 200_000  # tests of values of small domains
 class Operand:
     """One operand; `missing` is the bit of the cell "no value", 0 if it always has a value."""
 
-    __slots__ = ("cells", "compute", "fallible", "full", "inputs", "key", "missing", "position")
+    __slots__ = (
+        "cells", "compute", "fallible", "full", "inputs", "key", "missing", "needed", "position",
+    )  # fmt: skip
 
     def __init__(self, key: Node | Pair, cells: Cells, *, missing: bool) -> None:
         self.key = key
@@ -52,6 +56,7 @@ class Operand:
         self.full = (1 << cells.count) - 1 | self.missing
         self.position = -1  # of an attribute in the schema
         self.inputs: tuple[int, ...] = ()  # the numbers of the attributes it is computed from
+        self.needed: tuple[int, ...] = ()  # those without which it has no value
         self.compute: Evaluator = _nothing
         self.fallible = False  # it may be null though all its inputs have values
 
@@ -146,9 +151,14 @@ class Operands:
         if isinstance(key, Pair) and key.left == key.right:
             operand.full = 0b010 | operand.missing
         operand.inputs = inputs
+        needed = {path for node in nodes for path in needed_attributes(node)}
+        operand.needed = tuple(n for n in inputs if self._path(n) in needed)
         operand.fallible = fallible
         operand.compute = self._computing(key, group)
         return operand
+
+    def _path(self, number: int) -> Path:
+        return self.space.schema.attributes[self.all[number].position].path
 
     def _attribute_operand(
         self, key: ast.Attribute, group: list[ValueTest], *, listed: bool

@@ -1,0 +1,26 @@
+"""Conversions between types: those that the typing rules insert (`Cast`).
+
+They lose nothing but digits, and whole numbers that become shorter wrap around.
+"""
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from tamis.language.arithmetic import wrap
+from tamis.types import INT32, Kind, Type
+
+
+def conversion(source: Type, wanted: Type) -> Callable[[Any], Any]:
+    """The function of a `Cast`, for values that are not null."""
+    if wanted.kind is Kind.DOUBLE:
+        return float
+    if wanted.kind is Kind.DECIMAL and source.kind is not Kind.DECIMAL:
+        return Decimal
+    if wanted == INT32 and source.kind is Kind.INT:
+        return lambda value: wrap(value, INT32)
+    return _itself
+
+
+def _itself(value: Any) -> Any:
+    return value

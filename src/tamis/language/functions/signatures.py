@@ -1,0 +1,104 @@
+"""Typing rules that many functions share."""
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+
+from tamis.language import ast
+from tamis.language.arithmetic import as_decimal, wider
+from tamis.language.ast import Node
+from tamis.language.functions.function import Refusal, Typed
+from tamis.language.literals import decimal_size
+from tamis.types import DOUBLE, INT32, NULL, STRING, Type, decimal_type
+
+TypingRule = Callable[[Sequence[Node]], Typed]
+
+
+def count(arguments: Sequence[Node], least: int, most: int | None = None) -> None:
+    """Refuse too few or too many arguments."""
+    most = least if most is None else most
+    if least <= len(arguments) <= most:
+        return
+    if least == most:
+        wanted = "one argument" if least == 1 else f"{least} arguments"
+    elif most > 100:
+        wanted = f"at least {least} arguments"
+    else:
+        wanted = f"{least} to {most} arguments"
+    raise Refusal(f"takes {wanted}, not {len(arguments)}")
+
+
+MANY = 10_000  # arguments of a function that takes any number
+
+
+def fixed(wanted: Sequence[Type], result: Type, *, optional: int = 0) -> TypingRule:
+    """A rule for arguments of these types; the last `optional` ones may be left out."""
+
+    def typed(arguments: Sequence[Node]) -> Typed:
+        count(arguments, len(wanted) - optional, len(wanted))
+        taken = wanted[: len(arguments)]
+        return Typed(
+            tuple(of_type(a, n, t) for n, (a, t) in enumerate(zip(arguments, taken, strict=True))),
+            result,
+        )
+
+    return typed
+
+
+def of_type(argument: Node, place: int, wanted: Type) -> Node:
+    """An argument that must have a type; whole numbers become shorter where 32 bits are wanted."""
+    if argument.type in {wanted, NULL}:
+        return ast.converted(argument, wanted)
+    if wanted == DOUBLE and argument.type.is_number:
+        return ast.converted(argument, DOUBLE)
+    if wanted == INT32 and argument.type.is_integer:
+        return ast.converted(argument, INT32)
+    hint = None
+    if wanted == STRING:
+        hint = "write CAST(... AS STRING) to make a string of it"
+    raise Refusal(
+        f"takes a value of type {wanted} here, but this is of type {argument.type}", place, hint
+    )
+
+
+def number(argument: Node, place: int, untyped: Type = DOUBLE) -> Node:
+    """An argument that must be a number; NULL becomes one."""
+    if argument.type == NULL:
+        return ast.converted(argument, untyped)
+    if argument.type.is_number:
+        return argument
+    raise Refusal(f"needs a number, but this is of type {argument.type}", place)
+
+
+def one_number(arguments: Sequence[Node]) -> Typed:
+    """The rule of a function of one number, whose result has its type."""
+    count(arguments, 1)
+    argument = number(arguments[0], 0)
+    return Typed((argument,), argument.type)
+
+
+def common_type(types: Sequence[Type], first: int = 0) -> Type:
+    """The type to which several values are converted; `first` is the place of the first one."""
+    common = NULL
+    for place, kind in enumerate(types):
+        if kind in {common, NULL}:
+            continue
+        if common == NULL:
+            common = kind
+            continue
+        joined = wider(common, kind) if common.is_number and kind.is_number else None
+        if joined is None:
+            hint = (
+                "together they need more than 38 digits"
+                if common.is_number and kind.is_number
+                else "write CAST(... AS ...) to convert one of them"
+            )
+            raise Refusal(f"cannot join {common} and {kind} in one type", first + place, hint)
+        common = joined
+    return common
+
+
+def decimal_operand(node: Node) -> Type:
+    """The decimal type of an operand; a whole constant takes only the digits it needs."""
+    if isinstance(node, ast.Literal) and isinstance(node.value, int):
+        return decimal_type(*decimal_size(Decimal(node.value)))
+    return as_decimal(node.type)

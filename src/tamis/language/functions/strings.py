@@ -1,0 +1,79 @@
+"""Functions of strings. Characters are code points, and positions count from 1."""
+
+from collections.abc import Sequence
+
+from tamis.language import ast
+from tamis.language.arithmetic import wrap
+from tamis.language.ast import Node
+from tamis.language.functions.function import Function, Typed
+from tamis.language.functions.signatures import MANY, count, fixed, of_type
+from tamis.types import BOOL, INT32, INT32_MAX, INT32_MIN, STRING
+
+_CASE_FUNCTIONS = {"lower", "upper"}
+
+
+def _one_case(arguments: Sequence[Node]) -> Typed:
+    """``lower(upper(s)) -> lower(s)``, as Spark's optimizer does; it makes a difference for ß."""
+    (argument,), result = fixed([STRING], STRING)(arguments)
+    while isinstance(argument, ast.Call) and argument.name in _CASE_FUNCTIONS:
+        if not ast.attributes(argument):
+            break
+        argument = argument.arguments[0]
+    return Typed((argument,), result)
+
+
+def _strings(arguments: Sequence[Node]) -> Typed:
+    count(arguments, 0, MANY)
+    return Typed(tuple(of_type(a, n, STRING) for n, a in enumerate(arguments)), STRING)
+
+
+def _joined(*parts: str) -> str:
+    return "".join(parts)
+
+
+def substring(text: str, position: int, length: int = INT32_MAX) -> str:
+    """The characters from a position; a negative one counts from the end, 0 is the first."""
+    start = position - 1 if position > 0 else len(text) + position if position < 0 else 0
+    end = max(INT32_MIN, min(start + length, INT32_MAX))
+    return text[max(start, 0) : end] if end > max(start, 0) else ""
+
+
+def _right(text: str, length: int) -> str:
+    return substring(text, wrap(-length, INT32)) if length > 0 else ""
+
+
+def _replaced(text: str, part: str, by: str = "") -> str:
+    return text.replace(part, by) if part else text
+
+
+STRINGS = (
+    Function(
+        "length", fixed([STRING], INT32), lambda _: len,
+        ("char_length", "character_length", "len"),
+    ),
+    Function("lower", _one_case, lambda _: str.lower, ("lcase",)),
+    Function("upper", _one_case, lambda _: str.upper, ("ucase",)),
+    Function("concat", _strings, lambda _: _joined),
+    Function("trim", fixed([STRING], STRING), lambda _: lambda s: s.strip(" ")),
+    Function("ltrim", fixed([STRING], STRING), lambda _: lambda s: s.lstrip(" ")),
+    Function("rtrim", fixed([STRING], STRING), lambda _: lambda s: s.rstrip(" ")),
+    Function(
+        "substring", fixed([STRING, INT32, INT32], STRING, optional=1), lambda _: substring,
+        ("substr",),
+    ),
+    Function(
+        "left", fixed([STRING, INT32], STRING),
+        lambda _: lambda text, length: substring(text, 1, length),
+    ),
+    Function("right", fixed([STRING, INT32], STRING), lambda _: _right),
+    Function(
+        "replace", fixed([STRING, STRING, STRING], STRING, optional=1), lambda _: _replaced
+    ),
+    Function("reverse", fixed([STRING], STRING), lambda _: lambda s: s[::-1]),
+    Function(
+        "contains", fixed([STRING, STRING], BOOL), lambda _: lambda s, part: part in s, is_test=True
+    ),
+    Function("startswith", fixed([STRING, STRING], BOOL), lambda _: str.startswith, is_test=True),
+    Function("endswith", fixed([STRING, STRING], BOOL), lambda _: str.endswith, is_test=True),
+)  # fmt: skip
+
