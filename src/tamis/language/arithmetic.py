@@ -156,6 +156,8 @@ def _divide_decimals(x: Decimal, y: Decimal) -> Decimal:
 
 def fit(value: Decimal, result: Type) -> Decimal | None:
     """A decimal rounded half up to its type; None if it does not fit."""
+    if value and value.adjusted() > MAX_DECIMAL_DIGITS:
+        return None
     rounded = value.quantize(Decimal((0, (1,), -result.scale)), context=_EXACT)
     if rounded.adjusted() >= result.digits - result.scale and rounded != 0:
         return None

@@ -124,6 +124,8 @@ def _exact(value: Any, low: int, high: int) -> int | None:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     whole = int(value)
+    if whole == INT64_MAX + 1 and high == INT64_MAX and isinstance(value, float):
+        return high  # a double cannot tell the two apart
     return whole if low <= whole <= high else None
 
 
@@ -144,6 +146,7 @@ _SPACE = "".join(map(chr, range(0x21)))
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _CUT = re.compile(r"(?=[^+-]|.[^+-])[+-]?([0-9]*)(?:\.[0-9]*)?")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_EXACT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")  # with digits of all scripts
 _HEX = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+")
 _INFINITE = {
     "inf": math.inf, "+inf": math.inf, "infinity": math.inf, "+infinity": math.inf,
@@ -203,7 +206,7 @@ def _truth_of(text: str) -> bool | None:
 
 def _decimal_of(text: str, wanted: Type) -> Decimal | None:
     body = text.strip(_SPACE)
-    if not _DECIMAL.fullmatch(body):
+    if not _EXACT.fullmatch(body):
         return None
     try:
         value = Decimal(body)

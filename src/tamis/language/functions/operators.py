@@ -1,7 +1,7 @@
 """Arithmetic: ``+ - * / % DIV``, the sign, and ``abs``."""
 
 from collections.abc import Callable, Sequence
-from decimal import Decimal
+from decimal import ROUND_HALF_EVEN, Context
 from typing import Any
 
 from tamis.language import ast
@@ -95,6 +95,9 @@ def _division_kernel(call: ast.Call) -> Kernel | None:
 
 # --- signs
 
+# Spark cuts a decimal to 34 digits when it turns its sign.
+_SHORT = Context(prec=34, rounding=ROUND_HALF_EVEN)
+
 
 def _negative(call: ast.Call) -> Meaning:
     result = call.type
@@ -102,14 +105,16 @@ def _negative(call: ast.Call) -> Meaning:
         return lambda value: wrap(-value, result)
     if result == DOUBLE:
         return float.__neg__
-    return lambda value: value.copy_negate() if value != 0 else value  # without a context, so exact
+    return _SHORT.minus
 
 
 def _absolute(call: ast.Call) -> Meaning:
     result = call.type
     if result.is_integer:
         return lambda value: wrap(abs(value), result)
-    return float.__abs__ if result == DOUBLE else Decimal.copy_abs
+    if result == DOUBLE:
+        return float.__abs__
+    return lambda value: _SHORT.minus(value) if value < 0 else value
 
 
 NEGATIVE = "negative"
