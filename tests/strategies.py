@@ -108,10 +108,18 @@ def terms(draw: DrawFn, kind: str, depth: int = 2) -> str:
         if draw(st.integers(0, 3)) == 0:
             return draw(literals(kind))
         return draw(st.sampled_from(NAMES[kind]))
+    if draw(st.integers(0, 5)) == 0:
+        return draw(chosen(kind, depth - 1))
     if kind == "int":
-        choice = draw(st.integers(0, 3))
+        choice = draw(st.integers(0, 5))
         if choice == 0:
             return f"length({draw(terms('string', depth - 1))})"
+        if choice == 4:
+            function = draw(st.sampled_from(["floor({})", "ceil({})", "CAST({} AS INT)"]))
+            return function.format(draw(terms("double", depth - 1)))
+        if choice == 5:
+            function = draw(st.sampled_from(["CAST({} AS BIGINT)", "TRY_CAST({} AS INT)"]))
+            return function.format(draw(terms("string", depth - 1)))
         if choice == 1:
             return f"abs({draw(terms('int', depth - 1))})"
         if choice == 2:
@@ -119,20 +127,57 @@ def terms(draw: DrawFn, kind: str, depth: int = 2) -> str:
         op = draw(st.sampled_from(["+", "-", "*", "%", "DIV"]))
         return f"({draw(terms('int', depth - 1))} {op} {draw(terms('int', depth - 1))})"
     if kind == "double":
-        choice = draw(st.integers(0, 4))
+        choice = draw(st.integers(0, 6))
         if choice == 0:
             return f"abs({draw(terms('double', depth - 1))})"
+        if choice > 4:
+            function = draw(st.sampled_from(["sqrt({})", "round({}, 1)", "CAST({} AS DOUBLE)"]))
+            return function.format(draw(terms("double", depth - 1)))
         if choice == 1:
             return f"-({draw(terms('double', depth - 1))})"
         left = draw(terms(draw(st.sampled_from(["int", "double"])), depth - 1))
         right = draw(terms(draw(st.sampled_from(["int", "double"])), depth - 1))
         return f"({left} {draw(st.sampled_from(['+', '-', '*', '/', '%']))} {right})"
     if kind == "string":
-        function = draw(st.sampled_from(["lower", "upper"]))
-        return f"{function}({draw(terms('string', depth - 1))})"
+        if draw(st.booleans()):
+            function = draw(st.sampled_from(["lower", "upper", "trim", "ltrim", "rtrim"]))
+            return f"{function}({draw(terms('string', depth - 1))})"
+        return draw(string_functions(depth - 1))
     if kind == "bool":
         return f"({draw(filters(depth - 1))})"
     return draw(st.sampled_from(NAMES[kind]))
+
+
+@st.composite
+def chosen(draw: DrawFn, kind: str, depth: int) -> str:
+    """One of several values of one type, as text."""
+    a, b = draw(terms(kind, depth)), draw(terms(kind, depth))
+    condition = draw(filters(min(depth, 1)))
+    return draw(
+        st.sampled_from(
+            [
+                f"coalesce({a}, {b})", f"nullif({a}, {b})", f"greatest({a}, {b})",
+                f"least({a}, {b})", f"if({condition}, {a}, {b})", f"CASE WHEN {condition} THEN {a} END",
+                f"CASE {draw(st.sampled_from(NAMES[kind]))} WHEN {a} THEN {b} ELSE {a} END",
+            ]
+        )
+    )  # fmt: skip
+
+
+@st.composite
+def string_functions(draw: DrawFn, depth: int) -> str:
+    """Functions of strings and whole numbers, as text."""
+    s, t = draw(terms("string", depth)), draw(terms("string", depth))
+    n, m = draw(st.integers(-3, 4)), draw(st.integers(-1, 3))
+    return draw(
+        st.sampled_from(
+            [
+                f"concat({s}, {t})", f"({s} || {t})", f"substring({s}, {n})",
+                f"substring({s}, {n}, {m})", f"left({s}, {m})", f"right({s}, {m})",
+                f"replace({s}, {t})", f"replace({s}, {t}, 'é')", f"CAST({draw(st.sampled_from(['i', 'b']))} AS STRING)",
+            ]
+        )
+    )  # fmt: skip
 
 
 @st.composite

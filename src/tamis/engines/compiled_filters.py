@@ -74,8 +74,9 @@ def tested_attributes(engine: Any, schema: Schema) -> set[str]:
     _, segment = compiling(engine).whole()
     if segment is None:
         return set()
-    found = {schema.attributes[place].name for place in segment.used.tolist()}
-    for test in segment.predicates.tests:
+    plain = segment.used[segment.used < len(schema)]
+    found = {schema.attributes[place].name for place in plain.tolist()}
+    for test in (*segment.predicates.tests, *segment.predicates.terms):
         found |= {path_text(path) for path in attributes(test)}
     return found
 

@@ -12,6 +12,7 @@ from tamis.engines.sliced.segment import Segment
 from tamis.errors import counted
 from tamis.kernels.programs import MIXED
 from tamis.kernels.simd_rows import LANES
+from tamis.language.printer import print_tree
 from tamis.schema import Schema
 from tamis.visible_text import visible
 
@@ -154,7 +155,7 @@ def _clusters(segment: Segment, schema: Schema, shape: int) -> Iterator[tuple[st
         mine = owners == owner
         clusters, places = np.unique(refs[mine], return_inverse=True)
         totals = np.bincount(places.reshape(-1), weights=sizes[mine])
-        name = schema.attributes[owner].name if owner >= 0 else None
+        name = _name(owner, segment, schema) if owner >= 0 else None
         how = f"found by the value of {name}" if name else "found by sets and tests"
         yield (
             how,
@@ -166,6 +167,13 @@ def _clusters(segment: Segment, schema: Schema, shape: int) -> Iterator[tuple[st
                 is_alike,
             ),
         )
+
+
+def _name(owner: int, segment: Segment, schema: Schema) -> str:
+    """The name of an attribute, or the text of a term."""
+    if owner < len(schema):
+        return schema.attributes[owner].name
+    return print_tree(segment.predicates.terms[owner - len(schema)], suffixes=False)
 
 
 def _group(how: str, found: list[_Found]) -> PlanGroup:

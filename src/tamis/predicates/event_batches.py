@@ -28,6 +28,7 @@ class Column(NamedTuple):
     present: Array  # uint8[event]
     keys: Array  # int64[event]: keys of the values, or codes of strings; 0 where missing
     distinct: pa.Array | None  # the strings of the codes, None if there are keys
+    doubles: Array | None = None  # of a double: the values, where zeros have their signs
 
 
 class Batch(NamedTuple):
@@ -35,6 +36,19 @@ class Batch(NamedTuple):
 
     size: int
     columns: tuple[Column, ...]
+    schema: Schema  # of the columns
+
+
+def slice_of(batch: Batch, start: int, end: int) -> Batch:
+    """The events of a batch from start to end; nothing is copied."""
+    columns = [
+        column._replace(
+            present=column.present[start:end], keys=column.keys[start:end],
+            doubles=None if column.doubles is None else column.doubles[start:end],
+        )
+        for column in batch.columns
+    ]  # fmt: skip
+    return Batch(min(end, batch.size) - start, tuple(columns), batch.schema)
 
 
 def batch_of_table(table: pa.Table, semantics: Semantics, *, refuse_unknown: bool) -> Batch:
@@ -52,7 +66,7 @@ def batch_of_table(table: pa.Table, semantics: Semantics, *, refuse_unknown: boo
             default = pa.scalar(semantics.defaults[position], plain_type(attribute))
             values = pc.fill_null(values, default)
         made.append(_column(values, attribute))
-    return Batch(table.num_rows, tuple(made))
+    return Batch(table.num_rows, tuple(made), schema)
 
 
 def batch_of_rows(rows: Sequence[Row], schema: Schema) -> Batch:
@@ -61,7 +75,7 @@ def batch_of_rows(rows: Sequence[Row], schema: Schema) -> Batch:
         _column(pa.chunked_array([pa.array([row[n] for row in rows], plain_type(a))]), a)
         for n, a in enumerate(schema.attributes)
     ]
-    return Batch(len(rows), tuple(columns))
+    return Batch(len(rows), tuple(columns), schema)
 
 
 def rows_of_batch(batch: Batch, schema: Schema) -> list[Row]:
@@ -110,7 +124,8 @@ def _column(values: pa.ChunkedArray, attribute: Attribute) -> Column:
         places = pc.index_in(whole, value_set=pa.array(sorted(attribute.domain.values), whole.type))
         return Column(present, np.asarray(pc.fill_null(places, 0)).astype(np.int64), None)
     if kind is Kind.DOUBLE:
-        return Column(present, double_keys(np.array(pc.fill_null(whole, 0.0))), None)
+        doubles = np.array(pc.fill_null(whole, 0.0))
+        return Column(present, double_keys(doubles), None, doubles)
     if kind is Kind.BOOL:
         return Column(present, np.asarray(pc.fill_null(whole, False)).astype(np.int64), None)
     return Column(present, np.asarray(pc.fill_null(whole, 0)).astype(np.int64), None)

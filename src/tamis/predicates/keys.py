@@ -7,6 +7,7 @@ as in Spark.
 
 import struct
 from collections.abc import Callable, Sequence
+from decimal import Context, Decimal
 from operator import itemgetter
 from typing import Any
 
@@ -14,12 +15,13 @@ import numpy as np
 
 from tamis.events.event_reader import Row
 from tamis.schema import Attribute, Enumeration, Schema
-from tamis.types import INT64_MAX, Kind
+from tamis.types import INT64_MAX, INT64_MIN, Kind
 
 Array = np.ndarray[Any, Any]
 
-_WHOLE = {Kind.INT, Kind.TIMESTAMP, Kind.BOOL}
+_WHOLE = {Kind.INT32, Kind.INT, Kind.TIMESTAMP, Kind.BOOL}
 _ALL_BUT_SIGN = np.int64(2**63 - 1)
+_EXACT = Context(prec=80)
 _DOUBLE, _BITS = struct.Struct("<d"), struct.Struct("<q")
 
 
@@ -40,6 +42,21 @@ def double_key(value: float) -> int:
     return bits if bits >= 0 else bits ^ INT64_MAX
 
 
+def key_doubles(keys: Array) -> Array:
+    """The doubles that have these keys."""
+    values = (keys ^ ((keys >> 63) & _ALL_BUT_SIGN)).view(np.float64)
+    return np.where(keys == INT64_MAX, np.nan, values)
+
+
+def decimal_key(value: Decimal, scale: int) -> int:
+    """The key of a decimal: all its digits as a whole number, or the end of 64 bits beyond them.
+
+    A constant whose key is such an end has no key (`Keys.key`). All others lie between the ends, so
+    comparing keys with theirs is exact.
+    """
+    return max(INT64_MIN, min(int(value.scaleb(scale, _EXACT)), INT64_MAX))
+
+
 def key_values(attribute: Attribute, keys: Array) -> list[Any]:
     """The values of an attribute that have these keys; the inverse of `Keys.many`."""
     kind = attribute.type.kind
@@ -47,8 +64,7 @@ def key_values(attribute: Attribute, keys: Array) -> list[Any]:
         ordered = sorted(attribute.domain.values)
         return [ordered[key] for key in keys.tolist()]
     if kind is Kind.DOUBLE:
-        values = (keys ^ ((keys >> 63) & _ALL_BUT_SIGN)).view(np.float64)
-        doubles: list[Any] = np.where(keys == INT64_MAX, np.nan, values).tolist()
+        doubles: list[Any] = key_doubles(keys).tolist()
         return doubles
     if kind is Kind.BOOL:
         return [bool(key) for key in keys.tolist()]
@@ -56,11 +72,18 @@ def key_values(attribute: Attribute, keys: Array) -> list[Any]:
     return found
 
 
+def constant_key(value: Decimal, scale: int) -> int | None:
+    """The key of a decimal that others are compared with, None if it has none."""
+    key = decimal_key(value, scale)
+    return key if INT64_MIN < key < INT64_MAX else None
+
+
 class Keys:
     """The keys of the attributes of one schema; strings without an enumeration have none."""
 
     def __init__(self, schema: Schema) -> None:
         kinds = [attribute.type.kind for attribute in schema.attributes]
+        self.schema = schema
         self.size = len(schema)
         self._whole = [n for n, kind in enumerate(kinds) if kind in _WHOLE]
         self._doubles = [n for n, kind in enumerate(kinds) if kind is Kind.DOUBLE]
@@ -70,17 +93,30 @@ class Keys:
             for n, attribute in enumerate(schema.attributes)
             if isinstance(attribute.domain, Enumeration)
         }
+        self._scales = {
+            n: attribute.type.scale
+            for n, attribute in enumerate(schema.attributes)
+            if attribute.type.kind is Kind.DECIMAL
+        }
         self._get_whole = _getter(self._whole)
         self._get_doubles = _getter(self._doubles)
 
     def has(self, position: int) -> bool:
         """Whether the values of an attribute have keys."""
-        return position in self._whole or position in self._doubles or position in self._places
+        return (
+            position in self._whole or position in self._doubles
+            or position in self._places or position in self._scales
+        )  # fmt: skip
 
     def key(self, position: int, value: Any) -> int | None:
-        """The key of a value; None for a free string and for a value outside its domain."""
+        """The key of a value; None for a free string and for a value outside its domain.
+
+        A decimal too long for 64 bits has none, either.
+        """
         if position in self._places:
             return self._places[position].get(value)
+        if position in self._scales:
+            return constant_key(value, self._scales[position])
         if not self.has(position):
             return None
         if position in self._doubles:
@@ -94,12 +130,18 @@ class Keys:
             return np.array([places[value] for value in values], np.int64)
         if position in self._doubles:
             return double_keys(np.array(values, np.float64))
+        if position in self._scales:
+            scale = self._scales[position]
+            return np.array([decimal_key(value, scale) for value in values], np.int64)
         return np.array(values, np.int64)
 
     def of_one(self, position: int) -> Callable[[Any], int]:
         """A function from a value of an attribute to its key."""
         if position in self._places:
             return self._places[position].__getitem__
+        if position in self._scales:
+            scale = self._scales[position]
+            return lambda value: decimal_key(value, scale)
         return double_key if position in self._doubles else int
 
     def row(self, row: Row) -> tuple[Array, Array]:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from strategies import SCHEMA, filters
 from tamis import CapacityError, ExpressionError, Schema, parse
 from tamis.engines.sliced import segment_predicates as predicates_module
-from tamis.engines.sliced.interning import combine, intern_filters, sets_of
+from tamis.engines.sliced.combination import combine
+from tamis.engines.sliced.interning import intern_filters, sets_of
 from tamis.engines.sliced.leaves import (
     ABSENT,
     LEAF_KINDS,

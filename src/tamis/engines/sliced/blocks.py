@@ -34,6 +34,7 @@ from tamis.kernels.predicate_rows import EVENTS, NO_ROW, finish_block, make_rows
 from tamis.kernels.programs import Output, add_planes, plan_visits, run_programs
 from tamis.kernels.value_classes import REF_KINDS
 from tamis.memory import RESULTS
+from tamis.predicates.computed_values import ComputedAttributes
 from tamis.predicates.event_batches import Batch
 from tamis.predicates.keys import Keys
 from tamis.schema import Schema
@@ -75,7 +76,8 @@ class SegmentEvaluator:
     def __init__(self, segment: Segment, schema: Schema, keys: Keys) -> None:
         self.segment = segment
         self._schema = schema
-        self._rows = RowClasses(segment.predicates, segment.used, keys)
+        self._keys = keys
+        self.has_terms = len(segment.predicates.cuts) > len(schema)
         self._buffers: list[BlockBuffers] = []  # those not in use
         self._slots: list[
             tuple[Array, Array, OneEventScratch]
@@ -87,14 +89,25 @@ class SegmentEvaluator:
         self._spent = (0, 0.0)  # number of the last events of a batch, and seconds for them
 
     @cached_property
-    def _tests(self) -> SegmentTests:
-        return SegmentTests(self.segment.predicates, self._schema)
+    def _computed(self) -> ComputedAttributes:
+        return ComputedAttributes(self._schema, self.segment.predicates.terms)
 
-    def prepare(self, batch: Batch, rows: Sequence[Row] | None) -> tuple[Array, list[PassedTests]]:
+    @cached_property
+    def _rows(self) -> RowClasses:
+        keys = Keys(self._computed.schema) if self.has_terms else self._keys
+        return RowClasses(self.segment.predicates, self.segment.used, keys)
+
+    @cached_property
+    def _tests(self) -> SegmentTests:
+        return SegmentTests(self.segment.predicates, self._computed)
+
+    def prepare(self, batch: Batch) -> tuple[Array, list[PassedTests]]:
         """The classes of a batch's events and the tests that they pass."""
         segment = self.segment
+        if self.has_terms:
+            batch = self._computed.batch(batch)
         classes = classes_of(batch, segment.predicates, segment.used)
-        return classes, self._tests.of_batch(batch, rows)
+        return classes, self._tests.of_batch(batch)
 
     def window(self, prepared: tuple[Array, list[PassedTests]], start: int, end: int) -> Window:
         """The events from start to end; sorted if most filters are found by one attribute."""
@@ -148,6 +161,8 @@ class SegmentEvaluator:
         """The handles of one event, ascending."""
         segment = self.segment
         predicates, numbering = segment.predicates, segment.numbering
+        if self.has_terms:
+            row = self._computed.row(row)
         classes = self._rows.of(row)
         listed = np.full(predicates.listed, NO_ROW, np.int32)
         touched = np.empty(len(segment.used) + predicates.listed, np.int32)

@@ -148,7 +148,7 @@ class SlicedEngine:
     ) -> Iterator[tuple[Array, Array]]:
         """The matches of a batch, piece by piece."""
         self.tidy()
-        prepared = [part.prepare(batch, rows) for part in snapshot.parts]
+        prepared = [part.prepare(batch) for part in snapshot.parts]
         for part, mine in zip(snapshot.parts, prepared, strict=True):
             part.look(mine, snapshot.now)
 
@@ -173,7 +173,7 @@ class SlicedEngine:
     def count_batch_at(self, snapshot: Snapshot, batch: Batch, rows: Sequence[Row] | None) -> Array:
         """counts[event]: how many filters match each event of a batch."""
         self.tidy()
-        prepared = [part.prepare(batch, rows) for part in snapshot.parts]
+        prepared = [part.prepare(batch) for part in snapshot.parts]
 
         def count(start: int, end: int) -> Array:
             total = np.full(end - start, len(snapshot.always), np.int64)

@@ -20,6 +20,7 @@ from tamis.engines.sliced.leaves import (
     PRESENT,
     TEST,
     Leaves,
+    leaf_of,
 )  # fmt: skip
 from tamis.engines.sliced.segment_predicates import (
     NO_TEXTS,
@@ -32,7 +33,9 @@ from tamis.engines.sliced.segment_predicates import (
 from tamis.kernels import value_classes as references
 from tamis.kernels.value_classes import REF_KINDS
 from tamis.language.ast import Node
+from tamis.predicates.computed_values import ComputedAttributes, term_of
 from tamis.predicates.keys import Keys
+from tamis.schema import Schema
 
 Array = np.ndarray[Any, Any]
 
@@ -80,10 +83,7 @@ class _Interning:
 
     def __init__(self, keys: Keys) -> None:
         self._keys = keys
-        self._cuts: list[Cuts] = [np.empty(0, np.int64)] * keys.size
-        for attribute in range(keys.size):
-            if not keys.has(attribute):
-                self._cuts[attribute] = NO_TEXTS
+        self._cuts: list[Cuts] = []
         self._tests: dict[Node, int] = {}
         self._test_attributes: list[int] = []
         # The distinct sets of both kinds, as the attribute and its constants.
@@ -91,6 +91,10 @@ class _Interning:
 
     def intern(self, codes: Array, constants: list[Any]) -> tuple[SegmentPredicates, Array]:
         """The distinct predicates, and the reference of each leaf to one of them."""
+        codes, constants, computed = _with_terms(codes, constants, self._keys.schema)
+        if computed.terms:
+            self._keys = Keys(computed.schema)
+        self._cuts = no_cuts(self._keys)
         order = np.argsort(codes, kind="stable")
         found, firsts = np.unique(codes[order], return_index=True)
         leaves_of = dict(zip(found.tolist(), np.split(order, firsts[1:]), strict=True))
@@ -104,7 +108,7 @@ class _Interning:
             for kind in (ONE_OF, NONE_OF)
         )
         predicates = SegmentPredicates.of(
-            self._cuts, inside, list(self._tests), outside, self._test_attributes
+            self._cuts, inside, list(self._tests), outside, self._test_attributes, computed.terms
         )
         self._refer(leaves_of, constants, predicates, numbers)
         return predicates, numbers.astype(np.int32)
@@ -187,6 +191,37 @@ class _Interning:
         return np.array([place[value] for value in values], np.int64)
 
 
+def no_cuts(keys: Keys) -> list[Cuts]:
+    """The cuts of attributes without any."""
+    return [
+        np.empty(0, np.int64) if keys.has(attribute) else NO_TEXTS
+        for attribute in range(keys.size)
+    ]
+
+
+def _with_terms(
+    codes: Array, constants: list[Any], schema: Schema
+) -> tuple[Array, list[Any], ComputedAttributes]:
+    """Leaves that are tests of terms, as leaves of the attributes that stand for these.
+
+    A leaf that is a TEST all the same keeps its predicate as it was, without these attributes:
+    other segments have other terms.
+    """
+    places = np.flatnonzero(codes % LEAF_KINDS == TEST).tolist()
+    found = {place: term_of(constants[place]) for place in places}
+    terms = dict.fromkeys(term for term in found.values() if term is not None)
+    computed = ComputedAttributes(schema, list(terms))
+    if not terms:
+        return codes, constants, computed
+    codes, constants = codes.copy(), list(constants)
+    for place in places:
+        code, constant = leaf_of(computed.test(constants[place]), computed.schema)
+        codes[place] = code
+        if code % LEAF_KINDS != TEST:
+            constants[place] = constant
+    return codes, constants, computed
+
+
 def _reference(kind: int, first: int, numbers: Array) -> Array:
     if kind == PRESENT:
         return np.full(len(numbers), first * REF_KINDS + references.PRESENT)
@@ -204,127 +239,3 @@ def sets_of(found: Sequence[tuple[int, Array]]) -> Sets:
         np.array([attribute for attribute, _ in found], np.int32), at,
         np.concatenate(members) if members else np.empty(0, np.int32),
     )  # fmt: skip
-
-
-# --- from segments
-
-
-def combine(parts: Sequence[InternedFilters]) -> InternedFilters:
-    """The filters of several parts together, without predicates that are no longer used."""
-    used = [_used(part) for part in parts]
-    if len(parts) == 1 and _is_all_used(parts[0].predicates, used[0]):
-        return parts[0]
-    attributes = len(parts[0].predicates.cuts)
-    maps = [np.zeros(part.predicates.size, np.int64) for part in parts]
-    cuts = [_union(attribute, parts, used, maps) for attribute in range(attributes)]
-    inside: dict[tuple[int, bytes], int] = {}
-    outside: dict[tuple[int, bytes], int] = {}
-    tests: dict[Node, int] = {}
-    homes: list[int] = []
-    for part, flags, numbers in zip(parts, used, maps, strict=True):
-        of = part.predicates
-        _unite_sets(of, of.in_sets, 0, flags, numbers, inside)
-        _unite_sets(of, of.out_sets, of.first_out, flags, numbers, outside)
-        for test in np.flatnonzero(
-            flags[of.base + of.first_test : of.base + of.first_out]
-        ).tolist():
-            known = tests.setdefault(of.tests[test], len(tests))
-            homes += [of.test_attributes[test]] * (known == len(homes))
-            numbers[of.base + of.first_test + test] = known
-    ordered = sorted(outside, key=lambda key: key[0])
-    predicates = SegmentPredicates.of(
-        cuts, _sets_of_bytes(inside), list(tests), _sets_of_bytes(ordered), homes
-    )
-    order_of = np.zeros(len(ordered) + 1, np.int64)
-    for place, key in enumerate(ordered):
-        order_of[outside[key]] = place
-    tables: dict[str, list[ShapeTable]] = {}
-    for part, numbers in zip(parts, maps, strict=True):
-        _renumber(part.predicates, predicates, numbers, order_of)
-        for shape, table in part.tables.items():
-            refs = numbers[table.refs // REF_KINDS] * REF_KINDS + table.refs % REF_KINDS
-            tables.setdefault(shape, []).append(ShapeTable(table.handles, refs.astype(np.int32)))
-    return InternedFilters(predicates, {shape: _stacked(found) for shape, found in tables.items()})
-
-
-def _used(part: InternedFilters) -> Array:
-    """Which predicate numbers are used, including those of members of sets."""
-    of = part.predicates
-    flags = np.zeros(of.size, np.bool_)
-    for table in part.tables.values():
-        flags[table.refs // REF_KINDS] = True
-    for sets, first in ((of.in_sets, 0), (of.out_sets, of.first_out)):
-        mine = flags[of.base + first : of.base + first + len(sets.attributes)]
-        flags[sets.members[np.repeat(mine, np.diff(sets.at))]] = True
-    return flags
-
-
-def _is_all_used(predicates: SegmentPredicates, flags: Array) -> bool:
-    """Whether every cut, set and test is used."""
-    starts = predicates.starts
-    return bool(flags[predicates.base :].all()) and all(
-        flags[int(starts[a]) + 1 : int(starts[a]) + 1 + len(cuts)].all()
-        for a, cuts in enumerate(predicates.cuts)
-    )
-
-
-def _union(
-    attribute: int, parts: Sequence[InternedFilters], used: Sequence[Array], maps: Sequence[Array]
-) -> Cuts:
-    """The used cuts of all parts; maps[part][number] becomes the new number, from 0."""
-    kept, ranges = [], []
-    for part, flags in zip(parts, used, strict=True):
-        cuts = part.predicates.cuts[attribute]
-        first = int(part.predicates.starts[attribute]) + 1
-        mine = np.flatnonzero(flags[first : first + len(cuts)])
-        ranges.append(mine + first)
-        if isinstance(cuts, Texts):
-            kept.append(cuts.to_arrow().take(pa.array(mine)))
-        else:
-            kept.append(cuts[mine])
-    if isinstance(kept[0], pa.Array):
-        distinct = pc.unique(pa.chunked_array(kept))
-        distinct = distinct.take(pc.sort_indices(distinct))
-        for numbers, mine, texts in zip(maps, ranges, kept, strict=True):
-            numbers[mine] = np.asarray(pc.index_in(texts, value_set=distinct))
-        return texts_of(distinct)
-    union: Array = np.unique(np.concatenate(kept))
-    for numbers, mine, found in zip(maps, ranges, kept, strict=True):
-        numbers[mine] = np.searchsorted(union, found)
-    return union
-
-
-def _unite_sets(
-    of: SegmentPredicates, sets: Sets, first: int, flags: Array, numbers: Array,
-    known: dict[tuple[int, bytes], int],
-) -> None:  # fmt: skip
-    for place in np.flatnonzero(flags[of.base + first :][: len(sets.attributes)]).tolist():
-        members = numbers[sets.members[sets.at[place] : sets.at[place + 1]]].astype(np.int32)
-        key = int(sets.attributes[place]), members.tobytes()
-        numbers[of.base + first + place] = known.setdefault(key, len(known))
-
-
-def _sets_of_bytes(found: Iterable[tuple[int, bytes]]) -> Sets:
-    return sets_of([(attribute, np.frombuffer(members, np.int32)) for attribute, members in found])
-
-
-def _renumber(
-    old: SegmentPredicates, new: SegmentPredicates, numbers: Array, order_of: Array
-) -> None:
-    """Change numbers that count within an attribute and kind to numbers among all predicates."""
-    for attribute, cuts in enumerate(old.cuts):
-        first = int(old.starts[attribute])
-        numbers[first] = new.starts[attribute]
-        numbers[first + 1 : first + 1 + len(cuts)] += new.starts[attribute] + 1
-    base = old.base
-    numbers[base : base + old.first_test] += new.base
-    numbers[base + old.first_test : base + old.first_out] += new.base + new.first_test
-    outside = numbers[base + old.first_out :]
-    numbers[base + old.first_out :] = new.base + new.first_out + order_of[outside]
-
-
-def _stacked(tables: Sequence[ShapeTable]) -> ShapeTable:
-    if len(tables) == 1:
-        return tables[0]
-    handles = np.concatenate([table.handles for table in tables])
-    return ShapeTable(handles, np.concatenate([table.refs for table in tables]))

@@ -17,6 +17,7 @@ from tamis.kernels.comparisons import AT_LEAST, BELOW, EQUAL
 from tamis.kernels.programs import MIXED, Programs
 from tamis.kernels.simd_rows import LANES
 from tamis.kernels.value_classes import REF_KINDS
+from tamis.predicates.computed_values import ComputedAttributes
 from tamis.predicates.event_batches import Batch
 
 Array = np.ndarray[Any, Any]
@@ -264,6 +265,8 @@ class ProfiledShares(ExpectedShares):
         super().__init__(filters)
         predicates = self._predicates
         used = np.flatnonzero(self.masks | self._with_sets())
+        if predicates.terms:
+            events = ComputedAttributes(events.schema, predicates.terms).batch(events)
         classes = classes_of(events, predicates, used)
         classes.sort(axis=1)  # missing values come first
         self._size = max(events.size, 1)

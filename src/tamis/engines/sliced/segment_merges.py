@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tamis.engines.resources import check_memory
-from tamis.engines.sliced.interning import InternedFilters, combine
+from tamis.engines.sliced.combination import combine
+from tamis.engines.sliced.interning import InternedFilters
 from tamis.engines.sliced.segment import Segment
 from tamis.kernels.programs import ALIVE
 from tamis.predicates.event_batches import Batch

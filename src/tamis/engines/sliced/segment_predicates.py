@@ -104,15 +104,18 @@ class SegmentPredicates:
     def __init__(
         self, flat: FlatCuts, is_text: Sequence[bool], in_sets: Sets, out_sets: Sets,
         test_attributes: Sequence[int], tests: Callable[[], Sequence[Node]],
+        terms: Callable[[], Sequence[Node]],
     ) -> None:  # fmt: skip
         """`in_sets` are the sets of IN, `out_sets` those of NOT IN, by ascending attribute.
 
-        Their members are numbers that count from 0 in each attribute. Tests of several attributes
-        have the attribute len(cuts); `tests` makes the tests when they are needed.
+        Their members are numbers that count from 0 in each attribute. After the attributes of the
+        schema come those that stand for terms (`predicates.computed_values`). Tests of several
+        attributes have the attribute len(cuts). `tests` and `terms` make the tests and the terms
+        when they are needed; tests are written without the attributes that stand for terms.
         """
         self.flat = flat
         self.cuts = tuple(self._part(a, text) for a, text in enumerate(is_text))
-        self._make_tests = tests
+        self._make_tests, self._make_terms = tests, terms
         self.test_attributes = tuple(test_attributes)
         self.local_in_sets, self.local_out_sets = in_sets, out_sets
         attributes = len(self.cuts)
@@ -141,17 +144,25 @@ class SegmentPredicates:
     @classmethod
     def of(
         cls, cuts: Sequence[Cuts], in_sets: Sets, tests: Sequence[Node], out_sets: Sets,
-        test_attributes: Sequence[int],
+        test_attributes: Sequence[int], terms: Sequence[Node] = (),
     ) -> "SegmentPredicates":  # fmt: skip
         """The predicates of the cuts of each attribute, of sets and of tests."""
         is_text = [isinstance(part, Texts) for part in cuts]
-        known = tuple(tests)
-        return cls(flattened(cuts), is_text, in_sets, out_sets, test_attributes, lambda: known)
+        known, of_terms = tuple(tests), tuple(terms)
+        return cls(
+            flattened(cuts), is_text, in_sets, out_sets, test_attributes, lambda: known,
+            lambda: of_terms,
+        )  # fmt: skip
 
     @cached_property
     def tests(self) -> tuple[Node, ...]:
         """The tests, by number."""
         return tuple(self._make_tests())
+
+    @cached_property
+    def terms(self) -> tuple[Node, ...]:
+        """The terms that the last attributes stand for."""
+        return tuple(self._make_terms())
 
     def _part(self, attribute: int, is_text: bool) -> Cuts:
         """The cuts of an attribute, as a view of the flat ones."""

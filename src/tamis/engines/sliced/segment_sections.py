@@ -25,13 +25,15 @@ from tamis.kernels.programs import Programs
 from tamis.kernels.value_classes import REF_KINDS
 from tamis.language.ast import Node
 from tamis.language.expression import Expression
+from tamis.predicates.computed_values import term_of
 from tamis.predicates.keys import Keys
 from tamis.semantics import Semantics
+from tamis.types import STRING
 
 Array = np.ndarray[Any, Any]
 Get = Callable[[str], Array]
 
-LAYOUT = 2  # version of these arrays; no other version can be read
+LAYOUT = 3  # version of these arrays; no other version can be read
 
 # The arrays of the file with their types; all have one dimension but those of `_TABLES`.
 _TYPES = {
@@ -43,6 +45,7 @@ _TYPES = {
     "in.attributes": "i4", "in.at": "i8", "in.members": "i4",
     "out.attributes": "i4", "out.at": "i8", "out.members": "i4",
     "handles": "i4", "masks": "i8", "tests.attributes": "i4", "tests.sources": "i8",
+    "terms.texts": "u1", "terms.sources": "i8",
 }  # fmt: skip
 _TABLES = {"programs.chunk_bounds", "cuts.at"}
 
@@ -85,6 +88,9 @@ def to_sections(
     sections["masks"] = segment.masks
     sections["tests.attributes"] = np.array(predicates.test_attributes, np.int32)
     sections["tests.sources"] = _sources(segment, handles, expression_of, semantics)
+    texts = [term.type == STRING for term in predicates.terms]
+    sections["terms.texts"] = np.array(texts, np.uint8)
+    sections["terms.sources"] = _term_sources(segment, handles, expression_of, semantics)
     return SegmentSections({"layout": LAYOUT, "shapes": list(segment.shapes)}, sections)
 
 
@@ -106,24 +112,28 @@ def from_sections(meta: Mapping[str, Any], source: SectionSource, semantics: Sem
         return {name: arrays[f"{part}.{name}"] for name in names}
 
     schema, keys = semantics.schema, Keys(semantics.schema)
+    texts, term_sources = arrays["terms.texts"], arrays["terms.sources"]
     is_text = [not keys.has(attribute) for attribute in range(len(schema))]
+    is_text += texts.astype(np.bool_).tolist()
     flat = FlatCuts(**fields("cuts", FlatCuts))
     in_sets, out_sets = Sets(**fields("in", Sets)), Sets(**fields("out", Sets))
     subs, handles = arrays["programs.subs"], arrays["handles"]
     test_attributes, sources = arrays["tests.attributes"], arrays["tests.sources"]
-    ensure(flat.at.shape == (2, len(schema)), "cuts.at")
+    ensure(flat.at.shape == (2, len(is_text)), "cuts.at")
     ensure(len(subs) == len(shapes) + 1 and len(handles), "programs.subs")
     if not is_trusted:
         check_cuts(flat, schema, is_text)
         sizes = np.diff(flat.at, axis=0)[0] - np.array(is_text, np.int64)
         check_sets(in_sets, sizes, "in", by_attribute=False)
         check_sets(out_sets, sizes, "out", by_attribute=True)
-        _check_tests(test_attributes, sources, len(schema), count)
+        _check_tests(test_attributes, sources, len(is_text), count)
+        _check_sources(term_sources, len(texts), count, "terms.sources")
         ensure(is_rising(handles) and is_within(handles, count), "handles")
-    tests = _test_maker(sources, test_attributes, source, semantics)
     predicates = SegmentPredicates(
-        flat, is_text, in_sets, out_sets, test_attributes.tolist(), tests
-    )
+        flat, is_text, in_sets, out_sets, test_attributes.tolist(),
+        _test_maker(sources, test_attributes, source, semantics),
+        _term_maker(term_sources, texts, source, semantics),
+    )  # fmt: skip
     programs = Programs(**fields("programs", Programs), **shape_arrays(shapes, subs)._asdict())
     ensure(len(programs.slots) == len(handles), "programs.slots")
     if not is_trusted:
@@ -146,30 +156,104 @@ def _array(get: Get, name: str) -> Array:
 def _check_tests(attributes: Array, sources: Array, size: int, count: int) -> None:
     """Tests belong to one of `size` attributes or to several, and come from one of the filters."""
     ensure(is_within(attributes, size + 1), "tests.attributes")
-    ensure(len(sources) == 2 * len(attributes), "tests.sources")
-    ensure(is_within(sources[::2], count) and (sources >= 0).all(), "tests.sources")
+    _check_sources(sources, len(attributes), count, "tests.sources")
+
+
+def _check_sources(sources: Array, size: int, count: int, name: str) -> None:
+    """Something comes from one of `count` filters."""
+    ensure(len(sources) == 2 * size, name)
+    ensure(is_within(sources[::2], count) and (sources >= 0).all(), name)
+
+
+def _leaves_at(
+    sources: Array, source: SectionSource, semantics: Semantics, name: str
+) -> list[tuple[int, Any]]:
+    """Code and constant of the leaves that are tests at some places of filters.
+
+    A filter that has many of them is read once.
+    """
+    found: dict[int, tuple[int, Any]] = {}
+    handles, places = sources[::2], sources[1::2].tolist()
+    last, leaves = -1, Leaves("", (), ())
+    with source.reading():
+        for number in np.argsort(handles, kind="stable").tolist():
+            handle, place = int(handles[number]), places[number]
+            if handle != last:
+                last, leaves = handle, leaves_of(source.expression_of(handle), semantics)
+            ensure(place < len(leaves.codes), name)
+            ensure(leaves.codes[place] % LEAF_KINDS == TEST, name)
+            found[number] = leaves.codes[place], leaves.constants[place]
+    return [found[number] for number in range(len(found))]
 
 
 def _test_maker(
     sources: Array, attributes: Array, source: SectionSource, semantics: Semantics
 ) -> Callable[[], tuple[Node, ...]]:
-    """A function that makes the tests; a filter that has many of them is read once."""
+    """A function that makes the tests."""
+    size = len(semantics.schema)
 
     def tests() -> tuple[Node, ...]:
-        found: dict[int, Node] = {}
-        handles, places = sources[::2], sources[1::2].tolist()
-        last, leaves = -1, Leaves("", (), ())
-        with source.reading():
-            for number in np.argsort(handles, kind="stable").tolist():
-                handle, place = int(handles[number]), places[number]
-                if handle != last:
-                    last, leaves = handle, leaves_of(source.expression_of(handle), semantics)
-                code = int(attributes[number]) * LEAF_KINDS + TEST
-                ensure(leaves.codes[place : place + 1] == (code,), "tests.sources")
-                found[number] = leaves.constants[place]
-        return tuple(found[number] for number in range(len(found)))
+        found = _leaves_at(sources, source, semantics, "tests.sources")
+        for attribute, (code, _) in zip(attributes.tolist(), found, strict=True):
+            # That of a term has its filter under the attributes that the term is computed from.
+            ensure(attribute >= size or code // LEAF_KINDS == attribute, "tests.sources")
+        return tuple(test for _, test in found)
 
     return tests
+
+
+def _term_maker(
+    sources: Array, texts: Array, source: SectionSource, semantics: Semantics
+) -> Callable[[], tuple[Node, ...]]:
+    """A function that makes the terms."""
+
+    def terms() -> tuple[Node, ...]:
+        found = []
+        leaves = _leaves_at(sources, source, semantics, "terms.sources")
+        for is_text, (_, test) in zip(texts.tolist(), leaves, strict=True):
+            term = term_of(test)
+            ensure(term is not None and (term.type == STRING) == bool(is_text), "terms.sources")
+            found.append(term)
+        return tuple(term for term in found if term is not None)
+
+    return terms
+
+
+def _term_sources(
+    segment: Segment, handles: Array, expression_of: Callable[[int], Expression],
+    semantics: Semantics,
+) -> Array:  # fmt: skip
+    """For each term, the handle of a filter that tests it and the place of the test there."""
+    predicates = segment.predicates
+    terms, first = predicates.terms, len(semantics.schema)
+    if not terms:
+        return np.empty(0, np.int64)
+    listed = np.concatenate(
+        [
+            predicates.in_sets.attributes, np.array(predicates.test_attributes, np.int32),
+            predicates.out_sets.attributes,
+        ]
+    )  # fmt: skip
+    found = np.full((len(terms), 2), -1, np.int64)
+    for table in segment.filters().tables.values():
+        owners = predicates.attributes_of(table.refs)
+        own = owners < 0
+        owners[own] = listed[table.refs[own] // REF_KINDS - predicates.base]
+        rows, columns = np.nonzero((owners >= first) & (owners < first + len(terms)))
+        numbers, places = np.unique(owners[rows, columns] - first, return_index=True)
+        found[numbers, 0] = table.handles[rows[places]]
+    for number, term in enumerate(terms):
+        handle = int(found[number, 0])
+        ensure(handle >= 0, "terms.sources")
+        leaves = leaves_of(expression_of(handle), semantics)
+        tests = [
+            place
+            for place, (code, constant) in enumerate(zip(*leaves[1:], strict=True))
+            if code % LEAF_KINDS == TEST and term_of(constant) == term
+        ]
+        ensure(tests, "terms.sources")
+        found[number] = handles[int(np.searchsorted(segment.handles, handle))], tests[0]
+    return found.reshape(-1)
 
 
 def _sources(

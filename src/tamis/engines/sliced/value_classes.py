@@ -20,10 +20,10 @@ from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.evaluation import compile_tree
 from tamis.predicates.classification import PairComparison, StringTest, classify
-from tamis.predicates.event_batches import Batch, Column, rows_of_batch
+from tamis.predicates.computed_values import ComputedAttributes
+from tamis.predicates.event_batches import Batch, Column
 from tamis.predicates.keys import Keys, key_values
 from tamis.schema import Schema
-from tamis.types import Kind
 
 Array = np.ndarray[Any, Any]
 
@@ -106,26 +106,23 @@ class RowClasses:
 class SegmentTests:
     """The tests of a segment: run once for each distinct value, and remembered."""
 
-    def __init__(self, predicates: SegmentPredicates, schema: Schema) -> None:
-        self._schema = schema
+    def __init__(self, predicates: SegmentPredicates, computed: ComputedAttributes) -> None:
+        schema = self._schema = computed.schema
         self._first = predicates.first_test
         self._by_attribute: dict[int, list[tuple[int, Callable[[Row], Any]]]] = {}
+        written = [computed.test(test) for test in predicates.tests]
         for place, (test, attribute) in enumerate(
-            zip(predicates.tests, predicates.test_attributes, strict=True)
+            zip(written, predicates.test_attributes, strict=True)
         ):
             compiled = self._first + place, compile_tree(test, schema)
             self._by_attribute.setdefault(attribute, []).append(compiled)
         several = self._by_attribute.pop(len(schema), [])
-        tests = [predicates.tests[number - self._first] for number, _ in several]
+        tests = [written[number - self._first] for number, _ in several]
         self._pairs = [
-            (number, *pair)
+            (number, *_pair_of(test, schema))
             for (number, _), test in zip(several, tests, strict=True)
-            if (pair := _pair_of(test, schema)) is not None
         ]
-        compared = {number for number, *_ in self._pairs}
-        # A row runs all of them; a batch only the others, as it compares pairs column by column.
-        self._several = several
-        self._others = [test for test in several if test[0] not in compared]
+        self._several = several  # a row runs them; a batch compares columns
         most = MOST_REMEMBERED // max(len(self._by_attribute), 1)
         self._known: dict[int, BoundedCache[Any, Array]] = {
             a: BoundedCache(most) for a in self._by_attribute
@@ -134,7 +131,7 @@ class SegmentTests:
         self._patterns: dict[int, list[tuple[int, Pattern]]] = {}
         for attribute, own in self._by_attribute.items():
             for number, condition in own:
-                pattern = _pattern_of(predicates.tests[number - self._first])
+                pattern = _pattern_of(written[number - self._first])
                 if pattern is None:
                     self._by_row.setdefault(attribute, []).append((number, condition))
                 else:
@@ -147,27 +144,21 @@ class SegmentTests:
             found.append(_passed(self._several, row))
         return np.concatenate(found) if found else np.empty(0, np.int32)
 
-    def of_batch(self, batch: Batch, rows: Sequence[Row] | None) -> list[PassedTests]:
+    def of_batch(self, batch: Batch) -> list[PassedTests]:
         """The tests that the events of a batch pass, by attribute."""
         found = [self._attribute(a, batch.columns[a]) for a in self._by_attribute]
         if self._several:
-            found.append(self._of_several(batch, rows))
+            found.append(self._of_several(batch))
         return found
 
-    def _of_several(self, batch: Batch, rows: Sequence[Row] | None) -> PassedTests:
-        """Tests of several attributes: pairs are compared by columns, others run row by row."""
+    def _of_several(self, batch: Batch) -> PassedTests:
+        """Tests of two attributes, which are compared column by column."""
         events, numbers = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
         for number, compare, left, right in self._pairs:
             one, other = batch.columns[left], batch.columns[right]
             holds = compare(one.keys, other.keys) & (one.present & other.present).view(np.bool_)
             events.append(np.flatnonzero(holds))
             numbers.append(np.full(len(events[-1]), number, np.int32))
-        if self._others:
-            if rows is None:
-                rows = rows_of_batch(batch, self._schema)
-            for event, row in enumerate(rows):
-                numbers.append(_passed(self._others, row))
-                events.append(np.full(len(numbers[-1]), event))
         where = np.concatenate(events)
         order = np.argsort(where, kind="stable")
         starts = np.searchsorted(where[order], np.arange(batch.size + 1))
@@ -242,15 +233,13 @@ def _pattern_of(test: Node) -> Pattern | None:
             return None
 
 
-def _pair_of(test: Node, schema: Schema) -> tuple[Callable[[Any, Any], Any], int, int] | None:
-    """The comparison and the two attributes of a test, if their keys tell its truth."""
+def _pair_of(test: Node, schema: Schema) -> tuple[Callable[[Any, Any], Any], int, int]:
+    """The comparison and the two attributes of a test; everything else of several is a term."""
     match classify(test):
-        case PairComparison(ast.Attribute(one, kind), op, ast.Attribute(other, same)) if (
-            kind == same and kind.kind is not Kind.STRING
-        ):
+        case PairComparison(ast.Attribute(one), op, ast.Attribute(other)):
             return _COMPARE[op], schema.positions[one], schema.positions[other]
-        case _:
-            return None
+        case _:  # pragma: no cover - `term_of` has made a term of it
+            raise AssertionError(test)
 
 
 def _passed(tests: Sequence[tuple[int, Callable[[Row], Any]]], row: Row) -> Array:

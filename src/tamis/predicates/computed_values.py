@@ -1,0 +1,126 @@
+"""Computed values as attributes of their own.
+
+``price * qty < 100`` tests the value of ``price * qty``, a *term*. Once that is computed, the
+predicate is a comparison of a value with a constant, like any other: filters that test the same
+term share it, and all its comparisons are found at once.
+
+`ComputedAttributes` numbers some terms after the attributes of a schema. It computes their values
+for a row or, column by column, for a batch, and writes predicates as tests of the new attributes:
+from then on nobody needs to know that these were computed. A predicate that relates two computed
+values, or is a test of several attributes, is itself the term: a truth value.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+from tamis.events.event_reader import Row
+from tamis.language import ast
+from tamis.language.ast import Node
+from tamis.language.evaluation import compile_value
+from tamis.predicates.classification import (
+    Comparison,
+    LikeTest,
+    Membership,
+    OtherTest,
+    PairComparison,
+    PartTest,
+    Presence,
+    RegexTest,
+    StringTest,
+    classify,
+)
+from tamis.predicates.event_batches import Batch
+from tamis.predicates.keys import constant_key
+from tamis.predicates.term_columns import TermColumns
+from tamis.schema import Attribute, Schema
+from tamis.types import Kind, Type
+
+COMPUTED = "\0computed"  # the first part of the paths of terms, which is no name of an attribute
+
+
+def term_of(predicate: Node) -> Node | None:
+    """The term that a predicate tests; None if it tests attributes as they are.
+
+    * of ``price * qty < 100`` it is ``price * qty``
+    * of ``price * qty < total`` it is the predicate itself
+    """
+    match classify(predicate):
+        case Comparison(value, _, constant) if not _have_keys((constant,), value.type):
+            return predicate
+        case Membership(value, constants) if not _have_keys(constants, value.type):
+            return predicate.operand if isinstance(predicate, ast.Not) else predicate
+        case (
+            Comparison(value) | Membership(value) | Presence(value) | StringTest(value)
+            | PartTest(value) | LikeTest(value) | RegexTest(value)
+        ):  # fmt: skip
+            return None if isinstance(value, ast.Attribute) else value
+        case PairComparison(ast.Attribute(_, of), _, ast.Attribute()) if of.kind is not Kind.STRING:
+            return None
+        case PairComparison():
+            return predicate
+        case OtherTest(bare):
+            return bare
+        case _:
+            return None
+
+
+def _have_keys(constants: Sequence[Any], of: Type) -> bool:
+    """Whether constants can be compared with values by keys; a long decimal cannot."""
+    if of.kind is not Kind.DECIMAL:
+        return True
+    return all(constant_key(constant, of.scale) is not None for constant in constants)
+
+
+def test_of(predicate: Node, term: Node, attribute: ast.Attribute) -> Node:
+    """A predicate on a term, as one on the attribute that stands for the term."""
+    negated = isinstance(predicate, ast.Not)
+    bare = predicate.operand if isinstance(predicate, ast.Not) else predicate
+    if bare == term:
+        return ast.Compare("=", attribute, ast.FALSE if negated else ast.TRUE)
+    parts = tuple(attribute if part == term else part for part in ast.children(bare))
+    made = ast.rebuild(bare, parts)
+    return ast.Not(made) if negated else made
+
+
+def term_attribute(number: int, of: Type) -> ast.Attribute:
+    """The attribute that stands for a term."""
+    return ast.Attribute((COMPUTED, str(number)), of)
+
+
+class ComputedAttributes:
+    """The attributes of a schema, and some terms after them."""
+
+    def __init__(self, schema: Schema, terms: Sequence[Node]) -> None:
+        self._plain = schema
+        self.terms = tuple(terms)
+        self._numbers = {term: number for number, term in enumerate(self.terms)}
+        more = [term_attribute(number, term.type) for number, term in enumerate(self.terms)]
+        self.schema = schema
+        if terms:
+            attributes = [*schema.attributes, *(Attribute(a.path, a.type) for a in more)]
+            self.schema = Schema.of_attributes(attributes)
+
+    @cached_property
+    def _values(self) -> list[Callable[[Row], Any]]:
+        return [compile_value(term, self._plain) for term in self.terms]
+
+    def test(self, predicate: Node) -> Node:
+        """A predicate of the schema, as one on attributes and on terms that are held here."""
+        term = term_of(predicate)
+        number = None if term is None else self._numbers.get(term)
+        if term is None or number is None:
+            return predicate
+        return test_of(predicate, term, term_attribute(number, term.type))
+
+    def batch(self, batch: Batch) -> Batch:
+        """A batch with the columns of the terms."""
+        if not self.terms:
+            return batch
+        columns = TermColumns(batch)
+        made = (*batch.columns, *map(columns.column, self.terms))
+        return Batch(batch.size, made, self.schema)
+
+    def row(self, row: Row) -> Row:
+        """A row with the values of the terms."""
+        return (*row, *[value(row) for value in self._values]) if self.terms else row
