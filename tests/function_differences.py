@@ -105,7 +105,9 @@ class Terms:
         if kind == "places":
             return str(choose([0, 1, 2, 3, -1, -2, 5, 20, -25]))
         if kind == "place":
-            return choose(["0", "1", "2", "3", "-1", "-2", "-9", "9", "i", "2147483647", "-2147483648"])
+            return choose(
+                ["0", "1", "2", "3", "-1", "-2", "-9", "9", "i", "2147483647", "-2147483648"]
+            )
         if kind == "numeral":
             return choose([string_text(choose(NUMERALS)), "s", "t", f"concat(s, {choose('12')})"])
         if kind == "small":
@@ -145,7 +147,9 @@ class Terms:
             case "double":
                 return choose(["0.5D", "2.5e0", "-1e0", "1e300", "0D", "1.005D", "2.675D", "3D"])
             case "decimal":
-                return choose(["0.5", "2.50", "-0.1", "99.995", "12345678901234567890.5", "7BD", "0.00"])
+                return choose(
+                    ["0.5", "2.50", "-0.1", "99.995", "12345678901234567890.5", "7BD", "0.00"]
+                )
             case "string":
                 return string_text(choose(STRINGS))
             case "bool":
@@ -181,7 +185,10 @@ def events(seed: int) -> list[tuple[object, ...]]:
     for place, text in enumerate(NUMERALS):
         row = list(found[place % len(found)])
         names = list(SCHEMA)
-        row[names.index("s")], row[names.index("x")] = text, chance.choice([0.125, 2.675, -1.5, 1e15])
+        row[names.index("s")], row[names.index("x")] = (
+            text,
+            chance.choice([0.125, 2.675, -1.5, 1e15]),
+        )
         row[names.index("i")] = chance.choice([None, *range(-3, 12), 10**12 + 55])
         if chance.random() < 0.3:
             row[chance.randrange(len(row))] = None
@@ -205,7 +212,9 @@ def spark_type(of: Type) -> str:
     )
 
 
-def answered(frame: Any, terms: list[tuple[str, Any]]) -> Iterator[tuple[list[tuple[str, Any]], Any]]:
+def answered(
+    frame: Any, terms: list[tuple[str, Any]]
+) -> Iterator[tuple[list[tuple[str, Any]], Any]]:
     """Terms that Spark accepts, some at a time, and the frame with a column for each."""
     from pyspark.errors import AnalysisException
 
@@ -214,7 +223,10 @@ def answered(frame: Any, terms: list[tuple[str, Any]]) -> Iterator[tuple[list[tu
             yield from answered(frame, terms[start : start + TERMS_PER_JOB])
         return
     try:
-        yield terms, frame.selectExpr("n", *(f"{text} AS c{k}" for k, (text, _) in enumerate(terms)))
+        yield (
+            terms,
+            frame.selectExpr("n", *(f"{text} AS c{k}" for k, (text, _) in enumerate(terms))),
+        )
     except AnalysisException:
         if len(terms) > 1:
             yield from answered(frame, terms[: len(terms) // 2])
@@ -223,7 +235,9 @@ def answered(frame: Any, terms: list[tuple[str, Any]]) -> Iterator[tuple[list[tu
             print("Spark refuses", terms[0][0])
 
 
-def differences(frame: Any, rows: list[tuple[object, ...]], terms: list[tuple[str, Any]]) -> Iterator[Any]:
+def differences(
+    frame: Any, rows: list[tuple[object, ...]], terms: list[tuple[str, Any]]
+) -> Iterator[Any]:
     """Terms whose types or values differ, each with the first event that shows it."""
     for chunk, made in answered(frame, terms):
         types = {field.name: field.dataType.simpleString() for field in made.schema}

@@ -23,7 +23,7 @@ from tamis.language.functions.table import FUNCTIONS, is_value
 from tamis.language.like_patterns import compile_like
 from tamis.language.regular_expressions import compile_regex
 from tamis.schema import Schema
-from tamis.types import BOOL, DOUBLE, Type
+from tamis.types import DOUBLE, Type
 
 Row = Sequence[Any]
 Evaluator = Callable[[Row], Any]

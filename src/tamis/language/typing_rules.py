@@ -107,15 +107,11 @@ class TypingRules:
             raise self._refused(refusal, spelling, arguments, start, end) from None
         return ast.Call(entry.name, *typed)
 
-    def case(
-        self, name: str, arguments: Sequence[LocatedNode], start: int, end: int
-    ) -> Node:
+    def case(self, name: str, arguments: Sequence[LocatedNode], start: int, end: int) -> Node:
         """One of the two forms of CASE, as a list of what it is made of."""
         return self.apply(FUNCTIONS[name], CASE, arguments, start, end)
 
-    def cast(
-        self, name: str, operand: LocatedNode, wanted: Type, start: int, end: int
-    ) -> Node:
+    def cast(self, name: str, operand: LocatedNode, wanted: Type, start: int, end: int) -> Node:
         """``CAST(operand AS type)`` or TRY_CAST."""
         try:
             return cast(name, operand.node, wanted)
@@ -310,5 +306,3 @@ def _domain_hint(attribute: Attribute, value: Node) -> str | None:
     if attribute.type == STRING and isinstance(value, ast.Literal):
         return did_you_mean(str(value.value), getattr(attribute.domain, "values", ()))
     return None
-
-

@@ -8,38 +8,31 @@ by kind of test (`classification`):
 * comparisons with constants in ordered lists, or in a table where the domain is small,
 * sets (``IN``) by their members,
 * presence (``IS NULL`` and its opposite),
-* other tests of one attribute (prefix, suffix, contains, contained in, LIKE, RLIKE, arithmetic),
-  evaluated once per distinct value,
-* tests of several attributes one by one.
+* other tests of one attribute (prefix, suffix, contains, contained in, LIKE, RLIKE), evaluated
+  once per distinct value,
+* tests of a computed value by that value, which is computed once (`term_index`),
+* comparisons of two attributes one by one.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from tamis.bounded_caches import BoundedCache
 from tamis.events.event_reader import Row
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.evaluation import compile_tree
-from tamis.predicates.classification import (
-    Comparison,
-    Membership,
-    Presence,
-    Test,
-    classify,
-    deciding_attribute,
-)
+from tamis.predicates.attribute_index import AttributeIndex
+from tamis.predicates.classification import Comparison, classify, deciding_attribute
 from tamis.predicates.comparison_index import Comparisons, Ids
+from tamis.predicates.computed_values import term_of
 from tamis.predicates.id_pool import IdPool
 from tamis.predicates.keys import Keys
-from tamis.predicates.string_index import OrderedStrings
+from tamis.predicates.term_index import TermIndex
 from tamis.schema import Schema
 
 Array = np.ndarray[Any, Any]
-
-MOST_REMEMBERED = 16_000_000  # bytes of the values of one attribute, and of the tests they pass
 
 TRUE, FALSE, UNDEFINED = 1, 0, -1
 
@@ -57,6 +50,7 @@ class PredicateIndex:
         self._comparisons = Comparisons(schema, self._keys)
         self._attributes = [AttributeIndex(n, schema) for n in range(len(schema))]
         self._busy: set[int] = set()  # attributes with predicates other than keyed comparisons
+        self._terms: dict[Node, TermIndex] = {}
         self._others: dict[int, Callable[[Row], Any]] = {}  # not decided by one attribute
 
     def __len__(self) -> int:
@@ -75,6 +69,12 @@ class PredicateIndex:
             return known
         new = self._pool.take()
         self.ids[predicate], self._nodes[new], self._uses[new] = new, predicate, 1
+        term = term_of(predicate)
+        if term is not None:
+            if term not in self._terms:
+                self._terms[term] = TermIndex(term, self.schema)
+            self._terms[term].add(predicate, new)
+            return new
         path = deciding_attribute(predicate)
         if path is None:
             self._others[new] = compile_tree(predicate, self.schema)
@@ -97,6 +97,12 @@ class PredicateIndex:
         predicate = self._nodes.pop(predicate_id)
         del self._uses[predicate_id], self.ids[predicate]
         self._pool.give_back(predicate_id)
+        term = term_of(predicate)
+        if term is not None:
+            self._terms[term].remove(predicate, predicate_id)
+            if self._terms[term].is_idle():
+                del self._terms[term]
+            return
         path = deciding_attribute(predicate)
         if path is None:
             del self._others[predicate_id]
@@ -130,6 +136,8 @@ class PredicateIndex:
         for position in self._busy:
             home = self._attributes[position]
             found += home.satisfied(row[position], comparisons=comparisons)
+        for computed in self._terms.values():
+            found += computed.satisfied(row)
         if self._others:
             true = [i for i, test in self._others.items() if test(row) is True]
             found.append(np.array(true, np.int32))
@@ -143,6 +151,10 @@ class PredicateIndex:
         for home, value in zip(self._attributes, row, strict=True):
             if value is None:
                 answer[home.ids_of_values()] = UNDEFINED
+        for computed in self._terms.values():
+            undefined = computed.undefined(row)
+            if undefined is not None:
+                answer[undefined] = UNDEFINED
         for predicate_id, test in self._others.items():
             if test(row) is None:
                 answer[predicate_id] = UNDEFINED
@@ -160,96 +172,3 @@ class PredicateIndex:
         """Whether a comparison is one of the attribute itself with a constant that has a key."""
         is_plain = isinstance(test.value, ast.Attribute)
         return is_plain and self._keys.key(position, test.constant) is not None
-
-
-class AttributeIndex:
-    """The predicates that one attribute decides, except comparisons with keys."""
-
-    def __init__(self, position: int, schema: Schema) -> None:
-        self._schema = schema
-        self._position = position
-        self.compared: set[int] = set()  # comparisons, those with keys included
-        self._strings = OrderedStrings()
-        self._members: dict[Any, dict[int, None]] = {}  # value -> the sets that hold it
-        self._sets: set[int] = set()
-        self._excluded: dict[int, frozenset[Any]] = {}  # NOT IN
-        self._null: set[int] = set()
-        self._present: set[int] = set()
-        self._tests: dict[int, Callable[[Row], Any]] = {}
-        self._remembered: BoundedCache[Any, Ids] = BoundedCache(MOST_REMEMBERED)
-
-    def add(self, test: Test, predicate: Node, new: int) -> None:
-        match test:
-            case Comparison(ast.Attribute(), op, constant):
-                self._strings.add(op, constant, new)
-                self.compared.add(new)
-            case Membership(ast.Attribute(), constants, negated=False):
-                self._sets.add(new)
-                for value in constants:
-                    self._members.setdefault(value, {})[new] = None
-            case Membership(ast.Attribute(), constants):
-                self._excluded[new] = frozenset(constants)
-            case Presence(_, present):
-                (self._present if present else self._null).add(new)
-            case _:
-                self._tests[new] = compile_tree(predicate, self._schema)
-                self._remembered.clear()
-
-    def remove(self, test: Test, old: int) -> None:
-        match test:
-            case Comparison(ast.Attribute(), op, constant):
-                self._strings.remove(op, constant)
-                self.compared.remove(old)
-            case Membership(ast.Attribute(), constants, negated=False):
-                self._sets.remove(old)
-                for value in constants:
-                    del self._members[value][old]
-                    if not self._members[value]:
-                        del self._members[value]
-            case Membership(ast.Attribute()):
-                del self._excluded[old]
-            case Presence(_, present):
-                (self._present if present else self._null).remove(old)
-            case _:
-                del self._tests[old]
-                self._remembered.clear()
-
-    def satisfied(self, value: Any, *, comparisons: bool = True) -> Iterator[Ids]:
-        """The ids of the predicates that are true of a value, None for a missing one."""
-        if value is None:
-            yield _ids(self._null)
-            return
-        if self._present:
-            yield _ids(self._present)
-        if comparisons and self._strings.size:
-            yield from self._strings.satisfied(value)
-        if self._members:
-            yield _ids(self._members.get(value, ()))
-        if self._excluded:
-            yield _ids([i for i, values in self._excluded.items() if value not in values])
-        if self._tests:
-            yield self._tested(value)
-
-    def is_idle(self) -> bool:
-        """Whether nothing is kept here."""
-        return not (
-            self._strings.size or self._sets or self._excluded or self._null
-            or self._present or self._tests
-        )  # fmt: skip
-
-    def ids_of_values(self) -> Ids:
-        """The predicates that are undefined of a missing value."""
-        return _ids([*self.compared, *self._sets, *self._excluded, *self._tests])
-
-    def _tested(self, value: Any) -> Ids:
-        known = self._remembered.find(value)
-        if known is None:
-            before, after = self._position, len(self._schema) - self._position - 1
-            row = (None,) * before + (value,) + (None,) * after
-            known = _ids([i for i, test in self._tests.items() if test(row) is True])
-            self._remembered.keep(value, known)
-        return known
-
-
-def _ids(found: Any) -> Ids:
-    return np.fromiter(found, np.int32, len(found))

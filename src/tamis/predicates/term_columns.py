@@ -195,8 +195,9 @@ class TermColumns:
         found: list[Any] = []
         for code in distinct.tolist():
             values: list[Any] = []
+            rest = code
             for (_, known), size in zip(reversed(lists), reversed(sizes), strict=True):
-                code, place = divmod(code, size)
+                rest, place = divmod(rest, size)
                 values.append(known[place])
             values.reverse()
             is_null = nulls is not Nulls.OWN and None in values
@@ -294,5 +295,5 @@ def _spread(found: list[Any], places: Array, of: Type) -> Vector:
         objects[:] = found
         return Vector(there[places], objects[places])
     kind = np.float64 if of == DOUBLE else np.bool_ if of == BOOL else np.int64
-    values = np.array([value if value is not None else 0 for value in found], kind)
+    values: Array = np.array([value if value is not None else 0 for value in found], kind)
     return Vector(there[places], values[places])

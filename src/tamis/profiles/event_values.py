@@ -32,7 +32,7 @@ class Values(NamedTuple):
 
     def counted(self) -> tuple[Any, Array, bool]:
         """The distinct values, how often each occurs, and whether they are doubles."""
-        present, keys, distinct = self.column
+        present, keys, distinct, _ = self.column
         keys = keys[present.view(np.bool_)]
         if distinct is None:
             values, counts = np.unique(keys, return_counts=True)
@@ -43,7 +43,7 @@ class Values(NamedTuple):
 
     def taken(self, rows: Array) -> pa.Array:
         """The values of some events."""
-        present, keys, distinct = self.column
+        present, keys, distinct, _ = self.column
         missing = present[rows] == 0
         found = pa.array(keys[rows], mask=missing)
         return found if distinct is None else distinct.take(found)

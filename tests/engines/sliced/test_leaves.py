@@ -149,7 +149,6 @@ def test_constants_of_another_type_are_tests():
         ast.Compare("=", n, ast.Literal(1.5, DOUBLE)),
         ast.Compare("=", n, ast.Literal(None, INT)),
         ast.In(x, (ast.Literal(1.0, DOUBLE), ast.Literal("a", STRING))),
-        ast.Compare("<=>", n, ast.Literal(1, INT)),
     ):
         assert leaf_of(predicate, STOCK) == (predicate_home(predicate) + TEST, predicate)
     code, constant = leaf_of(ast.Compare("=", x, ast.Literal(math.nan, DOUBLE)), STOCK)

@@ -13,7 +13,8 @@ from strategies import SCHEMA, filters
 from tamis import ExpressionError, parse
 from tamis.engines import make_engine
 from tamis.engines.sliced import layout, segment
-from tamis.engines.sliced.interning import combine, intern_filters
+from tamis.engines.sliced.combination import combine
+from tamis.engines.sliced.interning import intern_filters
 from tamis.engines.sliced.layout import (
     ExpectedShares,
     column_places,

@@ -77,7 +77,7 @@ class SegmentEvaluator:
         self.segment = segment
         self._schema = schema
         self._keys = keys
-        self.has_terms = len(segment.predicates.cuts) > len(schema)
+        self.terms = len(segment.predicates.cuts) - len(schema)  # how many
         self._buffers: list[BlockBuffers] = []  # those not in use
         self._slots: list[
             tuple[Array, Array, OneEventScratch]
@@ -94,7 +94,7 @@ class SegmentEvaluator:
 
     @cached_property
     def _rows(self) -> RowClasses:
-        keys = Keys(self._computed.schema) if self.has_terms else self._keys
+        keys = Keys(self._computed.schema) if self.terms else self._keys
         return RowClasses(self.segment.predicates, self.segment.used, keys)
 
     @cached_property
@@ -104,7 +104,7 @@ class SegmentEvaluator:
     def prepare(self, batch: Batch) -> tuple[Array, list[PassedTests]]:
         """The classes of a batch's events and the tests that they pass."""
         segment = self.segment
-        if self.has_terms:
+        if self.terms:
             batch = self._computed.batch(batch)
         classes = classes_of(batch, segment.predicates, segment.used)
         return classes, self._tests.of_batch(batch)
@@ -161,7 +161,7 @@ class SegmentEvaluator:
         """The handles of one event, ascending."""
         segment = self.segment
         predicates, numbering = segment.predicates, segment.numbering
-        if self.has_terms:
+        if self.terms:
             row = self._computed.row(row)
         classes = self._rows.of(row)
         listed = np.full(predicates.listed, NO_ROW, np.int32)

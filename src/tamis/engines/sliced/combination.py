@@ -22,7 +22,6 @@ from tamis.language.ast import Node
 Array = np.ndarray[Any, Any]
 
 
-
 def combine(parts: Sequence[InternedFilters]) -> InternedFilters:
     """The filters of several parts together, without predicates that are no longer used."""
     has_terms = any(part.predicates.terms for part in parts)

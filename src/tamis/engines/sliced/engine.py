@@ -30,13 +30,14 @@ from tamis.events.event_reader import Row
 from tamis.kernels.handles import Handles
 from tamis.kernels.predicate_rows import EVENTS
 from tamis.language.expression import Expression
-from tamis.predicates.event_batches import Batch, batch_of_rows
+from tamis.predicates.event_batches import Batch, batch_of_rows, slice_of
 from tamis.predicates.keys import Keys
 from tamis.semantics import Semantics
 
 Array = np.ndarray[Any, Any]
 
 MOST_YOUNG = 1 << 17  # subscriptions that wait to be compiled
+MOST_COMPUTED = 1 << 23  # values of terms in memory together, each of about 20 bytes
 FEW_DROPPED = 16  # handles that are dropped one by one
 MOST_AT_ONCE = 1 << 12  # subscriptions of a segment that may be merged while changes wait
 
@@ -111,16 +112,23 @@ class SlicedEngine:
         return self.match_at(snapshot, row)
 
     def match_many(self, rows: Sequence[Row]) -> Iterator[Handles]:
-        for counts, found in self.match_batch(batch_of_rows(rows, self._semantics.schema), rows):
+        for counts, found in self.match_batch(batch_of_rows(rows, self._semantics.schema)):
             yield from lists_of(counts, found)
 
     def match_batch(
-        self, batch: Batch, rows: Sequence[Row] | None = None, snapshot: Snapshot | None = None
+        self,
+        batch: Batch,
+        rows: Sequence[Row] | None = None,  # noqa: ARG002 - columns are enough
+        snapshot: Snapshot | None = None,
     ) -> Iterator[Piece]:
-        return self.match_batch_at(snapshot or self.snapshot(), batch, rows)
+        return self.match_batch_at(snapshot or self.snapshot(), batch)
 
-    def count_batch(self, batch: Batch, rows: Sequence[Row] | None = None) -> Array:
-        return self.count_batch_at(self.snapshot(), batch, rows)
+    def count_batch(
+        self,
+        batch: Batch,
+        rows: Sequence[Row] | None = None,  # noqa: ARG002 - as above
+    ) -> Array:
+        return self.count_batch_at(self.snapshot(), batch)
 
     def statistics(self) -> dict[str, int]:
         with self.lock:
@@ -143,10 +151,11 @@ class SlicedEngine:
             return found[0]
         return np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
 
-    def match_batch_at(
-        self, snapshot: Snapshot, batch: Batch, rows: Sequence[Row] | None
-    ) -> Iterator[tuple[Array, Array]]:
+    def match_batch_at(self, snapshot: Snapshot, batch: Batch) -> Iterator[tuple[Array, Array]]:
         """The matches of a batch, piece by piece."""
+        pieces = self._pieces(snapshot, batch)
+        if len(pieces) > 1:
+            return chain.from_iterable(self.match_batch_at(snapshot, piece) for piece in pieces)
         self.tidy()
         prepared = [part.prepare(batch) for part in snapshot.parts]
         for part, mine in zip(snapshot.parts, prepared, strict=True):
@@ -170,8 +179,11 @@ class SlicedEngine:
         found = in_order_of(match, step, batch.size, self._options.threads)
         return chain.from_iterable(found)
 
-    def count_batch_at(self, snapshot: Snapshot, batch: Batch, rows: Sequence[Row] | None) -> Array:
+    def count_batch_at(self, snapshot: Snapshot, batch: Batch) -> Array:
         """counts[event]: how many filters match each event of a batch."""
+        pieces = self._pieces(snapshot, batch)
+        if len(pieces) > 1:
+            return np.concatenate([self.count_batch_at(snapshot, piece) for piece in pieces])
         self.tidy()
         prepared = [part.prepare(batch) for part in snapshot.parts]
 
@@ -186,6 +198,16 @@ class SlicedEngine:
 
         found = list(in_order_of(count, step, batch.size, self._options.threads))
         return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+    @staticmethod
+    def _pieces(snapshot: Snapshot, batch: Batch) -> list[Batch]:
+        """The batch, or parts of it whose computed values are not too many for the memory."""
+        terms = sum(part.terms for part in snapshot.parts)
+        step = max(EVENTS, MOST_COMPUTED // max(terms, 1) // EVENTS * EVENTS)
+        if not terms or batch.size <= step:
+            return [batch]
+        starts = range(0, batch.size, step)
+        return [slice_of(batch, start, min(start + step, batch.size)) for start in starts]
 
     # --- segments
 

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tamis.engines.sliced.leaves import (
     ABSENT,
@@ -27,7 +26,6 @@ from tamis.engines.sliced.segment_predicates import (
     Cuts,
     SegmentPredicates,
     Sets,
-    Texts,
     texts_of,
 )
 from tamis.kernels import value_classes as references
@@ -194,8 +192,7 @@ class _Interning:
 def no_cuts(keys: Keys) -> list[Cuts]:
     """The cuts of attributes without any."""
     return [
-        np.empty(0, np.int64) if keys.has(attribute) else NO_TEXTS
-        for attribute in range(keys.size)
+        np.empty(0, np.int64) if keys.has(attribute) else NO_TEXTS for attribute in range(keys.size)
     ]
 
 

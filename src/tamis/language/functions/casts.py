@@ -65,9 +65,7 @@ def cast(name: str, operand: Node, wanted: Type) -> Node:
         return ast.converted(operand, wanted)
     call = ast.Call(name, (operand,), wanted)
     if _converter(call) is None:
-        raise Refusal(
-            f"{name.upper()} does not convert {operand.type} to {type_text(wanted)}", 0
-        )
+        raise Refusal(f"{name.upper()} does not convert {operand.type} to {type_text(wanted)}", 0)
     return call
 
 
@@ -110,9 +108,7 @@ def _from_number(source: Type, wanted: Type, strict: bool) -> Meaning | None:
         return float
     if wanted.kind is Kind.DECIMAL:
         if source == DOUBLE:
-            return lambda value: (
-                fit(Decimal(repr(value)), wanted) if math.isfinite(value) else None
-            )
+            return lambda value: fit(Decimal(repr(value)), wanted) if math.isfinite(value) else None
         return lambda value: fit(Decimal(value), wanted)
     if wanted == BOOL:
         return lambda value: value != 0
@@ -234,6 +230,4 @@ def _typed(name: str) -> Callable[[Sequence[Node]], Typed]:
     return typed
 
 
-CASTS = tuple(
-    Function(name, _typed(name), _meaning, nulls=_nulls) for name in ("cast", "try_cast")
-)
+CASTS = tuple(Function(name, _typed(name), _meaning, nulls=_nulls) for name in ("cast", "try_cast"))

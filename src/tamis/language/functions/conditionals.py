@@ -200,4 +200,3 @@ CONDITIONALS = (
     Function("greatest", _values(2), _extreme(max), nulls=_OWN),
     Function("least", _values(2), _extreme(min), nulls=_OWN),
 )
-

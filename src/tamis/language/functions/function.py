@@ -54,6 +54,9 @@ def always(nulls: Nulls) -> Callable[[ast.Call], Nulls]:
     return lambda _call: nulls
 
 
+_strict = always(Nulls.STRICT)
+
+
 @dataclass(frozen=True)
 class Function:
     """One function or operator.
@@ -68,6 +71,6 @@ class Function:
     typed: Callable[[Sequence[Node]], Typed]
     meaning: Callable[[ast.Call], Meaning]
     spellings: tuple[str, ...] = ()
-    nulls: Callable[[ast.Call], Nulls] = always(Nulls.STRICT)
+    nulls: Callable[[ast.Call], Nulls] = _strict
     kernel: Callable[[ast.Call], Kernel | None] = lambda _call: None
     is_test: bool = False

@@ -104,9 +104,7 @@ def saturated(value: float, low: int = INT64_MIN, high: int = INT64_MAX) -> int:
     return max(low, min(int(value), high))
 
 
-def _towards(
-    direction: str, of_double: Callable[[float], int]
-) -> Callable[[ast.Call], Meaning]:
+def _towards(direction: str, of_double: Callable[[float], int]) -> Callable[[ast.Call], Meaning]:
     def meaning(call: ast.Call) -> Meaning:
         (operand,) = call.arguments
         if operand.type == DOUBLE:

@@ -29,9 +29,7 @@ def _typed(op: str) -> Callable[[Sequence[Node]], Typed]:
             return Typed((ast.converted(a, DOUBLE), ast.converted(b, DOUBLE)), DOUBLE)
         if Kind.DECIMAL in both:
             da, db = decimal_operand(a), decimal_operand(b)
-            return Typed(
-                (ast.converted(a, da), ast.converted(b, db)), decimal_result(op, da, db)
-            )
+            return Typed((ast.converted(a, da), ast.converted(b, db)), decimal_result(op, da, db))
         whole = INT if INT in {a.type, b.type} else INT32
         return Typed((ast.converted(a, whole), ast.converted(b, whole)), whole)
 
@@ -52,7 +50,7 @@ def _meaning(call: ast.Call) -> Meaning:
 
 
 def _wrapped(call: ast.Call, compute: Kernel) -> Kernel:
-    """A kernel whose results are cut to the width of the call's type; 64 bits wrap by themselves."""
+    """A kernel whose results have the width of the call's type; 64 bits wrap by themselves."""
     if call.type != INT32:
         return compute
     return lambda *values: compute(*values).astype("int32").astype("int64")
@@ -120,15 +118,9 @@ def _absolute(call: ast.Call) -> Meaning:
 NEGATIVE = "negative"
 
 OPERATORS = (
-    Function(
-        "+", _typed("+"), _meaning, nulls=_nulls, kernel=_exact_kernel(lambda x, y: x + y)
-    ),
-    Function(
-        "-", _typed("-"), _meaning, nulls=_nulls, kernel=_exact_kernel(lambda x, y: x - y)
-    ),
-    Function(
-        "*", _typed("*"), _meaning, nulls=_nulls, kernel=_exact_kernel(lambda x, y: x * y)
-    ),
+    Function("+", _typed("+"), _meaning, nulls=_nulls, kernel=_exact_kernel(lambda x, y: x + y)),
+    Function("-", _typed("-"), _meaning, nulls=_nulls, kernel=_exact_kernel(lambda x, y: x - y)),
+    Function("*", _typed("*"), _meaning, nulls=_nulls, kernel=_exact_kernel(lambda x, y: x * y)),
     Function("/", _typed("/"), _meaning, nulls=_nulls, kernel=_division_kernel),
     Function("%", _typed("%"), _meaning, ("mod",), _nulls, _division_kernel),
     Function("DIV", _typed("DIV"), _meaning, nulls=_nulls, kernel=_division_kernel),

@@ -76,4 +76,3 @@ STRINGS = (
     Function("startswith", fixed([STRING, STRING], BOOL), lambda _: str.startswith, is_test=True),
     Function("endswith", fixed([STRING, STRING], BOOL), lambda _: str.endswith, is_test=True),
 )  # fmt: skip
-
