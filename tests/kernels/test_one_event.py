@@ -38,6 +38,7 @@ from tamis.kernels.programs import ALIVE, MIXED
 from tamis.kernels.simd_rows import LANES
 from tamis.kernels.value_classes import MISSING, REF_KINDS, holds_class
 from tamis.language.evaluation import compile_tree
+from tamis.predicates.computed_values import ComputedAttributes
 from tamis.predicates.event_batches import batch_of_rows
 from tamis.predicates.keys import Keys
 from tamis.semantics import Semantics
@@ -166,15 +167,18 @@ class Bench:
                 pairs = zip(handles, (leaves for leaves, _ in held), strict=True)
                 self.segment = Segment.compile(intern_filters(pairs, self.keys))
             of = self.segment
-            self._tests = of_events.SegmentTests(of.predicates, schema)
-            self._rows = of_events.RowClasses(of.predicates, of.used, self.keys)
+            self._computed = ComputedAttributes(schema, of.predicates.terms)
+            self._tests = of_events.SegmentTests(of.predicates, self._computed)
+            keys = Keys(self._computed.schema)
+            self._rows = of_events.RowClasses(of.predicates, of.used, keys)
 
     def slots(self, row):
         """The slots of an event, as the kernels find them and as they mark them."""
         segment = self.segment
         predicates, programs, numbering = segment.predicates, segment.programs, segment.numbering
+        plain, row = row, self._computed.row(row)
         classes = self._rows.of(row)
-        self._is_as_in_a_batch(row, classes)
+        self._is_as_in_a_batch(plain, classes)
         listed = np.full(predicates.listed, NO_ROW, np.int32)
         touched = np.empty(len(segment.used) + predicates.listed, np.int32)
         count = touched_references(classes[0], numbering, listed, touched)
@@ -221,7 +225,7 @@ class Bench:
 
     def _is_as_in_a_batch(self, row, classes):
         of = self.segment
-        batch = batch_of_rows([row], self.schema)
+        batch = self._computed.batch(batch_of_rows([row], self.schema))
         expected = of_events.classes_of(batch, of.predicates, of.used)
         assert classes.tolist() == expected.T.tolist()
 

@@ -44,6 +44,7 @@ from tamis.kernels.programs import (
 )
 from tamis.kernels.simd_rows import LANES, WORDS
 from tamis.language.evaluation import compile_tree
+from tamis.predicates.computed_values import ComputedAttributes
 from tamis.predicates.event_batches import batch_of_rows
 from tamis.predicates.keys import Keys
 
@@ -144,7 +145,8 @@ class Bench:
     def __init__(self, segment, shift=None):
         self.segment = segment
         self.room = BlockBuffers(segment)
-        self._tests = of_events.SegmentTests(segment.predicates, SCHEMA)
+        self._computed = ComputedAttributes(SCHEMA, segment.predicates.terms)
+        self._tests = of_events.SegmentTests(segment.predicates, self._computed)
         if shift is not None and len(self.room.block_rows.coarse):
             coarse = np.empty((segment.predicates.size >> shift) + 1, np.int32)
             self.room.block_rows = self.room.block_rows._replace(coarse=coarse, shift=shift)
@@ -152,13 +154,13 @@ class Bench:
     def prepare(self, rows):
         """Classes, truth and plan of a block."""
         segment, block = self.segment, self.room.block_rows
-        batch = batch_of_rows(rows, SCHEMA)
+        batch = self._computed.batch(batch_of_rows(rows, SCHEMA))
         classes = of_events.classes_of(batch, segment.predicates, segment.used)
         make_rows(
             classes, 0, len(rows), segment.used, segment.numbering, block, self.room.order,
             self.room.spare, self.room.digits,
         )  # fmt: skip
-        for part in self._tests.of_batch(batch, rows):
+        for part in self._tests.of_batch(batch):
             rows_of_tests(part.codes, part.starts, part.numbers, block)
         finish_block(segment.numbering, block)
         plan_visits(segment.programs, block, self.room.program_buffers)

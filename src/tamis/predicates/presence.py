@@ -52,6 +52,8 @@ def required_attributes(form: Node, schema: Schema) -> int:
             return ALL if form == ast.FALSE else 0
         case ast.IsNull():
             return 0
+        case ast.Not(ast.IsNull(operand)):
+            return attribute_set(needed_attributes(operand), schema)
         case _:
             return attribute_set(needed_attributes(form), schema)
 

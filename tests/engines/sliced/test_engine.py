@@ -275,7 +275,7 @@ def test_answers_belong_to_who_asked():
 def test_a_schema_without_attributes():
     both = Both("sliced", Schema({})).put(["TRUE", "FALSE", "1 < 2 OR NULL"])
     assert both.tested.match(()).tolist() == [0, 2]
-    batch = Batch(3, ())
+    batch = Batch(3, (), Schema({}))
     assert listed(both.tested.match_batch(batch)) == [[0, 2]] * 3
     assert both.tested.count_batch(batch).tolist() == [2, 2, 2]
 

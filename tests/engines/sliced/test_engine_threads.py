@@ -125,7 +125,7 @@ def test_what_another_thread_finds_out_meanwhile(monkeypatch):
 
     for is_dense in (False, True):
         part._is_dense = part._is_mixed = False
-        window = part.window(part.prepare(batch_of_rows(some, SMALL), None), 0, len(some))
+        window = part.window(part.prepare(batch_of_rows(some, SMALL)), 0, len(some))
         part._is_dense = is_dense
         assert listed(part.match(window, tested.now)) == [known[row] for row in some]
         monkeypatch.setattr(part, "_block", learning)

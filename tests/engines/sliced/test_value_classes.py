@@ -17,9 +17,11 @@ from tamis.engines.sliced.segment_predicates import Texts
 from tamis.engines.sliced.value_classes import RowClasses, classes_of
 from tamis.kernels.value_classes import MISSING
 from tamis.language.evaluation import compile_tree
+from tamis.predicates.computed_values import ComputedAttributes
 from tamis.predicates.event_batches import batch_of_rows
-from tamis.predicates.keys import Keys, key_values
+from tamis.predicates.keys import Keys, decimal_key, key_values
 from tamis.semantics import Semantics
+from tamis.types import Kind
 
 SMALL = Schema(
     {"i": "int", "x": "double", "s": "string", "side": "enum('sell', 'buy')", "t": "string"}
@@ -62,14 +64,21 @@ def expected_class(value, cuts, first):
     return 2 * (first + below) + (order(value) in map(order, cuts))
 
 
-def check(predicates, keys, schema, some):
+def check(predicates, schema, some):
+    computed = ComputedAttributes(schema, predicates.terms)
+    batch, schema = computed.batch(batch_of_rows(some, schema)), computed.schema
+    some = [computed.row(row) for row in some]
     used = np.arange(len(schema))
-    found = classes_of(batch_of_rows(some, schema), predicates, used)
-    single = RowClasses(predicates, used, keys)
-    for attribute in range(len(schema)):
+    found = classes_of(batch, predicates, used)
+    single = RowClasses(predicates, used, Keys(schema))
+    for attribute, described in enumerate(schema.attributes):
         cuts = cut_values(predicates, schema, attribute)
         first = int(predicates.starts[attribute]) + 1
-        expected = [expected_class(row[attribute], cuts, first) for row in some]
+        values = [row[attribute] for row in some]
+        if described.type.kind is Kind.DECIMAL:
+            scale = described.type.scale
+            values = [None if value is None else decimal_key(value, scale) for value in values]
+        expected = [expected_class(value, cuts, first) for value in values]
         assert found[attribute].tolist() == expected
     for event, row in enumerate(some):
         assert single.of(row).tolist() == [found[:, event].tolist()]
@@ -81,21 +90,21 @@ def check(predicates, keys, schema, some):
 @given(st.lists(filters(), min_size=1, max_size=10), st.lists(rows(), max_size=8))
 @settings(max_examples=25)
 def test_classes_of_any_events(texts, some):
-    predicates, keys = predicates_of(texts, SCHEMA)
+    predicates, _ = predicates_of(texts, SCHEMA)
     if predicates is not None:
-        check(predicates, keys, SCHEMA, [*some, *delicate_rows()[:5], (None,) * len(SCHEMA)])
+        check(predicates, SCHEMA, [*some, *delicate_rows()[:5], (None,) * len(SCHEMA)])
 
 
 @each("size", [0, 1, 70])
 def test_classes_of_values_at_and_between_cuts(size):
-    predicates, keys = predicates_of(TEXTS, SMALL)
+    predicates, _ = predicates_of(TEXTS, SMALL)
     pools = [[2, 3, 4, 7, 8, None, -(2**63), 2**63 - 1],
              [-1.0, -0.5, 0.5, 2.0, 9.0, -0.0, math.nan, math.inf, -math.inf, None],
              ["", "a", "b", "ba", "d", "da", "é", None],
              ["buy", "sell", None], ["", "z", None]]  # fmt: skip
     chance = np.random.default_rng(size)
     some = [tuple(pool[chance.integers(len(pool))] for pool in pools) for _ in range(size)]
-    check(predicates, keys, SMALL, some)
+    check(predicates, SMALL, some)
 
 
 def test_attributes_that_nobody_asks_for_are_missing():
@@ -111,9 +120,9 @@ def test_attributes_that_nobody_asks_for_are_missing():
 
 
 def test_a_column_of_strings_that_are_all_missing():
-    predicates, keys = predicates_of(["s = 'a'", "t > ''"], SMALL)
-    check(predicates, keys, SMALL, [(None,) * 5] * 3)
-    check(predicates, keys, SMALL, [(None, None, None, None, "t"), (1, None, "a", None, None)])
+    predicates, _ = predicates_of(["s = 'a'", "t > ''"], SMALL)
+    check(predicates, SMALL, [(None,) * 5] * 3)
+    check(predicates, SMALL, [(None, None, None, None, "t"), (1, None, "a", None, None)])
 
 
 # --- tests
@@ -122,7 +131,7 @@ def test_a_column_of_strings_that_are_all_missing():
 TESTED = [
     "s LIKE 'a%'", "s RLIKE 'b$'", "length(s) > 1", "s LIKE '%é%'", "t LIKE '_'", "i % 2 = 0",
     "abs(x) > 1", "x * 2 = x", "side LIKE 's%'", "i > x", "lower(s) = t", "s > t AND i + x > 3",
-    "(i > x) IS NULL",
+    "(i > x) IS NULL", "upper(s) LIKE '%B_'", "s || t RLIKE 'a.'",
 ]  # fmt: skip
 ROWS = [
     (i, x, s, side, t)
@@ -141,6 +150,12 @@ def passed_by(predicates, schema, row):
     ]
 
 
+def segment_tests(predicates):
+    """The tests of some predicates, and the attributes that they are written with."""
+    computed = ComputedAttributes(SMALL, predicates.terms)
+    return computed, value_classes.SegmentTests(predicates, computed)
+
+
 @pytest.mark.parametrize("remembered", [0, 1_000, 32_000_000])
 @pytest.mark.parametrize(
     "texts", [TESTED, [*TESTED[:3], "i IN (1, 2)", "s IN ('a', 'b')"], ["i > 0"]]
@@ -148,18 +163,17 @@ def passed_by(predicates, schema, row):
 def test_what_rows_and_batches_pass(monkeypatch, texts, remembered):
     monkeypatch.setattr(value_classes, "MOST_REMEMBERED", remembered)
     predicates, _ = predicates_of(texts, SMALL)
-    tests = value_classes.SegmentTests(predicates, SMALL)
+    computed, tests = segment_tests(predicates)
     expected = [passed_by(predicates, SMALL, row) for row in ROWS]
     for _ in range(2):  # what is remembered is the same
-        assert [sorted(tests.of_row(row).tolist()) for row in ROWS] == expected
-        for given_rows in (ROWS, None):
-            passed = tests.of_batch(batch_of_rows(ROWS, SMALL), given_rows)
-            found = [[] for _ in ROWS]
-            for part in passed:
-                assert part.codes.shape == (len(ROWS),)
-                for event, code in enumerate(part.codes.tolist()):
-                    found[event] += part.numbers[part.starts[code] : part.starts[code + 1]].tolist()
-            assert [sorted(numbers) for numbers in found] == expected
+        passed = [tests.of_row(computed.row(row)) for row in ROWS]
+        assert [sorted(numbers.tolist()) for numbers in passed] == expected
+        found = [[] for _ in ROWS]
+        for part in tests.of_batch(computed.batch(batch_of_rows(ROWS, SMALL))):
+            assert part.codes.shape == (len(ROWS),)
+            for event, code in enumerate(part.codes.tolist()):
+                found[event] += part.numbers[part.starts[code] : part.starts[code + 1]].tolist()
+        assert [sorted(numbers) for numbers in found] == expected
     assert all(known.nbytes <= remembered for known in tests._known.values())
 
 
@@ -172,23 +186,24 @@ def test_a_value_is_tested_once(monkeypatch):
         return lambda row: asked.append(row) or test(row)
 
     monkeypatch.setattr(value_classes, "compile_tree", counting)
-    predicates, _ = predicates_of(["s LIKE 'a%'", "x * 2 = x"], SMALL)
-    tests = value_classes.SegmentTests(predicates, SMALL)
-    some = [(1, x, "ab", None, None) for x in (1.0, math.nan, -0.0, 0.0, math.nan)] * 10
-    tests.of_batch(batch_of_rows(some, SMALL), None)
+    predicates, _ = predicates_of(["s LIKE 'a%'", "t RLIKE 'b'"], SMALL)
+    _, tests = segment_tests(predicates)
+    some = [(1, 1.0, "ab", None, t) for t in ("a", "b", None, "ab", "b")] * 10
+    tests.of_batch(batch_of_rows(some, SMALL))
     first = len(asked)
-    assert first <= 2 + 4  # two strings, with the missing one, and four doubles
+    assert first <= 2 + 4  # two strings, with the missing one, and four
     for row in some:
         tests.of_row(row)
-    tests.of_batch(batch_of_rows(some, SMALL), None)
+    tests.of_batch(batch_of_rows(some, SMALL))
     assert len(asked) == first
 
 
 def test_no_events_and_no_tests():
     predicates, _ = predicates_of(TESTED, SMALL)
-    passed = value_classes.SegmentTests(predicates, SMALL).of_batch(batch_of_rows([], SMALL), None)
+    computed, tests = segment_tests(predicates)
+    passed = tests.of_batch(computed.batch(batch_of_rows([], SMALL)))
     assert all(len(part.codes) == 0 for part in passed)
     predicates, _ = predicates_of(["i > 0"], SMALL)
-    tests = value_classes.SegmentTests(predicates, SMALL)
-    assert tests.of_batch(batch_of_rows(ROWS, SMALL), None) == []
+    _, tests = segment_tests(predicates)
+    assert tests.of_batch(batch_of_rows(ROWS, SMALL)) == []
     assert tests.of_row(ROWS[0]).tolist() == []
