@@ -111,21 +111,7 @@ def terms(draw: DrawFn, kind: str, depth: int = 2) -> str:
     if draw(st.integers(0, 5)) == 0:
         return draw(chosen(kind, depth - 1))
     if kind == "int":
-        choice = draw(st.integers(0, 5))
-        if choice == 0:
-            return f"length({draw(terms('string', depth - 1))})"
-        if choice == 4:
-            function = draw(st.sampled_from(["floor({})", "ceil({})", "CAST({} AS INT)"]))
-            return function.format(draw(terms("double", depth - 1)))
-        if choice == 5:
-            function = draw(st.sampled_from(["CAST({} AS BIGINT)", "TRY_CAST({} AS INT)"]))
-            return function.format(draw(terms("string", depth - 1)))
-        if choice == 1:
-            return f"abs({draw(terms('int', depth - 1))})"
-        if choice == 2:
-            return f"-({draw(terms('int', depth - 1))})"
-        op = draw(st.sampled_from(["+", "-", "*", "%", "DIV"]))
-        return f"({draw(terms('int', depth - 1))} {op} {draw(terms('int', depth - 1))})"
+        return draw(whole_numbers(depth))
     if kind == "double":
         choice = draw(st.integers(0, 6))
         if choice == 0:
@@ -149,6 +135,26 @@ def terms(draw: DrawFn, kind: str, depth: int = 2) -> str:
 
 
 @st.composite
+def whole_numbers(draw: DrawFn, depth: int) -> str:
+    """Whole numbers that are computed, as text."""
+    choice = draw(st.integers(0, 5))
+    if choice == 0:
+        return f"length({draw(terms('string', depth - 1))})"
+    if choice == 4:
+        function = draw(st.sampled_from(["floor({})", "ceil({})", "CAST({} AS INT)"]))
+        return function.format(draw(terms("double", depth - 1)))
+    if choice == 5:
+        function = draw(st.sampled_from(["CAST({} AS BIGINT)", "TRY_CAST({} AS INT)"]))
+        return function.format(draw(terms("string", depth - 1)))
+    if choice == 1:
+        return f"abs({draw(terms('int', depth - 1))})"
+    if choice == 2:
+        return f"-({draw(terms('int', depth - 1))})"
+    op = draw(st.sampled_from(["+", "-", "*", "%", "DIV"]))
+    return f"({draw(terms('int', depth - 1))} {op} {draw(terms('int', depth - 1))})"
+
+
+@st.composite
 def chosen(draw: DrawFn, kind: str, depth: int) -> str:
     """One of several values of one type, as text."""
     a, b = draw(terms(kind, depth)), draw(terms(kind, depth))
@@ -157,7 +163,8 @@ def chosen(draw: DrawFn, kind: str, depth: int) -> str:
         st.sampled_from(
             [
                 f"coalesce({a}, {b})", f"nullif({a}, {b})", f"greatest({a}, {b})",
-                f"least({a}, {b})", f"if({condition}, {a}, {b})", f"CASE WHEN {condition} THEN {a} END",
+                f"least({a}, {b})", f"if({condition}, {a}, {b})",
+                f"CASE WHEN {condition} THEN {a} END",
                 f"CASE {draw(st.sampled_from(NAMES[kind]))} WHEN {a} THEN {b} ELSE {a} END",
             ]
         )
@@ -174,7 +181,8 @@ def string_functions(draw: DrawFn, depth: int) -> str:
             [
                 f"concat({s}, {t})", f"({s} || {t})", f"substring({s}, {n})",
                 f"substring({s}, {n}, {m})", f"left({s}, {m})", f"right({s}, {m})",
-                f"replace({s}, {t})", f"replace({s}, {t}, 'é')", f"CAST({draw(st.sampled_from(['i', 'b']))} AS STRING)",
+                f"replace({s}, {t})", f"replace({s}, {t}, 'é')",
+                f"CAST({draw(st.sampled_from(['i', 'b']))} AS STRING)",
             ]
         )
     )  # fmt: skip

@@ -143,9 +143,10 @@ def check(interned):
     for attribute, cuts in enumerate(of.cuts):
         values = cut_list(cuts)
         assert all(one < other for one, other in pairwise(values))
+        mine = home(attribute, of)
         asked = {leaf[2] for leaf in used if leaf[0] not in {"in", "not in", "test"}
-                 and len(leaf) > 2 and leaf[1] == home(attribute, of)}  # fmt: skip
-        asked |= {v for leaf in used if leaf[0] in {"in", "not in"} and leaf[1] == home(attribute, of)
+                 and len(leaf) > 2 and leaf[1] == mine}  # fmt: skip
+        asked |= {v for leaf in used if leaf[0] in {"in", "not in"} and leaf[1] == mine
                   for v in leaf[2]}  # fmt: skip
         assert set(values) == asked
         assert of.starts[attribute + 1] > of.starts[attribute] + len(values)

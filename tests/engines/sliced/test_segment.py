@@ -53,9 +53,12 @@ def compiled(texts, **how):
 
 
 def cut_of(number, of):
-    """The attribute of a number, and its cut; none where it stands for presence."""
+    """The attribute or term of a number, and its cut; none where it stands for presence."""
     attribute = int(np.searchsorted(of.starts, number, side="right")) - 1
     cuts, place = of.cuts[attribute], number - int(of.starts[attribute]) - 1
+    first = len(of.cuts) - len(of.terms)
+    if attribute >= first:
+        attribute = repr(of.terms[attribute - first])
     if place < 0:
         return attribute, None
     known = cuts.to_arrow() if isinstance(cuts, Texts) else cuts
@@ -385,7 +388,7 @@ def test_chunks_follow_each_other():
     programs, handles, masks = programs_of(source)
     assert all(one[3] == other[0] for one, other in pairwise(programs.chunk_bounds.tolist()))
     assert (np.diff(handles) > 0).all()
-    assert len(masks) == len(SMALL)
+    assert len(masks) == len(SMALL) + len(source.predicates.terms)
 
 
 # --- which become one
