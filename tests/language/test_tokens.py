@@ -132,7 +132,7 @@ def test_tokens_cover_everything_but_blanks(text):
         ("a = 5LL", "a number runs into a word", "put a space between them", 4, 7),
         ("a = 0x1F", "a number runs into a word", "put a space between them", 4, 6),
         ("a && b", "unexpected character '&'", "write AND", 2, 3),
-        ("a || b", "unexpected character '|'", "write OR", 2, 3),
+        ("a | b", "unexpected character '|'", "write OR", 2, 3),
         ("a ~ 'b'", "unexpected character '~'", "write RLIKE for a regular expression", 2, 3),
         ("a = 1;", "unexpected character ';'", "without a semicolon", 5, 6),
         ("a = ‘b’", "unexpected character '‘'", "write a straight quote '", 4, 5),
