@@ -331,7 +331,7 @@ class Parser(TokenReader):
             return LocatedNode(ast.Literal(token.text == "TRUE", BOOL), token.start, token.end)
         if token.kind is TokenKind.KEYWORD and token.text == "NULL":
             return LocatedNode(ast.Literal(None, NULL), token.start, token.end)
-        if token.kind is TokenKind.NAME and self.starts_case(token):
+        if len(token.text) == 4 and token.kind is TokenKind.NAME and self.starts_case(token):
             return self.case(token)
         if (
             token.kind is TokenKind.NAME
