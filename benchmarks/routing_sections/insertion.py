@@ -20,10 +20,10 @@ from routing_sections.tables import DASH, aligned, shown, with_spread
 from tamis.predicates.event_space import form_of
 from tamis.relations.tables import CoverTable, Insertion
 from tamis.relations.tables.candidate_search import CandidateSearch
+from tamis.relations.tables.constraints import ConstraintPool
 from tamis.relations.tables.mbd_search import MbdSearch
 from tamis.relations.tables.prepared_filters import Preparation, PreparedFilter
 from tamis.relations.tables.search import CoverSearch, SearchResult
-from tamis.relations.tables.terms import TermPool
 
 BLOCK = 50  # subscriptions that one way takes before it is another one's turn
 Array = np.ndarray[Any, Any]
@@ -43,7 +43,7 @@ class Separate(MbdSearch):
 
 
 # Ways to search among the filters that none covers.
-WAYS: dict[str, Callable[[TermPool], CoverSearch]] = {
+WAYS: dict[str, Callable[[ConstraintPool], CoverSearch]] = {
     "candidates": CandidateSearch,
     "one-pass": MbdSearch,
     "one-pass, no cache": lambda pool: MbdSearch(pool, cache=False),
@@ -154,7 +154,7 @@ class Contestant:
 
 def measured(
     some: SubscriptionSet, points: Sequence[int], window: int, most: int,
-    ways: Mapping[str, Callable[[TermPool], CoverSearch]] = WAYS,
+    ways: Mapping[str, Callable[[ConstraintPool], CoverSearch]] = WAYS,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """Seconds per subscription at some sizes; all ways except the table stop at `most`."""
     table: CoverTable[int] = CoverTable(some.semantics)
@@ -208,7 +208,7 @@ def _steps(
         spent.normalising += formed - began
         spent.inserting += time.perf_counter() - formed
         prepared = preparation.prepare(expression)
-        if prepared is not None and prepared.terms is None:
+        if prepared is not None and prepared.constraints is None:
             raise AssertionError(f"subscription {number} is not a box: {expression}")
         yield Step(number, prepared, insertion)
 

@@ -32,17 +32,14 @@ follows a value. These are the precedences of Spark SQL. A level of nesting cost
 frames, so `MAX_DEPTH` bounds the levels; chains of AND and OR are read in loops.
 """
 
-from tamis.errors import LimitError, ParseError
+from tamis.errors import ParseError
 from tamis.language import ast
-from tamis.language.functions.casts import TYPE_NAMES, named_type
-from tamis.language.functions.conditionals import CASE, CASE_OF
-from tamis.language.limits import MAX_ATOMS, MAX_DEPTH
+from tamis.language.call_reader import CallReader
 from tamis.language.literals import BadLiteral, number_literal, string_value
-from tamis.language.token_reader import TokenReader
 from tamis.language.tokens import Token, TokenKind, tokenize
 from tamis.language.typing_rules import LocatedNode, TypingRules
 from tamis.schema import Schema
-from tamis.types import BOOL, NULL, STRING, Type
+from tamis.types import BOOL, NULL, STRING
 
 OR, AND, NOT, TEST, COMPARISON, SUM, PRODUCT, UNARY = range(1, 9)
 
@@ -61,14 +58,8 @@ def parse_tree(text: str, schema: Schema) -> ast.Node:
     return Parser(tokenize(text), TypingRules(schema, text), text).filter()
 
 
-class Parser(TokenReader):
+class Parser(CallReader):
     """One pass over the tokens of one filter, which builds its tree."""
-
-    def __init__(self, tokens: list[Token], rules: TypingRules, text: str) -> None:
-        super().__init__(tokens, text)
-        self.rules = rules
-        self.depth = 0
-        self.atoms = 0
 
     # --- conditions
 
@@ -142,28 +133,6 @@ class Parser(TokenReader):
             node = self.rules.operator(op, (left, right))
         return self.located(node, left.start, right.end, left, right)
 
-    def located(self, node: ast.Node, start: int, end: int, *parts: LocatedNode) -> LocatedNode:
-        """A node with its place, one level higher than its parts."""
-        height = 1 + max((part.height for part in parts), default=0)
-        if height > MAX_DEPTH:
-            raise self.too_deep(start, end)
-        return LocatedNode(node, start, end, height)
-
-    def too_deep(self, start: int, end: int) -> LimitError:
-        return LimitError(
-            f"the filter is nested more than {MAX_DEPTH} levels deep", self.text, start, end,
-            "a chain of ANDs or of ORs needs no parentheses",
-        )  # fmt: skip
-
-    def count_atom(self, place: LocatedNode, count: int = 1) -> None:
-        """Count comparisons and list members, and raise an error beyond the limit."""
-        self.atoms += count
-        if self.atoms > MAX_ATOMS:
-            raise LimitError(
-                f"the filter has more than {MAX_ATOMS:,} comparisons and list members",
-                self.text, place.start, place.end, "split it into several subscriptions",
-            )  # fmt: skip
-
     # --- tests that follow a value
 
     def test(self, left: LocatedNode) -> LocatedNode:
@@ -223,19 +192,6 @@ class Parser(TokenReader):
             self.count_atom(left, len(items) - 1)
             node = self.rules.member(left, items)
         return self.located(node, left.start, end, left, *items)
-
-    def list_until(self, closing: str) -> list[LocatedNode]:
-        items: list[LocatedNode] = []
-        if self.accept(closing):
-            return items
-        self.enter()
-        while True:
-            items.append(self.expression(0))
-            if not self.accept(","):
-                break
-        self.expect(closing, "at the end of the list, or a comma")
-        self.depth -= 1
-        return items
 
     def like(self, left: LocatedNode) -> LocatedNode:
         pattern = self.expect_string("after LIKE")
@@ -298,12 +254,6 @@ class Parser(TokenReader):
             self.depth -= 1
             return inner._replace(start=token.start, end=closing.end)
         return self.primary()
-
-    def enter(self) -> None:
-        """Count one more level of nesting; the caller subtracts it again."""
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise self.too_deep(self.token.start, self.token.end)
 
     def signed(self, sign: Token) -> LocatedNode:
         number = self.token
@@ -370,88 +320,6 @@ class Parser(TokenReader):
     def name(token: Token) -> str:
         """The name that a token stands for, without its backticks."""
         return token.text[1:-1].replace("``", "`") if token.kind is TokenKind.QUOTED else token.text
-
-    def call(self, name: Token) -> LocatedNode:
-        self.position += 1
-        if name.text.lower() in {"cast", "try_cast"}:
-            return self.cast(name)
-        arguments = self.list_until(")")
-        end = self.tokens[self.position - 1].end
-        node = self.rules.call(name.text, arguments, name.start, end)
-        result = self.located(node, name.start, end, *arguments)
-        if node.type == BOOL:
-            self.count_atom(result)
-        return result
-
-    def cast(self, name: Token) -> LocatedNode:
-        """``CAST(condition AS type)``, after its opening parenthesis."""
-        self.enter()
-        operand = self.expression(0)
-        self.depth -= 1
-        if not self.accept_word("AS"):
-            raise self.unexpected(f"expected AS and a type, as in {name.text}(x AS DOUBLE)")
-        wanted = self.type()
-        end = self.expect(")", "after the type").end
-        node = self.rules.cast(name.text.lower(), operand, wanted, name.start, end)
-        return self.located(node, name.start, end, operand)
-
-    def type(self) -> Type:
-        """The name of a type, with the digits of a decimal."""
-        word = self.token
-        if word.kind is not TokenKind.NAME:
-            raise self.unexpected("expected the name of a type")
-        self.position += 1
-        digits: list[int] = []
-        end = word.end
-        if self.accept("("):
-            while self.token.kind is TokenKind.NUMBER and self.token.text.isdecimal():
-                digits.append(int(self.token.text[:4]))
-                self.position += 1
-                if not self.accept(","):
-                    break
-            end = self.expect(")", "after the digits of the type").end
-        found = named_type(word.text, digits)
-        if found is None:
-            raise ParseError(
-                f"there is no type {self.text[word.start : end]} to convert to", self.text,
-                word.start, end, f"expected one of {', '.join(TYPE_NAMES)}, DECIMAL(10, 2)",
-            )  # fmt: skip
-        return found
-
-    def starts_case(self, word: Token) -> bool:
-        """Whether a name is the CASE of an expression, rather than an attribute of that name."""
-        after = self.token
-        return word.text.upper() == "CASE" and (
-            after.kind in {TokenKind.NAME, TokenKind.QUOTED, TokenKind.NUMBER, TokenKind.STRING}
-            or after.text in {"TRUE", "FALSE", "NULL", "("}
-        )
-
-    def case(self, word: Token) -> LocatedNode:
-        """``CASE [subject] WHEN ... THEN ... [ELSE ...] END``, after its first word."""
-        self.enter()
-        subject = None if self.is_word("WHEN") else self.expression(0)
-        parts: list[LocatedNode] = []
-        while self.accept_word("WHEN"):
-            parts.append(self.expression(0))
-            self.count_atom(parts[-1])
-            if not self.accept_word("THEN"):
-                raise self.unexpected("expected THEN after what follows WHEN")
-            parts.append(self.expression(0))
-        if not parts:
-            raise self.unexpected("expected WHEN after CASE")
-        if self.accept_word("ELSE"):
-            parts.append(self.expression(0))
-        else:
-            parts.append(LocatedNode(ast.Literal(None, NULL), self.token.start, self.token.start))
-        end = self.accept_word("END")
-        if end is None:
-            raise self.unexpected("expected WHEN, ELSE or END in a CASE")
-        self.depth -= 1
-        if subject is None:
-            node = self.rules.case(CASE, parts, word.start, end.end)
-            return self.located(node, word.start, end.end, *parts)
-        node = self.rules.case(CASE_OF, [subject, *parts], word.start, end.end)
-        return self.located(node, word.start, end.end, subject, *parts)
 
     def timestamp(self, word: Token) -> LocatedNode:
         text = self.expect_string(f"after {word.text}")

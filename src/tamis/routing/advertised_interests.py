@@ -77,7 +77,7 @@ class AdvertisedInterests:
         `subscriptions` are all that there are.
         """
         prepared = self._cache.prepare(text)
-        if prepared is not None and prepared.terms == ():
+        if prepared is not None and prepared.constraints == ():
             return None
         if self._subscribed is None:
             self._subscribed = self._table()

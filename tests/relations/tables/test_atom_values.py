@@ -1,4 +1,4 @@
-"""The terms of filters by their atoms are those by their normal forms."""
+"""The constraints of filters by their atoms are those by their normal forms."""
 
 import random
 
@@ -42,7 +42,7 @@ def atom(chance):
 
 
 @each("semantics", ["sql", "strict", "default", "total"])
-def test_terms_by_atoms_are_those_by_the_normal_form(semantics):
+def test_constraints_by_atoms_are_those_by_the_normal_form(semantics):
     meaning = Semantics(semantics, SCHEMA, DEFAULTS if semantics == "default" else None)
     preparation, shapes = Preparation(meaning), ShapeCache(SCHEMA)
     chance = random.Random(3)  # noqa: S311 - repeated
@@ -56,17 +56,19 @@ def test_terms_by_atoms_are_those_by_the_normal_form(semantics):
         expected, found = preparation.prepare(plain), preparation.prepare(shaped)
         assert (expected is None) == (found is None), text
         if expected is not None:
-            assert expected.terms == found.terms, text
+            assert expected.constraints == found.constraints, text
             assert expected.mask == found.mask
             assert expected.form == found.form
-            if expected.terms is not None:
+            if expected.constraints is not None:
                 short += AtomValues(preparation.space).of(shaped) is not None
     assert short > 200
 
 
-def test_the_condition_of_a_term_is_that_of_its_values():
+def test_the_condition_of_a_constraint_is_that_of_its_values():
     preparation = Preparation(Semantics("sql", SCHEMA))
     for text in ("i < 5", "d BETWEEN 1 AND 2.5", "s IN ('a', 'b')", "r >= 2"):
         long = Preparation(Semantics("sql", SCHEMA)).prepare(parse(text, SCHEMA))
         short = preparation.prepare(ShapeCache(SCHEMA).parse(text))
-        assert [term.node for term in short.terms] == [term.node for term in long.terms]
+        assert [constraint.node for constraint in short.constraints] == [
+            constraint.node for constraint in long.constraints
+        ]

@@ -13,11 +13,11 @@ from tamis.semantics import Semantics
 
 
 def related(pool, strong, weak):
-    """Whether one box is covered by another, term by term."""
+    """Whether one box is covered by another, constraint by constraint."""
     return all(
-        term.position in strong.by_position
-        and pool.implies(strong.by_position[term.position], term)
-        for term in weak.terms
+        constraint.position in strong.by_position
+        and pool.implies(strong.by_position[constraint.position], constraint)
+        for constraint in weak.constraints
     )
 
 
@@ -99,7 +99,7 @@ def test_many_attributes_and_many_sets_of_them():
 def test_a_box_is_found_by_itself(text):
     preparation = Preparation(semantics_of("sql"))
     prepared = preparation.prepare(read(text))
-    if prepared is None or prepared.terms is None:
+    if prepared is None or prepared.constraints is None:
         return
     search = CandidateSearch(preparation.pool)
     search.add(7, prepared)

@@ -82,7 +82,7 @@ def test_the_bits_of_variables(cache):
     truth = stored.search.assign(new)
     variables = stored.search.assignments
     bits = {
-        text: truth[variables[stored.prepared(text).terms[0]]]
+        text: truth[variables[stored.prepared(text).constraints[0]]]
         for text in ["i > 1", "i > 5", "i = 7", "n = 2", "x > 0"]
     }
     assert bits == {
@@ -114,7 +114,7 @@ def test_boxes_that_differ_on_top_share_a_group():
     assert sorted(map(sorted, stored.search.mbds.outputs())) == [[0, 1], [2]]
 
 
-def test_a_box_without_terms_covers_all():
+def test_a_box_without_constraints_covers_all():
     stored = Stored(["i = 1"])
     assert stored.find("TRUE") == SearchResult(None, [0])
     stored.add(1, "TRUE")
@@ -155,7 +155,7 @@ def test_housekeeping_does_not_change_answers(monkeypatch, cache):
     assert len(stored.search.mbds) == 0
 
 
-def test_terms_that_no_box_has_are_forgotten(monkeypatch):
+def test_constraints_that_no_box_has_are_forgotten(monkeypatch):
     monkeypatch.setattr(mbd_search, "UNUSED", 8)
     stored = Stored(["i > 1"])
     for k in range(200):
@@ -163,7 +163,7 @@ def test_terms_that_no_box_has_are_forgotten(monkeypatch):
     assert len(stored.search.assignments) < 20
 
 
-def test_the_terms_of_a_new_box_stay_while_unused_ones_are_dropped(monkeypatch):
+def test_the_constraints_of_a_new_box_stay_while_unused_ones_are_dropped(monkeypatch):
     monkeypatch.setattr(mbd_search, "UNUSED", 3)
     stored = Stored(["i > 0"])
     for k in range(20):

@@ -1,4 +1,4 @@
-"""Postings find every related term of an attribute, whichever terms come and go."""
+"""Postings find every related constraint of an attribute, whichever constraints come and go."""
 
 import pytest
 from hypothesis import given, settings
@@ -12,10 +12,14 @@ from tamis.relations.tables.prepared_filters import Preparation
 from tamis.semantics import Semantics
 
 
-def terms_of(texts, preparation):
+def constraints_of(texts, preparation):
     found = {}
     for prepared in filter(None, (preparation.prepare(read(text)) for text in texts)):
-        found.update(dict.fromkeys(term for term in prepared.terms if term.position == 3))
+        found.update(
+            dict.fromkeys(
+                constraint for constraint in prepared.constraints if constraint.position == 3
+            )
+        )
     return list(found)
 
 
@@ -25,29 +29,29 @@ _strings = boxes(any_boxes).filter(lambda text: " s" in f" {text}")
 @pytest.mark.long
 @given(texts=st.lists(_strings, max_size=30), extra=st.booleans())
 @settings(max_examples=30)
-def test_postings_find_all_related_terms_of_strings(texts, extra):
+def test_postings_find_all_related_constraints_of_strings(texts, extra):
     preparation = Preparation(semantics_of("sql"))
     if extra:  # enough tests that they are looked up
         texts = [*texts, *(f"startswith(s, '{'ab' * (k % 9)}{k}')" for k in range(50))]
-    terms = terms_of(texts, preparation)
+    constraints = constraints_of(texts, preparation)
     postings = Postings(SCHEMA["s"])
-    for term in terms:
-        postings.add(term, term.node)
-    check(postings, terms, preparation.pool)
-    for term in terms[::2]:
-        postings.remove(term)
-    check(postings, terms[1::2], preparation.pool, wanted=terms)
-    for term in terms[1::2]:
-        postings.remove(term)
-    assert all(not list(postings.weaker(term)) for term in terms)
+    for constraint in constraints:
+        postings.add(constraint, constraint.node)
+    check(postings, constraints, preparation.pool)
+    for constraint in constraints[::2]:
+        postings.remove(constraint)
+    check(postings, constraints[1::2], preparation.pool, wanted=constraints)
+    for constraint in constraints[1::2]:
+        postings.remove(constraint)
+    assert all(not list(postings.weaker(constraint)) for constraint in constraints)
 
 
-def check(postings, terms, pool, wanted=None):
-    for one in wanted or terms:
-        weaker = {term for term in terms if pool.implies(one, term)}
-        stronger = {term for term in terms if pool.implies(term, one)}
-        assert weaker <= set(postings.weaker(one)) <= set(terms)
-        assert stronger <= set(postings.stronger(one)) <= set(terms)
+def check(postings, constraints, pool, wanted=None):
+    for one in wanted or constraints:
+        weaker = {constraint for constraint in constraints if pool.implies(one, constraint)}
+        stronger = {constraint for constraint in constraints if pool.implies(constraint, one)}
+        assert weaker <= set(postings.weaker(one)) <= set(constraints)
+        assert stronger <= set(postings.stronger(one)) <= set(constraints)
 
 
 NUMBERS = Schema({"i": "int", "x": "double", "n": "int(0, 50)"})
@@ -69,12 +73,12 @@ def test_postings_find_all_related_intervals_of_numbers(name):
     texts += [f"{name} > {write(a)} AND {name} < {write(b)}" for a in bounds for b in bounds]
     preparation = Preparation(Semantics("sql", NUMBERS))
     prepared = [preparation.prepare(parse(text, NUMBERS)) for text in texts]
-    terms = list(dict.fromkeys(one.terms[0] for one in prepared if one is not None))
+    constraints = list(dict.fromkeys(one.constraints[0] for one in prepared if one is not None))
     postings = Postings(NUMBERS[name])
-    for term in terms:
-        postings.add(term, None)
-    check(postings, terms, preparation.pool)
-    for term in terms[::3]:
-        postings.remove(term)
-    left = [term for k, term in enumerate(terms) if k % 3]
-    check(postings, left, preparation.pool, wanted=terms[::7])
+    for constraint in constraints:
+        postings.add(constraint, None)
+    check(postings, constraints, preparation.pool)
+    for constraint in constraints[::3]:
+        postings.remove(constraint)
+    left = [constraint for k, constraint in enumerate(constraints) if k % 3]
+    check(postings, left, preparation.pool, wanted=constraints[::7])

@@ -2,8 +2,8 @@
 
 A box can only cover one that tests all of its attributes. So boxes are kept by the set of
 attributes that they test, and a search visits the subsets and supersets of the new box's set. A
-group of many boxes has postings: under each term, the boxes that have it. The search takes the
-attribute with the fewest boxes under related terms, and compares these.
+group of many boxes has postings: under each constraint, the boxes that have it. The search takes
+the attribute with the fewest boxes under related constraints, and compares these.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 
 from tamis.predicates.id_pool import IdPool
+from tamis.relations.tables.constraints import Constraint, ConstraintPool, Constraints
 from tamis.relations.tables.postings import Postings
 from tamis.relations.tables.prepared_filters import PreparedFilter
 from tamis.relations.tables.search import SearchResult
-from tamis.relations.tables.terms import Term, TermPool, Terms
 
 Array = np.ndarray[Any, Any]
 
 FLAT = 24  # boxes of one group that are all compared
-NESTED = 64  # the same for the boxes of a group that share a term
+NESTED = 64  # the same for the boxes of a group that share a constraint
 FEW = 16  # candidates for which no better attribute is looked for
 WORTH = 4  # another attribute must have this many times fewer candidates
 WORD = (1 << 64) - 1
@@ -30,7 +30,7 @@ WORD = (1 << 64) - 1
 class CandidateSearch:
     """Boxes by the attributes that they test."""
 
-    def __init__(self, pool: TermPool) -> None:
+    def __init__(self, pool: ConstraintPool) -> None:
         self._pool = pool
         self._groups: dict[int, _Group] = {}  # by mask
         self._sets = _AttributeSets(len(pool.space.schema))
@@ -48,8 +48,8 @@ class CandidateSearch:
         if group is None:
             group = self._groups[prepared.mask] = _Group(self._pool)
             self._sets.add(prepared.mask)
-        assert prepared.terms is not None  # noqa: S101 - a general filter has its own search
-        group.add(box, prepared.terms)
+        assert prepared.constraints is not None  # noqa: S101 - a general filter has its own search
+        group.add(box, prepared.constraints)
 
     def remove(self, box: int, prepared: PreparedFilter) -> None:
         """Remove a box."""
@@ -89,50 +89,52 @@ class CandidateSearch:
 class _Group:
     """The boxes that test the same attributes; in postings once there are many.
 
-    Under a term that many boxes have they are in postings again, by the other attributes; only
-    once, because otherwise every pair of attributes of a box, and more, would have an entry.
+    Under a constraint that many boxes have they are in postings again, by the other attributes;
+    only once, because otherwise every pair of attributes of a box, and more, would have an entry.
     """
 
-    def __init__(self, pool: TermPool, used: int | None = None) -> None:
+    def __init__(self, pool: ConstraintPool, used: int | None = None) -> None:
         self._pool = pool
-        self._used = used  # the attribute of the term that all members have, None at the top
+        self._used = used  # the attribute of the constraint that all members have, None at the top
         self._flat = FLAT if used is None else NESTED
-        self.members: dict[int, Terms] = {}
+        self.members: dict[int, Constraints] = {}
         self._postings: dict[int, Postings[_Group]] = {}  # by position
 
-    def add(self, box: int, terms: Terms) -> None:
-        self.members[box] = terms
+    def add(self, box: int, constraints: Constraints) -> None:
+        self.members[box] = constraints
         if self._postings:
-            self._post(box, terms)
+            self._post(box, constraints)
         elif len(self.members) > self._flat:
             attributes = self._pool.space.schema.attributes
-            for term in terms:
-                if term.position != self._used:
-                    self._postings[term.position] = Postings(attributes[term.position])
+            for constraint in constraints:
+                if constraint.position != self._used:
+                    self._postings[constraint.position] = Postings(attributes[constraint.position])
             for member, held in self.members.items():
                 self._post(member, held)
 
-    def _post(self, box: int, terms: Terms) -> None:
-        for term in terms:
-            postings = self._postings.get(term.position)
+    def _post(self, box: int, constraints: Constraints) -> None:
+        for constraint in constraints:
+            postings = self._postings.get(constraint.position)
             if postings is not None:
-                under = postings.under.get(term)
+                under = postings.under.get(constraint)
                 if under is None:
-                    under = _Group(self._pool, term.position) if self._used is None else _Leaf()
-                    postings.add(term, under)
-                under.add(box, terms)
+                    under = (
+                        _Group(self._pool, constraint.position) if self._used is None else _Leaf()
+                    )
+                    postings.add(constraint, under)
+                under.add(box, constraints)
 
     def remove(self, box: int) -> None:
-        terms = self.members.pop(box)
+        constraints = self.members.pop(box)
         if len(self.members) < self._flat // 2:
             self._postings.clear()
-        for term in terms:
-            postings = self._postings.get(term.position)
+        for constraint in constraints:
+            postings = self._postings.get(constraint.position)
             if postings is not None:
-                under = postings.under[term]
+                under = postings.under[constraint]
                 under.remove(box)
                 if not under.members:
-                    postings.remove(term)
+                    postings.remove(constraint)
 
     def covering(self, new: PreparedFilter) -> Iterator[int]:
         """The members that cover a new box, which tests all their attributes."""
@@ -167,15 +169,21 @@ class _Group:
                 yield box
 
     def candidates(self, new: PreparedFilter, *, covering: bool) -> Iterable[int]:
-        """The members under related terms of the attribute for which these are the fewest."""
+        """The members under related constraints of the attribute for which these are the fewest."""
         if not self._postings:
             return self.members
-        shared = [term for term in new.by_position.values() if term.position in self._postings]
-        shared.sort(key=lambda term: term.members is None)  # those of single values first
+        shared = [
+            constraint
+            for constraint in new.by_position.values()
+            if constraint.position in self._postings
+        ]
+        shared.sort(
+            key=lambda constraint: constraint.members is None
+        )  # those of single values first
         best: list[_Group] | None = None
         limit = len(self.members)
-        for term in shared:
-            found = self._under(term, limit, covering=covering)
+        for constraint in shared:
+            found = self._under(constraint, limit, covering=covering)
             if found is not None:
                 best, limit = found, sum(len(one.members) for one in found) // WORTH
                 if limit <= FEW:
@@ -184,15 +192,17 @@ class _Group:
             return self.members
         return chain.from_iterable(one.candidates(new, covering=covering) for one in best)
 
-    def _under(self, term: Term, limit: int, *, covering: bool) -> list["_Group"] | None:
-        """The boxes under each related term, None if finding them takes `limit` steps."""
-        postings = self._postings[term.position]
+    def _under(
+        self, constraint: Constraint, limit: int, *, covering: bool
+    ) -> list["_Group"] | None:
+        """The boxes under each related constraint, None if finding them takes `limit` steps."""
+        postings = self._postings[constraint.position]
         implies = self._pool.implies
-        found: dict[Term, _Group] = {}
+        found: dict[Constraint, _Group] = {}
         steps = 0
-        for other in postings.weaker(term) if covering else postings.stronger(term):
+        for other in postings.weaker(constraint) if covering else postings.stronger(constraint):
             steps += 1
-            strong, weak = (term, other) if covering else (other, term)
+            strong, weak = (constraint, other) if covering else (other, constraint)
             if strong.is_interval and weak.is_interval:
                 related = weak.low <= strong.low and strong.high <= weak.high
             else:
@@ -206,13 +216,13 @@ class _Group:
 
 
 class _Leaf(_Group):
-    """The boxes under a term of an inner group."""
+    """The boxes under a constraint of an inner group."""
 
     def __init__(self) -> None:
         self.members = {}
 
-    def add(self, box: int, terms: Terms) -> None:
-        self.members[box] = terms
+    def add(self, box: int, constraints: Constraints) -> None:
+        self.members[box] = constraints
 
     def remove(self, box: int) -> None:
         del self.members[box]

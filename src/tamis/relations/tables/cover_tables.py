@@ -184,7 +184,7 @@ class CoverTable(Generic[K]):
 
     def _witnessed(self, prepared: PreparedFilter) -> WitnessedForm | None:
         """What a filter is compared with general filters by, None if there are only boxes."""
-        if prepared.terms is not None and not len(self._generals):
+        if prepared.constraints is not None and not len(self._generals):
             return None
         return self._generals.witnessed(prepared)
 
@@ -192,7 +192,7 @@ class CoverTable(Generic[K]):
         if witnessed is None:  # boxes only
             return self._boxes.find(new)
         generals = self._generals
-        if new.terms is None:
+        if new.constraints is None:
             covering = next(generals.boxes_covering(witnessed, self._roots), None)
             covered: Iterable[int] = generals.boxes_covered(witnessed, self._roots)
         else:
@@ -207,7 +207,7 @@ class CoverTable(Generic[K]):
         self, number: int, prepared: PreparedFilter, witnessed: WitnessedForm | None
     ) -> None:
         """Make a filter a root."""
-        if prepared.terms is not None:
+        if prepared.constraints is not None:
             self._boxes.add(number, prepared)
         elif witnessed is not None:
             self._generals.add(number, witnessed)
@@ -215,7 +215,7 @@ class CoverTable(Generic[K]):
 
     def _remove_root(self, number: int) -> None:
         prepared = self._roots.pop(number)
-        if prepared.terms is not None:
+        if prepared.constraints is not None:
             self._boxes.remove(number, prepared)
         self._generals.remove(number)
 

@@ -8,16 +8,16 @@ from collections.abc import Iterator
 
 from tamis.events.event_reader import Row
 from tamis.language import ast
+from tamis.relations.tables.constraints import ConstraintPool
 from tamis.relations.tables.prepared_filters import PreparedFilter
 from tamis.relations.tables.search import CoverSearch
-from tamis.relations.tables.terms import TermPool
 from tamis.relations.tables.witnesses import WitnessedForm, Witnesses
 
 
 class GeneralSearch:
     """General filters under numbers, and their covering relations with boxes and each other."""
 
-    def __init__(self, pool: TermPool, boxes: CoverSearch) -> None:
+    def __init__(self, pool: ConstraintPool, boxes: CoverSearch) -> None:
         self._pool = pool
         self._witnesses = Witnesses(pool.space)
         self._boxes = boxes

@@ -2,16 +2,16 @@
 
 Two boxes have an event in common iff their conditions on each attribute that both test have a value
 in common. So each box is kept in the postings of one of its attributes, one with few values if it
-has one, and only those under overlapping terms are compared. General filters are compared one by
-one.
+has one, and only those under overlapping constraints are compared. General filters are compared one
+by one.
 """
 
 from collections.abc import Callable, Hashable, Iterator
 from typing import Generic, TypeVar
 
+from tamis.relations.tables.constraints import Constraint
 from tamis.relations.tables.postings import Postings
 from tamis.relations.tables.prepared_filters import PreparedFilter
-from tamis.relations.tables.terms import Term
 from tamis.schema import Schema
 
 K = TypeVar("K", bound=Hashable)
@@ -38,18 +38,18 @@ class IntersectionTable(Generic[K]):
         if prepared is None:
             return
         self._filters[key] = prepared
-        term = _narrowest(prepared)
-        if term is None:
+        constraint = _narrowest(prepared)
+        if constraint is None:
             self._others[key] = None
             return
-        postings = self._postings.get(term.position)
+        postings = self._postings.get(constraint.position)
         if postings is None:
-            attribute = self._schema.attributes[term.position]
-            postings = self._postings[term.position] = Postings(attribute)
-        under = postings.under.get(term)
+            attribute = self._schema.attributes[constraint.position]
+            postings = self._postings[constraint.position] = Postings(attribute)
+        under = postings.under.get(constraint)
         if under is None:
             under = {}
-            postings.add(term, under)
+            postings.add(constraint, under)
         under[key] = None
 
     def remove(self, key: K) -> None:
@@ -57,14 +57,14 @@ class IntersectionTable(Generic[K]):
         prepared = self._filters.pop(key, None)
         if prepared is None:
             return
-        term = _narrowest(prepared)
-        if term is None:
+        constraint = _narrowest(prepared)
+        if constraint is None:
             del self._others[key]
             return
-        postings = self._postings[term.position]
-        del postings.under[term][key]
-        if not postings.under[term]:
-            postings.remove(term)
+        postings = self._postings[constraint.position]
+        del postings.under[constraint][key]
+        if not postings.under[constraint]:
+            postings.remove(constraint)
 
     def meeting(self, key: K, prepared: PreparedFilter | None) -> Iterator[K]:
         """The keys of filters that may have an event in common with another one."""
@@ -77,32 +77,32 @@ class IntersectionTable(Generic[K]):
     def _candidates(self, new: PreparedFilter) -> Iterator[K]:
         yield from self._others
         for position, postings in self._postings.items():
-            term = new.by_position.get(position)
-            for other in postings.under if term is None else postings.overlapping(term):
+            constraint = new.by_position.get(position)
+            for other in postings.under if constraint is None else postings.overlapping(constraint):
                 yield from postings.under[other]
 
     def _may_meet(self, key: K, new: PreparedFilter, other: K) -> bool:
         held = self._filters[other]
-        if new.terms == () or held.terms == ():  # one of them is always true
+        if new.constraints == () or held.constraints == ():  # one of them is always true
             return True
-        if new.terms is None or held.terms is None:
+        if new.constraints is None or held.constraints is None:
             return self._decide(key, other)
-        for term in held.terms:
-            mine = new.by_position.get(term.position)
-            if mine is None or mine is term:
+        for constraint in held.constraints:
+            mine = new.by_position.get(constraint.position)
+            if mine is None or mine is constraint:
                 continue
-            if mine.values is None or term.values is None:
+            if mine.values is None or constraint.values is None:
                 return self._decide(key, other)
-            if not mine.values.intersection(term.values):
+            if not mine.values.intersection(constraint.values):
                 return False
         return True
 
 
-def _narrowest(prepared: PreparedFilter) -> Term | None:
-    """The term that a box is kept under; None if it has no term."""
-    return min(prepared.terms or (), key=_breadth, default=None)
+def _narrowest(prepared: PreparedFilter) -> Constraint | None:
+    """The constraint that a box is kept under; None if it has no constraint."""
+    return min(prepared.constraints or (), key=_breadth, default=None)
 
 
-def _breadth(term: Term) -> tuple[bool, bool, int]:
+def _breadth(constraint: Constraint) -> tuple[bool, bool, int]:
     """Single values first, then intervals, then the others."""
-    return term.members is None, not term.is_interval, len(term.members or ())
+    return constraint.members is None, not constraint.is_interval, len(constraint.members or ())

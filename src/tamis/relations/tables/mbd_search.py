@@ -1,9 +1,9 @@
 """Covering among boxes by evaluating all of them as a set of MBDs (MBD, section 4, Fig. 7).
 
-The terms of boxes are variables, and boxes are output nodes; boxes that differ in the term on top
-and share the rest are one MBD, whose children are evaluated once (Fig. 4). A new box is an
-assignment of two bits per variable (`assignments`), and one pass over all MBDs finds the box that
-covers it or the boxes that it covers (`kernels/mbd_covering.py`). The two passes of other
+The constraints of boxes are variables, and boxes are output nodes; boxes that differ in the
+constraint on top and share the rest are one MBD, whose children are evaluated once (Fig. 4). A new
+box is an assignment of two bits per variable (`assignments`), and one pass over all MBDs finds the
+box that covers it or the boxes that it covers (`kernels/mbd_covering.py`). The two passes of other
 approaches, one for each direction, are here for comparison.
 
 MBD is Li, Hou, Jacobsen, "A unified approach to routing, covering and merging in publish/subscribe
@@ -22,35 +22,35 @@ from tamis.diagrams.mbds import MbdSet
 from tamis.kernels.mbd_covering import RIGHT, find_covered, find_covering, one_pass_covering
 from tamis.predicates.id_pool import IdPool
 from tamis.relations.tables.assignments import Assignments
+from tamis.relations.tables.constraints import Constraint, ConstraintPool, Constraints
 from tamis.relations.tables.prepared_filters import PreparedFilter
 from tamis.relations.tables.search import SearchResult
-from tamis.relations.tables.terms import Term, TermPool, Terms
 
 MAX_NODES = 2**30
 FIRST_REORDER = 1_000  # boxes, then at every doubling
-HISTORY = 20_000  # boxes whose terms are counted
-UNUSED = 1_000  # terms that no box has, and that are kept because the next box may
+HISTORY = 20_000  # boxes whose constraints are counted
+UNUSED = 1_000  # constraints that no box has, and that are kept because the next box may
 WORD = (1 << 64) - 1
 
 
 class MbdSearch:
-    """A set of MBDs over the terms of boxes."""
+    """A set of MBDs over the constraints of boxes."""
 
-    def __init__(self, pool: TermPool, *, passes: int = 1, cache: bool = True) -> None:
+    def __init__(self, pool: ConstraintPool, *, passes: int = 1, cache: bool = True) -> None:
         self._pool = pool
         self._passes = passes
         self.assignments = Assignments(pool, cache=cache)
         self.diagram, self.mbds = Diagram(MAX_NODES), MbdSet()
         self._rank = list(range(len(pool.space.schema)))
         self._made = 0  # variables
-        self._uses: Counter[Term] = Counter()  # by boxes
+        self._uses: Counter[Constraint] = Counter()  # by boxes
         self._slots: dict[int, int] = {}  # box -> slot
         self._boxes: list[int] = []  # slot -> box
-        self._terms: dict[int, Terms] = {}  # of boxes
+        self._constraints: dict[int, Constraints] = {}  # of boxes
         self._free = IdPool()
         words = max(1, -(-len(pool.space.schema) // 64))
         self._masks: Array = np.zeros((64, words), np.uint64)
-        self._always: dict[int, None] = {}  # boxes without terms
+        self._always: dict[int, None] = {}  # boxes without constraints
         self._removed = 0  # boxes since the last collection
         self._reorder_at = FIRST_REORDER
 
@@ -98,12 +98,12 @@ class MbdSearch:
 
     def add(self, box: int, prepared: PreparedFilter) -> None:
         """Add a box that is not there (Fig. 4)."""
-        terms = prepared.terms or ()
-        if not terms:
+        constraints = prepared.constraints or ()
+        if not constraints:
             self._always[box] = None
             return
-        self._make_variables(terms)
-        root = self._root(terms)
+        self._make_variables(constraints)
+        root = self._root(constraints)
         slot = self._slots[box] = self._free.take()
         if slot == len(self._boxes):
             self._boxes.append(box)
@@ -111,55 +111,55 @@ class MbdSearch:
         if slot >= len(self._masks):
             self._masks = np.concatenate([self._masks, np.zeros_like(self._masks)])
         self._masks[slot] = self._split(prepared.mask)
-        self._terms[box] = terms
-        self._uses.update(terms)
+        self._constraints[box] = constraints
+        self._uses.update(constraints)
         self.mbds.insert(slot, root, self.diagram)
-        if len(self._terms) >= self._reorder_at:
+        if len(self._constraints) >= self._reorder_at:
             self._reorder_at *= 2
             self._reorder()
 
     def remove(self, box: int, prepared: PreparedFilter) -> None:
         """Remove a box."""
-        if not prepared.terms:
+        if not prepared.constraints:
             del self._always[box]
             return
         slot = self._slots.pop(box)
         self.mbds.remove(slot)
         self._free.give_back(slot)
-        del self._terms[box]
-        for term in prepared.terms:
-            self._uses[term] -= 1
+        del self._constraints[box]
+        for constraint in prepared.constraints:
+            self._uses[constraint] -= 1
         self._removed += 1
-        if self._removed > len(self._terms) + 100:
+        if self._removed > len(self._constraints) + 100:
             self._collect()
 
     # --- variables
 
-    def _make_variables(self, terms: Iterable[Term]) -> None:
-        # First, because the terms of a new box do not count as used yet and must stay.
+    def _make_variables(self, constraints: Iterable[Constraint]) -> None:
+        # First, because the constraints of a new box do not count as used yet and must stay.
         if len(self.assignments) > 2 * len(self._uses) + UNUSED:
             self._drop_unused()
-        for term in terms:
-            if term not in self.assignments:
-                self.assignments.add(term, self._variable(term))
+        for constraint in constraints:
+            if constraint not in self.assignments:
+                self.assignments.add(constraint, self._variable(constraint))
 
-    def _variable(self, term: Term) -> int:
+    def _variable(self, constraint: Constraint) -> int:
         self._made += 1
-        return self.diagram.new_variable((self._rank[term.position] << 40) + self._made)
+        return self.diagram.new_variable((self._rank[constraint.position] << 40) + self._made)
 
     def _drop_unused(self) -> None:
         self._uses = +self._uses  # without those that no box has any more
-        for term in self.assignments.terms:
-            if term not in self._uses:
-                self.diagram.retire(self.assignments.remove(term))
+        for constraint in self.assignments.constraints:
+            if constraint not in self._uses:
+                self.diagram.retire(self.assignments.remove(constraint))
         self._collect()
 
     # --- diagrams
 
-    def _root(self, terms: Terms) -> int:
+    def _root(self, constraints: Constraints) -> int:
         program = [DO_TRUE]
-        for term in terms:
-            program += [self.assignments[term], DO_AND]
+        for constraint in constraints:
+            program += [self.assignments[constraint], DO_AND]
         return self.diagram.build(np.array(program, np.int64))
 
     def _collect(self) -> None:
@@ -171,15 +171,20 @@ class MbdSearch:
 
         Until then the order is that of the schema, as in the paper.
         """
-        history = ([term.node for term in terms] for terms in islice(self._terms.values(), HISTORY))
+        history = (
+            [constraint.node for constraint in constraints]
+            for constraints in islice(self._constraints.values(), HISTORY)
+        )
         rank = ranks_of(attribute_order(history, self._pool.space.schema.positions))
         if rank == self._rank:
             return
         self._rank = rank
         self.diagram, self.mbds = Diagram(MAX_NODES), MbdSet()
-        self.assignments.renumber({term: self._variable(term) for term in self.assignments.terms})
-        for box, terms in self._terms.items():
-            self.mbds.insert(self._slots[box], self._root(terms), self.diagram)
+        self.assignments.renumber(
+            {constraint: self._variable(constraint) for constraint in self.assignments.constraints}
+        )
+        for box, constraints in self._constraints.items():
+            self.mbds.insert(self._slots[box], self._root(constraints), self.diagram)
 
     def _split(self, mask: int) -> Array:
         words = self._masks.shape[1]

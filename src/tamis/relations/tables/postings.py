@@ -1,9 +1,9 @@
-"""The terms of one attribute with the boxes that have them, indexed to find related terms.
+"""The constraints of one attribute with the boxes that have them, indexed to find related ones.
 
-The terms that a term implies, and those that imply it, are found without visiting all terms: points
-by a hash, intervals by their ends, sets by their members, tests of strings by the parts of a text.
-Only the other terms are visited one by one. The results are candidates, some of which are not
-related at all; the caller compares them.
+The constraints that another implies, and those that imply it, are found without visiting all of
+them: points by a hash, intervals by their ends, sets by their members, tests of strings by the
+parts of a text. Only the others are visited one by one. The results are candidates, some of which
+are not related at all; the caller compares them.
 """
 
 from bisect import bisect_left, insort
@@ -14,8 +14,8 @@ from typing import Generic, TypeVar
 from tamis.language import ast
 from tamis.predicates.classification import StringTest, classify
 from tamis.predicates.value_orders import Cut
+from tamis.relations.tables.constraints import Constraint
 from tamis.relations.tables.interval_index import IntervalIndex
-from tamis.relations.tables.terms import Term
 from tamis.schema import Attribute
 
 V = TypeVar("V")
@@ -26,120 +26,127 @@ Test = tuple[str, str]  # the name of the test and its text
 
 
 class Postings(Generic[V]):
-    """Terms of one attribute, each with a value of type V."""
+    """Constraints of one attribute, each with a value of type V."""
 
     def __init__(self, attribute: Attribute) -> None:
-        self.under: dict[Term, V] = {}
-        self._points: dict[Cut, Term] = {}
+        self.under: dict[Constraint, V] = {}
+        self._points: dict[Cut, Constraint] = {}
         self._sorted_points: list[Cut] = []
         self._intervals = IntervalIndex(attribute)
-        self._sets: dict[Cut, dict[Term, None]] = {}  # by each member
-        self._tests: dict[Test, Term] = {}
-        self._others: dict[Term, None] = {}
+        self._sets: dict[Cut, dict[Constraint, None]] = {}  # by each member
+        self._tests: dict[Test, Constraint] = {}
+        self._others: dict[Constraint, None] = {}
 
-    def add(self, term: Term, under: V) -> None:
-        """Add a term that is not there."""
-        self.under[term] = under
-        if term.values is None:
-            test = _test(term)
+    def add(self, constraint: Constraint, under: V) -> None:
+        """Add a constraint that is not there."""
+        self.under[constraint] = under
+        if constraint.values is None:
+            test = _test(constraint)
             if test is None:
-                self._others[term] = None
+                self._others[constraint] = None
             else:
-                self._tests[test] = term
-        elif term.members is not None and term.is_interval:
-            self._points[term.low] = term
-            insort(self._sorted_points, term.low)
-        elif term.members is not None:
-            for low in term.members:
-                self._sets.setdefault(low, {})[term] = None
-        elif term.is_interval:
-            self._intervals.add(term)
+                self._tests[test] = constraint
+        elif constraint.members is not None and constraint.is_interval:
+            self._points[constraint.low] = constraint
+            insort(self._sorted_points, constraint.low)
+        elif constraint.members is not None:
+            for low in constraint.members:
+                self._sets.setdefault(low, {})[constraint] = None
+        elif constraint.is_interval:
+            self._intervals.add(constraint)
         else:
-            self._others[term] = None
+            self._others[constraint] = None
 
-    def remove(self, term: Term) -> None:
-        """Remove a term."""
-        del self.under[term]
-        if term.values is None:
-            test = _test(term)
+    def remove(self, constraint: Constraint) -> None:
+        """Remove a constraint."""
+        del self.under[constraint]
+        if constraint.values is None:
+            test = _test(constraint)
             if test is None:
-                del self._others[term]
+                del self._others[constraint]
             else:
                 del self._tests[test]
-        elif term.members is not None and term.is_interval:
-            del self._points[term.low]
-            del self._sorted_points[bisect_left(self._sorted_points, term.low)]
-        elif term.members is not None:
-            for low in term.members:
-                del self._sets[low][term]
+        elif constraint.members is not None and constraint.is_interval:
+            del self._points[constraint.low]
+            del self._sorted_points[bisect_left(self._sorted_points, constraint.low)]
+        elif constraint.members is not None:
+            for low in constraint.members:
+                del self._sets[low][constraint]
                 if not self._sets[low]:
                     del self._sets[low]
-        elif term.is_interval:
-            self._intervals.remove(term)
+        elif constraint.is_interval:
+            self._intervals.remove(constraint)
         else:
-            del self._others[term]
+            del self._others[constraint]
 
-    def weaker(self, term: Term) -> Iterable[Term]:
-        """All terms that a term implies, and some others."""
-        if term.values is None:
-            test = _test(term)
+    def weaker(self, constraint: Constraint) -> Iterable[Constraint]:
+        """All constraints that a constraint implies, and some others."""
+        if constraint.values is None:
+            test = _test(constraint)
             if test is None:
                 return self.under
             return chain(self._tests_for(*test), self._intervals, self._others)
-        values = term.values.intervals
-        if not values or term.values.missing:  # neither an interval nor a set has the missing one
+        values = constraint.values.intervals
+        if (
+            not values or constraint.values.missing
+        ):  # neither an interval nor a set has the missing one
             return self._others
         first = values[0][0]
-        found: list[Iterable[Term]] = [self._intervals.around(first, values[-1][1]), self._others]
-        if term.members is None:
+        found: list[Iterable[Constraint]] = [
+            self._intervals.around(first, values[-1][1]),
+            self._others,
+        ]
+        if constraint.members is None:
             found.append(self._tests.values())
         else:
             found += [self._sets.get(first, ()), self._tests_of(first)]
-            if term.is_interval:
+            if constraint.is_interval:
                 found.append(self._at(first))
         return chain(*found)
 
-    def stronger(self, term: Term) -> Iterable[Term]:
-        """All terms that imply a term, and some others."""
-        if term.values is None:
+    def stronger(self, constraint: Constraint) -> Iterable[Constraint]:
+        """All constraints that imply a constraint, and some others."""
+        if constraint.values is None:
             return self.under
-        if term.members is not None:
-            points = (self._points[low] for low in term.members if low in self._points)
-            sets = dict.fromkeys(one for low in term.members for one in self._sets.get(low, ()))
+        if constraint.members is not None:
+            points = (self._points[low] for low in constraint.members if low in self._points)
+            sets = dict.fromkeys(
+                one for low in constraint.members for one in self._sets.get(low, ())
+            )
             return chain(points, sets, self._others)
-        found: list[Iterable[Term]] = []
-        for low, high in term.values.intervals:
+        found: list[Iterable[Constraint]] = []
+        for low, high in constraint.values.intervals:
             found += [self._intervals.inside(low, high), self._points_inside(low, high)]
         sets = dict.fromkeys(one for members in self._sets.values() for one in members)
         return chain(*found, sets, self._tests.values(), self._others)
 
-    def overlapping(self, term: Term) -> Iterable[Term]:
-        """All terms that an event can make true together with a term, and some others."""
-        if term.values is None:
+    def overlapping(self, constraint: Constraint) -> Iterable[Constraint]:
+        """All constraints that an event can make true together with this one, and some others."""
+        if constraint.values is None:
             return self.under
-        intervals = term.values.intervals
+        intervals = constraint.values.intervals
         found = [self._intervals.overlapping(low, high) for low, high in intervals]
-        if term.members is None:
+        if constraint.members is None:
             found += [self._points_inside(low, high) for low, high in intervals]
-            sets: Iterable[Term] = (one for some in self._sets.values() for one in some)
+            sets: Iterable[Constraint] = (one for some in self._sets.values() for one in some)
         else:
-            found.append(self._points[low] for low in term.members if low in self._points)
-            sets = (one for low in term.members for one in self._sets.get(low, ()))
+            found.append(self._points[low] for low in constraint.members if low in self._points)
+            sets = (one for low in constraint.members for one in self._sets.get(low, ()))
         return dict.fromkeys(chain(*found, sets, self._tests.values(), self._others))
 
     # --- looking up
 
-    def _at(self, low: Cut) -> Iterator[Term]:
-        term = self._points.get(low)
-        if term is not None:
-            yield term
+    def _at(self, low: Cut) -> Iterator[Constraint]:
+        constraint = self._points.get(low)
+        if constraint is not None:
+            yield constraint
 
-    def _points_inside(self, low: Cut, high: Cut) -> Iterator[Term]:
+    def _points_inside(self, low: Cut, high: Cut) -> Iterator[Constraint]:
         points = self._sorted_points
         first, last = bisect_left(points, low), bisect_left(points, high)
         return (self._points[cut] for cut in points[first:last])
 
-    def _tests_of(self, cut: Cut) -> Iterable[Term]:
+    def _tests_of(self, cut: Cut) -> Iterable[Constraint]:
         """The tests that the string after a cut passes."""
         if not self._tests:  # which only strings have
             return ()
@@ -149,7 +156,7 @@ class Postings(Generic[V]):
             (self._tests[one] for one in _ends(value) if one in self._tests),
         )
 
-    def _tests_for(self, name: str, text: str) -> Iterable[Term]:
+    def _tests_for(self, name: str, text: str) -> Iterable[Constraint]:
         """The tests that strings pass which have a text at a place, and maybe others."""
         if len(self._tests) <= LONGEST or len(text) > LONGEST:
             return self._tests.values()
@@ -157,9 +164,9 @@ class Postings(Generic[V]):
         return [self._tests[one] for one in parts if one in self._tests]
 
 
-def _test(term: Term) -> Test | None:
-    """The test of a term that is a single test of a part of a string."""
-    match classify(term.node):
+def _test(constraint: Constraint) -> Test | None:
+    """The test of a constraint that is a single test of a part of a string."""
+    match classify(constraint.node):
         case StringTest(ast.Attribute(), function, text, False):
             return function, text
         case _:

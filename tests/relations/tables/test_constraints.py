@@ -1,4 +1,4 @@
-"""Terms: one object for each set of values, compared by cuts, value sets or entailment."""
+"""Constraints: one object for each set of values, compared by cuts, value sets or entailment."""
 
 import gc
 
@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from cases import each
 from coverings import SCHEMA, SEMANTICS, Oracle, any_boxes, read, semantics_of
+from tamis.relations.tables.constraints import Constraint
 from tamis.relations.tables.prepared_filters import Preparation
-from tamis.relations.tables.terms import Term
 
 
-def terms(text, preparation=None):
-    return (preparation or Preparation(semantics_of("sql"))).prepare(read(text)).terms
+def constraints(text, preparation=None):
+    return (preparation or Preparation(semantics_of("sql"))).prepare(read(text)).constraints
 
 
 @each(
@@ -26,32 +26,32 @@ def terms(text, preparation=None):
         ("s >= ''", "s IS NOT NULL"),
     ],
 )
-def test_conditions_of_the_same_values_are_one_term(one, other):
+def test_conditions_of_the_same_values_are_one_constraint(one, other):
     preparation = Preparation(semantics_of("sql"))
-    held = terms(one, preparation)
-    assert held == terms(other, preparation)
+    held = constraints(one, preparation)
+    assert held == constraints(other, preparation)
     assert len(held) == 1
 
 
 @each("text", ["s < ''", "x > 0 AND x < 5e-324", "s LIKE 'a%' AND s LIKE 'b%'"])
-def test_a_term_without_values_makes_a_box_that_is_never_true(text):
+def test_a_constraint_without_values_makes_a_box_that_is_never_true(text):
     assert Preparation(semantics_of("sql")).prepare(read(f"i = 1 AND {text}")) is None
 
 
-def test_a_term_of_all_values_is_left_out():
-    assert len(terms("i = 1 AND (s >= '' OR s IS NULL)")) == 1
-    assert len(terms("i = 1 AND (s LIKE '%' OR s IS NULL)")) == 1
-    assert len(terms("i = 1 AND s >= ''", Preparation(semantics_of("total")))) == 1
-    assert len(terms("i = 1 AND s >= ''")) == 2
+def test_a_constraint_of_all_values_is_left_out():
+    assert len(constraints("i = 1 AND (s >= '' OR s IS NULL)")) == 1
+    assert len(constraints("i = 1 AND (s LIKE '%' OR s IS NULL)")) == 1
+    assert len(constraints("i = 1 AND s >= ''", Preparation(semantics_of("total")))) == 1
+    assert len(constraints("i = 1 AND s >= ''")) == 2
 
 
-def test_terms_that_are_not_in_use_are_forgotten():
+def test_constraints_that_are_not_in_use_are_forgotten():
     preparation = Preparation(semantics_of("sql"))
-    held = terms("i = 1 AND n = 2", preparation)
-    assert terms("i = 1", preparation)[0] is held[0]
+    held = constraints("i = 1 AND n = 2", preparation)
+    assert constraints("i = 1", preparation)[0] is held[0]
     del held
     gc.collect()
-    assert not preparation.pool._terms
+    assert not preparation.pool._constraints
 
 
 @each(
@@ -69,10 +69,10 @@ def test_terms_that_are_not_in_use_are_forgotten():
         ("startswith(s, 'a')", False, None),
     ],
 )
-def test_the_shape_of_a_term(text, is_interval, members):
-    (term,) = terms(text)
-    assert term.is_interval == is_interval
-    assert (None if term.members is None else len(term.members)) == members
+def test_the_shape_of_a_constraint(text, is_interval, members):
+    (constraint,) = constraints(text)
+    assert constraint.is_interval == is_interval
+    assert (None if constraint.members is None else len(constraint.members)) == members
 
 
 ROW = (3, 2, 0.5, "ab", "sell", True)
@@ -85,9 +85,9 @@ def test_the_point_of_a_value_implies_what_is_true_of_it(position, missing):
     point = preparation.pool.point(position, None if missing else ROW[position])
     name = SCHEMA.attributes[position].name
     constant = ["3", "2", "0.5D", "'ab'", "'sell'", "TRUE"][position]
-    (equal,) = terms(f"{name} = {constant}", preparation)
-    (null,) = terms(f"{name} IS NULL", preparation)
-    (either,) = terms(f"{name} <= {constant} OR {name} IS NULL", preparation) or (
+    (equal,) = constraints(f"{name} = {constant}", preparation)
+    (null,) = constraints(f"{name} IS NULL", preparation)
+    (either,) = constraints(f"{name} <= {constant} OR {name} IS NULL", preparation) or (
         null if missing else equal,
     )
     implies = preparation.pool.implies
@@ -100,7 +100,7 @@ def test_the_point_of_a_value_implies_what_is_true_of_it(position, missing):
 @pytest.mark.parametrize("semantics", SEMANTICS)
 @given(one=any_boxes, other=any_boxes)
 @settings(max_examples=30)
-def test_boxes_are_compared_term_by_term(semantics, one, other):
+def test_boxes_are_compared_constraint_by_constraint(semantics, one, other):
     chosen = semantics_of(semantics)
     preparation, oracle = Preparation(chosen), Oracle(chosen)
     narrow, wide = preparation.prepare(read(one)), preparation.prepare(read(other))
@@ -108,15 +108,15 @@ def test_boxes_are_compared_term_by_term(semantics, one, other):
         assert oracle.never(one if narrow is None else other)
         return
     found = all(
-        term.position in narrow.by_position
-        and preparation.pool.implies(narrow.by_position[term.position], term)
-        for term in wide.terms
+        constraint.position in narrow.by_position
+        and preparation.pool.implies(narrow.by_position[constraint.position], constraint)
+        for constraint in wide.constraints
     )
     assert found == oracle.covers(other, one)
 
 
 @given(st.integers(0, 5))
-def test_a_term_shows_its_condition(position):
-    term = Preparation(semantics_of("sql")).pool.point(position, ROW[position])
-    assert isinstance(term, Term)
-    assert str(position) in repr(term)
+def test_a_constraint_shows_its_condition(position):
+    constraint = Preparation(semantics_of("sql")).pool.point(position, ROW[position])
+    assert isinstance(constraint, Constraint)
+    assert str(position) in repr(constraint)

@@ -18,7 +18,7 @@ from tamis.relations.entailment.decision import Answer, entails, satisfiable
 from tamis.schema import Attribute
 
 
-class Term:
+class Constraint:
     """A condition that can be true of some event and false of another. Compared by identity."""
 
     __slots__ = (
@@ -58,37 +58,39 @@ class Term:
         return self._node
 
     def __repr__(self) -> str:
-        return f"Term({self.position}, {self.node})"
+        return f"Constraint({self.position}, {self.node})"
 
 
-Terms = tuple[Term, ...]  # of one box, in the order of the schema
+Constraints = tuple[Constraint, ...]  # of one box, in the order of the schema
 
 
-class TermPool:
-    """The terms of one event space that are in use."""
+class ConstraintPool:
+    """The constraints of one event space that are in use."""
 
     def __init__(self, space: EventSpace) -> None:
         self.space = space
         # By the set of values or, of conditions without one, by the node.
-        self._terms: WeakValueDictionary[tuple[int, Node | ValueSet], Term] = WeakValueDictionary()
+        self._constraints: WeakValueDictionary[tuple[int, Node | ValueSet], Constraint] = (
+            WeakValueDictionary()
+        )
         # Answers about conditions without a value set, which take long.
         self._entails = remembered()(self._decide)
         self._constant = remembered()(self._decide_constant)
 
-    def terms(self, box: Box) -> Terms | None:
-        """The terms of a box, None if it is never true; those that are always true are left out."""
+    def constraints(self, box: Box) -> Constraints | None:
+        """The constraints of a box that are not always true; None if the box is never true."""
         if box.is_empty:
             return None
         found = []
         for condition in box.conditions:
-            term = self._terms.get(_key(condition)) or self._made(condition)
-            if term is False:
+            constraint = self._constraints.get(_key(condition)) or self._made(condition)
+            if constraint is False:
                 return None
-            if term is not True:
-                found.append(term)
+            if constraint is not True:
+                found.append(constraint)
         return tuple(found)
 
-    def terms_of_values(self, values: dict[int, ValueSet]) -> Terms | None:
+    def constraints_of_values(self, values: dict[int, ValueSet]) -> Constraints | None:
         """The same of a box that has the values of attributes, none of which may be missing."""
         found = []
         for position in sorted(values):
@@ -99,20 +101,22 @@ class TermPool:
                 some.intervals == all_values(order_of(attribute)).intervals
             ):
                 continue
-            term = self._terms.get((position, some))
-            if term is None:
-                term = self._terms[position, some] = Term(position, None, some, attribute)
-            found.append(term)
+            constraint = self._constraints.get((position, some))
+            if constraint is None:
+                constraint = self._constraints[position, some] = Constraint(
+                    position, None, some, attribute
+                )
+            found.append(constraint)
         return tuple(found)
 
-    def point(self, position: int, value: Any) -> Term:
-        """A term that is true of one value, or of the missing one; it is not shared."""
+    def point(self, position: int, value: Any) -> Constraint:
+        """A constraint that is true of one value, or of the missing one; it is not shared."""
         attribute = self.space.schema.attributes[position]
         values = MISSING if value is None else compared("=", value, order_of(attribute))
-        return Term(position, None, values, attribute)
+        return Constraint(position, None, values, attribute)
 
-    def implies(self, strong: Term, weak: Term) -> bool:
-        """Whether every event that makes one term true makes another of its attribute true."""
+    def implies(self, strong: Constraint, weak: Constraint) -> bool:
+        """Whether every event that makes one true makes another of its attribute true."""
         if strong is weak:
             return True
         if strong.is_interval and weak.is_interval:
@@ -121,16 +125,16 @@ class TermPool:
             return strong.values.issubset(weak.values)
         return self._entails(strong.node, weak.node)
 
-    def _made(self, condition: Condition) -> Term | bool:
-        """A new term, or whether the condition is always true or never."""
+    def _made(self, condition: Condition) -> Constraint | bool:
+        """A new constraint, or whether the condition is always true or never."""
         position, node, values = condition
         if values is None:
             constant = self._constant(node)
             if constant is not None:
                 return constant
-        term = Term(position, node, values, self.space.schema.attributes[position])
-        self._terms[_key(condition)] = term
-        return term
+        constraint = Constraint(position, node, values, self.space.schema.attributes[position])
+        self._constraints[_key(condition)] = constraint
+        return constraint
 
     def _decide(self, strong: Node, weak: Node) -> bool:
         return entails(strong, weak, self.space) is Answer.YES

@@ -1,0 +1,96 @@
+"""Calls of functions, and the expressions with words between their parts: CAST and CASE."""
+
+from tamis.errors import ParseError
+from tamis.language import ast
+from tamis.language.functions.casts import TYPE_NAMES, named_type
+from tamis.language.functions.conditionals import CASE, CASE_OF
+from tamis.language.tokens import Token, TokenKind
+from tamis.language.tree_reader import TreeReader
+from tamis.language.typing_rules import LocatedNode
+from tamis.types import BOOL, NULL, Type
+
+
+class CallReader(TreeReader):
+    """The part of the parser that reads a call after its name."""
+
+    def call(self, name: Token) -> LocatedNode:
+        self.position += 1
+        if name.text.lower() in {"cast", "try_cast"}:
+            return self.cast(name)
+        arguments = self.list_until(")")
+        end = self.tokens[self.position - 1].end
+        node = self.rules.call(name.text, arguments, name.start, end)
+        result = self.located(node, name.start, end, *arguments)
+        if node.type == BOOL:
+            self.count_atom(result)
+        return result
+
+    def cast(self, name: Token) -> LocatedNode:
+        """``CAST(condition AS type)``, after its opening parenthesis."""
+        self.enter()
+        operand = self.expression(0)
+        self.depth -= 1
+        if not self.accept_word("AS"):
+            raise self.unexpected(f"expected AS and a type, as in {name.text}(x AS DOUBLE)")
+        wanted = self.type()
+        end = self.expect(")", "after the type").end
+        node = self.rules.cast(name.text.lower(), operand, wanted, name.start, end)
+        return self.located(node, name.start, end, operand)
+
+    def type(self) -> Type:
+        """The name of a type, with the digits of a decimal."""
+        word = self.token
+        if word.kind is not TokenKind.NAME:
+            raise self.unexpected("expected the name of a type")
+        self.position += 1
+        digits: list[int] = []
+        end = word.end
+        if self.accept("("):
+            while self.token.kind is TokenKind.NUMBER and self.token.text.isdecimal():
+                digits.append(int(self.token.text[:4]))
+                self.position += 1
+                if not self.accept(","):
+                    break
+            end = self.expect(")", "after the digits of the type").end
+        found = named_type(word.text, digits)
+        if found is None:
+            raise ParseError(
+                f"there is no type {self.text[word.start : end]} to convert to", self.text,
+                word.start, end, f"expected one of {', '.join(TYPE_NAMES)}, DECIMAL(10, 2)",
+            )  # fmt: skip
+        return found
+
+    def starts_case(self, word: Token) -> bool:
+        """Whether a name is the CASE of an expression, rather than an attribute of that name."""
+        after = self.token
+        return word.text.upper() == "CASE" and (
+            after.kind in {TokenKind.NAME, TokenKind.QUOTED, TokenKind.NUMBER, TokenKind.STRING}
+            or after.text in {"TRUE", "FALSE", "NULL", "("}
+        )
+
+    def case(self, word: Token) -> LocatedNode:
+        """``CASE [subject] WHEN ... THEN ... [ELSE ...] END``, after its first word."""
+        self.enter()
+        subject = None if self.is_word("WHEN") else self.expression(0)
+        parts: list[LocatedNode] = []
+        while self.accept_word("WHEN"):
+            parts.append(self.expression(0))
+            self.count_atom(parts[-1])
+            if not self.accept_word("THEN"):
+                raise self.unexpected("expected THEN after what follows WHEN")
+            parts.append(self.expression(0))
+        if not parts:
+            raise self.unexpected("expected WHEN after CASE")
+        if self.accept_word("ELSE"):
+            parts.append(self.expression(0))
+        else:
+            parts.append(LocatedNode(ast.Literal(None, NULL), self.token.start, self.token.start))
+        end = self.accept_word("END")
+        if end is None:
+            raise self.unexpected("expected WHEN, ELSE or END in a CASE")
+        self.depth -= 1
+        if subject is None:
+            node = self.rules.case(CASE, parts, word.start, end.end)
+            return self.located(node, word.start, end.end, *parts)
+        node = self.rules.case(CASE_OF, [subject, *parts], word.start, end.end)
+        return self.located(node, word.start, end.end, subject, *parts)
