@@ -86,17 +86,25 @@ class Matcher:
     # --- subscriptions
 
     # `filter`, though Python has one: the column of a table of subscriptions has the same name.
-    def subscribe(self, subscription: Id, filter: str | Expression) -> None:
-        """Add a subscription, or replace the filter of one."""
-        self._held.put(subscription, filter)
+    def subscribe(
+        self, subscription: Id, filter: str | Expression,
+        parameters: Mapping[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        """Add a subscription, or replace the filter of one.
+
+        `parameters` are the values of the filter's parameters: ``{"limit": 10}`` for
+        ``price < :limit``. The filter is kept with its values.
+        """
+        self._held.put(subscription, filter, parameters)
 
     def subscribe_many(self, subscriptions: Any, progress: "Progress | None" = None) -> None:
         """Add or replace many subscriptions: all of them or, if one is bad, none.
 
         `subscriptions` is an iterable of ``(id, filter)`` or ``{"id": ..., "filter": ...}``, a
-        mapping of ids to filters, or a table with those columns (Arrow, pandas, polars). Of rows
-        with the same id the last one counts. The error names every bad row. `progress` is called
-        from time to time with the number of filters read since the last call.
+        mapping of ids to filters, or a table with those columns (Arrow, pandas, polars). In an
+        iterable, ``(id, filter, parameters)`` and the key ``"parameters"`` are as for `subscribe`.
+        Of rows with the same id the last one counts. The error names every bad row. `progress` is
+        called from time to time with the number of filters read since the last call.
         """
         from tamis.subscriptions.bulk import collector_paused, rows_of
 

@@ -6,7 +6,7 @@ engine differ; matches take `lock` too, if the engine is not made for threads.
 """
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from tamis.engines.base import BatchEngine, Engine
 from tamis.errors import SubscriptionError, TamisError, UnknownSubscription, did_you_mean
 from tamis.language.ast import is_deep
 from tamis.language.expression import Expression, parse_with
+from tamis.language.parameters import read_with
 from tamis.language.shape_cache import ShapeCache
 from tamis.schema import Schema
 from tamis.subscriptions.bulk import (
@@ -90,23 +91,27 @@ class SubscribedFilters:
         """Read a filter again; from any thread, so without the cache."""
         return parse_with(text, self._schema)
 
-    def expression(self, filter_: Any) -> Expression:
+    def expression(self, filter_: Any, parameters: Mapping[str, Any] | None = None) -> Expression:
         """The expression of a filter that a caller gave; `changing` is held."""
         if isinstance(filter_, Expression):
             if filter_.schema != self._schema:
                 raise SubscriptionError(
                     "the expression was parsed with another schema than this matcher's"
                 )
+            if parameters:
+                raise SubscriptionError("an expression has no parameters; give them to parse")
             return filter_
-        return self._shapes.parse(filter_)
+        return read_with(self._shapes.parse, filter_, parameters)
 
     # --- adding
 
-    def put(self, subscription: Any, filter_: Any) -> None:
+    def put(
+        self, subscription: Any, filter_: Any, parameters: Mapping[str, Any] | None = None
+    ) -> None:
         """Add a subscription, or replace its filter."""
         with self.changing:
             subscription = checked_id(subscription, self.subscriptions.kind)
-            expression, prepared = self._prepared(filter_)
+            expression, prepared = self._prepared(filter_, parameters)
             with self.lock:
                 self._put(subscription, expression, prepared)
 
@@ -127,9 +132,11 @@ class SubscribedFilters:
                 self._put_columns(self.batching, rows, progress)
 
     @with_deep_stack
-    def _prepared(self, filter_: Any) -> tuple[Expression, Any]:
+    def _prepared(
+        self, filter_: Any, parameters: Mapping[str, Any] | None = None
+    ) -> tuple[Expression, Any]:
         """A filter as an expression, and as the engine takes it."""
-        expression = self.expression(filter_)
+        expression = self.expression(filter_, parameters)
         return expression, self.engine.prepare(expression)
 
     def _put(self, subscription: Id, expression: Expression, prepared: Any) -> None:
@@ -210,7 +217,7 @@ class SubscribedFilters:
             if columns is None:
                 return
             if self.engine.name != "sliced":  # they are not compiled for batches
-                wider.put_many(Rows(columns.ids.to_pylist(), columns.texts.to_pylist(), {}))
+                wider.put_many(Rows(columns.ids.to_pylist(), columns.texts.to_pylist(), {}, {}))
                 return
             from tamis.engines import compiled_filters  # numba is heavy
 

@@ -55,6 +55,7 @@ def test_all_ways_of_publishing_and_reading(connection):
     read = connection.read("ways", "price > 2", most=2)
     assert [(one["offset"], one["event"]["price"]) for one in read] == [(2, 3), (3, 4.0)]
     assert connection.read("ways", start=6)[0]["id"] == "seven"
+    assert connection.read("ways", "price > :least", {"least": 2}, most=2) == read
 
 
 def test_questions(connection):
@@ -78,6 +79,19 @@ def test_subscriptions_from_anywhere(connection):
     with connection.subscribe("starts") as found:
         connection.publish("starts", {"price": 9.0})
         assert next(found).event == {"price": 9.0}
+
+
+def test_a_filter_with_parameters(connection):
+    connection.topics.create("given", SCHEMA)
+    text, values = "price < :limit AND symbol = :symbol", {"limit": 10, "symbol": "it's"}
+    assert connection.check("given", text, values)["filter"] == r"price < 10 AND symbol = 'it\'s'"
+    with connection.subscribe("given", text, values) as subscription:
+        connection.publish_many("given", [{"price": 1, "symbol": one} for one in ("a", "it's")])
+        assert next(iter(subscription)).event["symbol"] == "it's"
+    with pytest.raises(tamis.OptionError, match="there is none"):
+        connection.subscribe("given", None, values)
+    with pytest.raises(tamis.ParseError, match="no value for the parameter :symbol"):
+        connection.subscribe("given", text, {"limit": 1})
 
 
 def test_a_durable_subscription_is_taken_over_and_deleted(connection):

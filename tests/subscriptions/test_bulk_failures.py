@@ -65,7 +65,7 @@ def test_every_bad_row_is_named_and_nothing_is_changed(size, engine):
     for row, name, error in failures:
         if row in {3, 4, 5, 6}:
             assert (name, type(error)) == (None, SubscriptionError)
-            assert "expected (id, filter), got" in str(error)
+            assert "expected (id, filter), perhaps with parameters, got" in str(error)
         else:
             assert rows[row][0] is name
             assert (name, type(error)) in wrong

@@ -138,8 +138,9 @@ class Connection:
         """What anybody wants of a topic now, as a filter."""
         return self._loop.run(self._inner.wanted(topic))
 
-    def subscribe(  # noqa: PLR0913 - all but two by name
-        self, topic: str, filter: str | None = None, *, durable: str | None = None,
+    def subscribe(  # noqa: PLR0913 - all but three by name
+        self, topic: str, filter: str | None = None,
+        parameters: Mapping[str, Any] | None = None, *, durable: str | None = None,
         start: str | int | datetime = "new", manual_ack: bool = False, window: int | None = None,
         ack_timeout: float | None = None, move_from: str | None = None,
     ) -> "Subscription":  # fmt: skip
@@ -153,10 +154,11 @@ class Connection:
         unacknowledged, and one that stays so for `ack_timeout` seconds comes again: who takes long
         for each asks for a small window. `move_from` is the name of another broker of the
         network which has the durable subscription now: it comes here, with what it has not got.
+        `parameters` are the values of the filter's parameters, as of `Matcher.subscribe`.
         """
         opening = self._inner.subscribe(
-            topic, filter, durable=durable, start=start, manual_ack=manual_ack, window=window,
-            ack_timeout=ack_timeout, move_from=move_from,
+            topic, filter, parameters, durable=durable, start=start, manual_ack=manual_ack,
+            window=window, ack_timeout=ack_timeout, move_from=move_from,
         )  # fmt: skip
         return Subscription(self._loop, self._loop.run(_opened(opening)))
 
@@ -169,11 +171,12 @@ class Connection:
         return self._loop.run(self._inner.subscription(topic, durable))
 
     def read(
-        self, topic: str, filter: str | None = None, *, start: str | int | datetime = "earliest",
+        self, topic: str, filter: str | None = None,
+        parameters: Mapping[str, Any] | None = None, *, start: str | int | datetime = "earliest",
         most: int = 100,
     ) -> list[dict[str, Any]]:  # fmt: skip
         """Events of the past that match, with their offsets, without subscribing."""
-        return self._loop.run(self._inner.read(topic, filter, start=start, most=most))
+        return self._loop.run(self._inner.read(topic, filter, parameters, start=start, most=most))
 
     def peers(self) -> list[dict[str, Any]]:
         """The brokers that this one is linked with: name, linked, lag, lost."""
@@ -187,9 +190,11 @@ class Connection:
         """Let the broker forget a peer that is gone for good."""
         self._loop.run(self._inner.remove_peer(name))
 
-    def check(self, topic: str, filter: str) -> dict[str, Any]:
+    def check(
+        self, topic: str, filter: str, parameters: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
         """How the broker understands a filter; raises an error if it is wrong."""
-        return self._loop.run(self._inner.check(topic, filter))
+        return self._loop.run(self._inner.check(topic, filter, parameters))
 
     def why(
         self, topic: str, *, subscription: str | None = None, filter: str | None = None,

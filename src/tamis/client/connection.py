@@ -22,6 +22,7 @@ from tamis.client.publications import Publication, Tally, publications, single
 from tamis.client.publisher import Publisher
 from tamis.client.subscription import Subscription, Wish
 from tamis.errors import OptionError
+from tamis.language.parameters import fill
 
 URL = "http://127.0.0.1:8420"
 PATIENCE = 30.0  # seconds to wait for a broker that does not answer any more
@@ -112,8 +113,9 @@ class Connection:
         else:
             tally.add(publication, answer)
 
-    def subscribe(  # noqa: PLR0913 - all but two by name
-        self, topic: str, filter: str | None = None, *, durable: str | None = None,
+    def subscribe(  # noqa: PLR0913 - all but three by name
+        self, topic: str, filter: str | None = None,
+        parameters: Mapping[str, Any] | None = None, *, durable: str | None = None,
         start: str | int | datetime = "new", manual_ack: bool = False, window: int | None = None,
         ack_timeout: float | None = None, move_from: str | None = None,
     ) -> "SubscriptionOpening":  # fmt: skip
@@ -127,12 +129,13 @@ class Connection:
         unacknowledged, and one that stays so for `ack_timeout` seconds comes again: who takes long
         for each asks for a small window. `move_from` is the name of another broker of the
         network which has the durable subscription now: it comes here, with what it has not got.
+        `parameters` are the values of the filter's parameters, as of `Matcher.subscribe`.
         """
         if move_from is not None and durable is None:
             raise OptionError("move_from needs the name of a durable subscription")
         options = {"window": window, "ack_timeout": ack_timeout}
         wish = Wish(
-            topic, filter, durable, _start(start), manual_ack,
+            topic, _filled(filter, parameters), durable, _start(start), manual_ack,
             {name: value for name, value in options.items() if value is not None}, move_from,
         )  # fmt: skip
         return SubscriptionOpening(self._subscribe(wish))
@@ -154,15 +157,17 @@ class Connection:
         return dict(found)
 
     async def read(
-        self, topic: str, filter: str | None = None, *, start: str | int | datetime = "earliest",
+        self, topic: str, filter: str | None = None,
+        parameters: Mapping[str, Any] | None = None, *, start: str | int | datetime = "earliest",
         most: int = 100,
     ) -> list[dict[str, Any]]:  # fmt: skip
         """Events of the past that match, with their offsets, without subscribing."""
         params = {"from": str(_start(start)), "limit": str(most)}
-        if filter is not None:
-            params["filter"] = filter
+        text = _filled(filter, parameters)
+        if text is not None:
+            params["filter"] = text
         answer = await self._session.request(
-            "GET", path_of("topics", topic, "events"), params=params, filter_text=filter
+            "GET", path_of("topics", topic, "events"), params=params, filter_text=text
         )
         return list(answer["events"])
 
@@ -178,13 +183,16 @@ class Connection:
         """Let the broker forget a peer that is gone for good."""
         await self._session.request("DELETE", path_of("peers", name))
 
-    async def check(self, topic: str, filter: str) -> dict[str, Any]:
+    async def check(
+        self, topic: str, filter: str, parameters: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
         """How the broker understands a filter; raises an error if it is wrong."""
+        text = _filled(filter, parameters)
         answer = await self._session.request(
             "POST",
             path_of("topics", topic, "check"),
-            json_body={"filter": filter},
-            filter_text=filter,
+            json_body={"filter": text},
+            filter_text=text,
         )
         return dict(answer)
 
@@ -281,3 +289,12 @@ class Topics:
 
 def _start(start: str | int | datetime) -> str | int:
     return start.isoformat() if isinstance(start, datetime) else start
+
+
+def _filled(filter_: str | None, parameters: Mapping[str, Any] | None) -> str | None:
+    """A filter with the values of its parameters."""
+    if parameters is None:
+        return filter_
+    if filter_ is None:
+        raise OptionError("parameters belong to a filter, and there is none")
+    return fill(filter_, parameters).text

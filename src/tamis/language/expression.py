@@ -7,6 +7,7 @@ from typing import Any
 from tamis.deep_stack import with_deep_stack
 from tamis.errors import LimitError
 from tamis.language import ast
+from tamis.language.parameters import read_with
 from tamis.language.parser import parse_tree
 from tamis.language.printer import print_tree
 from tamis.names import Path
@@ -67,13 +68,18 @@ class Expression:
         return Expression, (self.tree, self.schema)
 
 
-def parse(text: str, schema: Schema | Mapping[str, str] | Any) -> Expression:
+def parse(
+    text: str, schema: Schema | Mapping[str, str] | Any, parameters: Mapping[str, Any] | None = None
+) -> Expression:
     """Read a filter over a schema.
+
+    `parameters` are the values of its parameters: ``{"limit": 10}`` for ``price < :limit``.
 
     Raises `ParseError`, `TypeMismatch` or `LimitError`, each with the place in the text, what was
     expected there and, if there is one, a suggestion.
     """
-    return parse_with(text, as_schema(schema))
+    known = as_schema(schema)
+    return read_with(lambda filled: parse_with(filled, known), text, parameters)
 
 
 def parse_with(text: str, schema: Schema) -> Expression:

@@ -47,6 +47,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _WORD = re.compile(r"\w")
+_PARAMETER = re.compile(rf":{NAME}")
 
 
 def tokenize(text: str) -> list[Token]:
@@ -110,8 +111,14 @@ def _unreadable(text: str, position: int) -> ParseError:
         ";": "a filter is one expression, without a semicolon at its end",
         "“": "write a straight quote '", "”": "write a straight quote '",
         "‘": "write a straight quote '", "’": "write a straight quote '",
+        ":": "write CAST(x AS DOUBLE) for x::double",
         "≤": "write <=", "≥": "write >=", "≠": "write <>",
     }  # fmt: skip
+    if found := _PARAMETER.match(text, position):
+        return ParseError(
+            f"there is no value for the parameter {found[0]}", text, position, found.end(),
+            f"give one beside the filter: {{{found[0][1:]!r}: ...}}",
+        )  # fmt: skip
     return ParseError(
         f"unexpected character {character!r}", text, position, position + 1, hints.get(character)
     )

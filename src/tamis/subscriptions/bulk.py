@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tamis.errors import BulkError, ExpressionError, OptionError, SubscriptionError, TamisError
 from tamis.language.expression import Expression
+from tamis.language.parameters import FilledFilter, fill
 from tamis.types import INT64_MAX, INT64_MIN
 
 Id = str | int
@@ -24,12 +25,13 @@ class Rows(NamedTuple):
     ids: list[Any]
     filters: list[Any]
     failures: dict[int, tuple[Any, TamisError]]  # bad rows: the id, and what is wrong
+    filled: dict[int, FilledFilter]  # rows whose filters had parameters
 
 
 def rows_of(subscriptions: Any) -> Rows:
     """The rows of anything that `subscribe_many` takes."""
     if isinstance(subscriptions, Mapping):
-        return Rows(list(subscriptions), list(subscriptions.values()), {})
+        return Rows(list(subscriptions), list(subscriptions.values()), {}, {})
     if not isinstance(subscriptions, list | tuple | Iterator):
         from tamis.events.columns import as_table
 
@@ -41,19 +43,46 @@ def rows_of(subscriptions: Any) -> Rows:
                 "subscribe_many takes (id, filter) pairs, a mapping or a table, not "
                 f"{type(subscriptions).__name__}"
             )
-    rows = Rows([], [], {})
+    rows = Rows([], [], {}, {})
     for row, pair in enumerate(subscriptions):
-        subscription = text = None
+        subscription = text = parameters = None
         if isinstance(pair, Mapping) and "id" in pair and "filter" in pair:
             subscription, text = pair["id"], pair["filter"]
+            parameters = pair.get("parameters")
         elif isinstance(pair, list | tuple) and len(pair) == 2:
             subscription, text = pair
+        elif _is_triple(pair):
+            subscription, text, parameters = pair
         else:
-            what = f"expected (id, filter), got {type(pair).__name__}"
+            what = f"expected (id, filter), perhaps with parameters, got {type(pair).__name__}"
             rows.failures[row] = None, SubscriptionError(what)
         rows.ids.append(subscription)
         rows.filters.append(text)
+        if parameters is not None:
+            _fill(rows, row, parameters)
     return rows
+
+
+def _is_triple(row: Any) -> bool:
+    """Whether a row is an id, a filter and parameters."""
+    return (
+        isinstance(row, list | tuple)
+        and len(row) == 3
+        and (row[2] is None or isinstance(row[2], Mapping))
+    )
+
+
+def _fill(rows: Rows, row: int, parameters: Any) -> None:
+    """Write the values of parameters into the filter of a row."""
+    text = rows.filters[row]
+    try:
+        if isinstance(text, Expression):
+            raise SubscriptionError("an expression has no parameters; give them to parse")
+        filled = fill(text, parameters)
+    except TamisError as error:
+        rows.failures[row] = rows.ids[row], error
+    else:
+        rows.filters[row], rows.filled[row] = filled.text, filled
 
 
 def _rows_of_table(table: pa.Table) -> Rows:
@@ -71,7 +100,7 @@ def _rows_of_table(table: pa.Table) -> Rows:
     }
     for row, reason in no_ids.items():
         failures[row] = None, SubscriptionError(f"the id is not valid UTF-8: {reason}")
-    return Rows(ids, filters, failures)
+    return Rows(ids, filters, failures, {})
 
 
 def _values(column: pa.ChunkedArray) -> tuple[list[Any], dict[int, str]]:
@@ -155,8 +184,12 @@ def read_all(rows: Rows, read: Callable[[int, Any], None], progress: Progress | 
         if row not in rows.failures:
             try:
                 read(row, text)
-            except (SubscriptionError, ExpressionError) as error:
+            except SubscriptionError as error:
                 rows.failures[row] = rows.ids[row], error
+            except ExpressionError as error:
+                given = rows.filled.get(row)
+                seen = error if given is None else given.in_original(error)
+                rows.failures[row] = rows.ids[row], seen
         if progress is not None and row + 1 - done >= STEP:
             progress(row + 1 - done)
             done = row + 1

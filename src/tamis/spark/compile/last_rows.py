@@ -77,7 +77,7 @@ class FilterStore:
         return len(self.filters)
 
     def put(self, ids: list[Any], filters: list[Any], rows: list[int]) -> list[DeadLetter]:
-        checked = Rows(ids, filters, {})
+        checked = Rows(ids, filters, {}, {})
         check_ids(checked, None)
 
         def read(row: int, text: Any) -> None:
