@@ -71,7 +71,7 @@ class Matcher:
         from tamis.subscribed_filters import SubscribedFilters
 
         self._made_with = engine, options
-        self._held = SubscribedFilters(make_engine(engine, self.meaning, options), self.schema)
+        self._held = SubscribedFilters(make_engine(engine, self.meaning, options), self.meaning)
 
     @property
     def engine(self) -> str:

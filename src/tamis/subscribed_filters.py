@@ -15,11 +15,13 @@ import pyarrow as pa
 from tamis.deep_stack import called_deeply, with_deep_stack
 from tamis.engines.base import BatchEngine, Engine
 from tamis.errors import SubscriptionError, TamisError, UnknownSubscription, did_you_mean
+from tamis.filter_warnings import FilterWarnings
 from tamis.language.ast import is_deep
 from tamis.language.expression import Expression, parse_with
 from tamis.language.parameters import read_with
 from tamis.language.shape_cache import ShapeCache
 from tamis.schema import Schema
+from tamis.semantics import Semantics
 from tamis.subscriptions.bulk import (
     Id,
     Progress,
@@ -42,15 +44,16 @@ SHOWN = 10  # unknown ids in a message
 class SubscribedFilters:
     """The subscriptions of a matcher: their ids, and their filters in an engine."""
 
-    def __init__(self, engine: Engine, schema: Schema) -> None:
+    def __init__(self, engine: Engine, semantics: Semantics) -> None:
         self.engine = engine
         # The same engine if it is one; to test for a protocol takes longer than to match an event.
         self.batching: BatchEngine | None = engine if isinstance(engine, BatchEngine) else None
         self.lock = threading.RLock() if self.batching is None else self.batching.lock
         self.changing = threading.RLock()
         self.subscriptions = Subscriptions(self.parse)
-        self._schema = schema
-        self._shapes = ShapeCache(schema)
+        self._schema = semantics.schema
+        self._shapes = ShapeCache(semantics.schema)
+        self._warnings = FilterWarnings(semantics)
 
     # --- looking up
 
@@ -137,6 +140,8 @@ class SubscribedFilters:
     ) -> tuple[Expression, Any]:
         """A filter as an expression, and as the engine takes it."""
         expression = self.expression(filter_, parameters)
+        if self._warnings.left:
+            self._warnings.notice(expression)
         return expression, self.engine.prepare(expression)
 
     def _put(self, subscription: Id, expression: Expression, prepared: Any) -> None:

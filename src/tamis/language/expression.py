@@ -7,6 +7,7 @@ from typing import Any
 from tamis.deep_stack import with_deep_stack
 from tamis.errors import LimitError
 from tamis.language import ast
+from tamis.language.lost_escapes import warn_of_lost_escapes
 from tamis.language.parameters import read_with
 from tamis.language.parser import parse_tree
 from tamis.language.printer import print_tree
@@ -85,9 +86,11 @@ def parse(
 def parse_with(text: str, schema: Schema) -> Expression:
     """`parse`, for a schema that is already a `Schema`."""
     try:
-        return Expression(with_deep_stack(parse_tree)(text, schema), schema)
+        expression = Expression(with_deep_stack(parse_tree)(text, schema), schema)
     except RecursionError:
         raise LimitError(
             "the filter is nested too deeply for Python's stack", text, 0, 0,
             "raise sys.setrecursionlimit",
         ) from None  # fmt: skip
+    warn_of_lost_escapes(text)
+    return expression

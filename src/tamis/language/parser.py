@@ -187,6 +187,12 @@ class Parser(CallReader):
                     f"an interval has two ends, not {len(items)}", self.text, opening.start, end,
                     "write IN (...) for a list",
                 )  # fmt: skip
+            if left.node.type == STRING:
+                raise self.rules.mismatch(
+                    "IN [a, b] is a range, and this is a string", opening.start, end,
+                    f"write IN ({self.text[items[0].start : items[1].end]}) for a list, or BETWEEN "
+                    "... AND ... for a range",
+                )  # fmt: skip
             node = self.rules.between(left, *items)
         else:
             self.count_atom(left, len(items) - 1)

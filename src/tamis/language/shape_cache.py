@@ -28,6 +28,7 @@ from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.atoms import Atom, AtomShape, OutsideDomain, atom_shape, constant_class
 from tamis.language.expression import Expression, parse_with
+from tamis.language.lost_escapes import warn_of_lost_escapes
 from tamis.language.parser import Parser, parse_tree
 from tamis.language.tokens import COMPARISON, NUMBER, QUOTED, STRING, Token, TokenKind, tokenize
 from tamis.language.typing_rules import TypingRules
@@ -172,6 +173,7 @@ class _PieceCache(BoundedCache[str, tuple[str, Atom]]):
         key = tuple(parts)
         shape = self.shapes[key] if key in self.shapes else self._learn(key, text)
         if shape is None:
+            warn_of_lost_escapes(text)
             return Atom(None, node=parse_tree(text, self.schema))
         return shape.with_constants(constants)
 

@@ -3,6 +3,22 @@
 from tamis.errors import ParseError
 from tamis.language.tokens import Token, TokenKind
 
+# Words that other languages write between two values, and what a filter writes.
+OPERATOR_WORDS = {
+    "contains": "write contains(s, 'part')",
+    "includes": "write contains(s, 'part')",
+    "has": "write contains(s, 'part')",
+    "startswith": "write startswith(s, 'start')",
+    "starts": "write startswith(s, 'start')",
+    "endswith": "write endswith(s, 'end')",
+    "ends": "write endswith(s, 'end')",
+    "matches": "write RLIKE for a regular expression",
+    "similar": "write RLIKE for a regular expression",
+    "equals": "write =",
+    "mod": "write %",
+    "xor": "write <> between two conditions in parentheses",
+}
+
 
 class TokenReader:
     """The tokens of one filter, read from left to right."""
@@ -60,4 +76,6 @@ class TokenReader:
         problem = "the filter ends too early"
         if token.kind is not TokenKind.END:
             problem = f"unexpected {token.text[:40]!r}"
+            if token.kind is TokenKind.NAME:
+                hint = OPERATOR_WORDS.get(token.text.lower(), hint)
         return ParseError(problem, self.text, token.start, token.end, hint)

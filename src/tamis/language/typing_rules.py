@@ -21,6 +21,7 @@ from tamis.language.functions.table import BY_SPELLING, FUNCTIONS
 from tamis.language.like_patterns import BadPattern, compile_like
 from tamis.language.limits import MAX_PATTERN
 from tamis.language.regular_expressions import compile_regex
+from tamis.language.token_reader import OPERATOR_WORDS
 from tamis.names import Path, path_text
 from tamis.schema import Attribute, Schema
 from tamis.timestamps import timestamp_from_text, timestamp_text
@@ -28,6 +29,9 @@ from tamis.types import BOOL, NULL, STRING, TIMESTAMP, Kind, Type
 
 _OPERATORS = {"||": "concat"}  # operators that are functions of another name
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
+_WORD = re.compile(r"\s+(\w{1,20})")
+# What is before a name that stands where a constant is expected.
+_COMPARED = re.compile(r"(?:=|<>|\bIN\s*\([^()]*)\s*$", re.IGNORECASE)
 
 
 class LocatedNode(NamedTuple):
@@ -64,9 +68,11 @@ class TypingRules:
                 end,
                 f"name one of its fields, such as {path_text(below[0])}",
             )
-        raise self.mismatch(
-            f"unknown attribute {name!r}", start, end, did_you_mean(name, self.schema)
-        )
+        hint = did_you_mean(name, self.schema)
+        if len(path) == 1 and _COMPARED.search(self.text[max(0, start - 200) : start]):
+            quoted = f"write '{name}' in quotes if it is a string"
+            hint = f"{quoted}; {hint}" if hint and hint.startswith("did you mean") else quoted
+        raise self.mismatch(f"unknown attribute {name!r}", start, end, hint)
 
     def timestamp(self, value: str, start: int, end: int) -> Node:
         moment = timestamp_from_text(value)
@@ -204,6 +210,8 @@ class TypingRules:
         hint = "compare it with something"
         if isinstance(operand.node, ast.Literal) and operand.node.value in {0, 1}:
             hint = "write TRUE or FALSE"
+        if word := _WORD.match(self.text, operand.end):
+            hint = OPERATOR_WORDS.get(word[1].lower(), hint)
         raise self.mismatch(
             f"{where} needs a condition, but this is a value of type {operand.node.type}",
             operand.start, operand.end, hint,
