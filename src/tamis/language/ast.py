@@ -306,7 +306,30 @@ def _own_bytes(node: Node) -> int:
 
 def attributes(node: Node) -> frozenset[Path]:
     """The attributes that occur in the text, whether the answer depends on them or not."""
-    return frozenset(part.path for part in walk(node) if isinstance(part, Attribute))
+    found: set[Path] = set()
+    seen: set[int] = set()  # a part that is there several times, as in `bottom_up`, is visited once
+    stack = [node]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, Attribute):
+            found.add(part.path)
+        elif id(part) not in seen:
+            seen.add(id(part))
+            stack.extend(children(part))
+    return frozenset(found)
+
+
+def node_count(node: Node) -> int:
+    """The number of nodes of a tree; a part that is there several times counts each time."""
+    known: dict[int, int] = {}
+
+    def count(part: Node) -> int:
+        found = known.get(id(part))
+        if found is None:
+            found = known[id(part)] = 1 + sum(map(count, children(part)))
+        return found
+
+    return count(node)
 
 
 def bottom_up(node: Node, change: Callable[[Node], Node]) -> Node:

@@ -1,9 +1,10 @@
 """Calls of functions, and the expressions with words between their parts: CAST and CASE."""
 
-from tamis.errors import ParseError
+from tamis.errors import LimitError, ParseError
 from tamis.language import ast
 from tamis.language.functions.casts import TYPE_NAMES, named_type
 from tamis.language.functions.conditionals import CASE, CASE_OF
+from tamis.language.limits import MAX_ARGUMENTS
 from tamis.language.tokens import Token, TokenKind
 from tamis.language.tree_reader import TreeReader
 from tamis.language.typing_rules import LocatedNode
@@ -19,6 +20,9 @@ class CallReader(TreeReader):
             return self.cast(name)
         arguments = self.list_until(")")
         end = self.tokens[self.position - 1].end
+        if len(arguments) > MAX_ARGUMENTS:
+            problem = f"{name.text} has more than {MAX_ARGUMENTS:,} arguments"
+            raise LimitError(problem, self.text, name.start, name.end)
         node = self.rules.call(name.text, arguments, name.start, end)
         result = self.located(node, name.start, end, *arguments)
         if node.type == BOOL:

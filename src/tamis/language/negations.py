@@ -80,9 +80,7 @@ class _NegationPass:
 
     def formula(self, node: Node, test: _Truth) -> Node:
         """The formula that is true exactly when the node passes the test."""
-        self.size += 1
-        if self.size > MAX_NORMAL_NODES:
-            raise NormalFormTooLarge
+        self.grow(1)
         if self.classical:
             test = _CLASSICAL.get(test, test)
         match node:
@@ -123,7 +121,16 @@ class _NegationPass:
         chain = ast.And if positive else ast.Or
         return chain(tuple(self.formula(operand, test) for test in tests))
 
+    def grow(self, nodes: int) -> None:
+        """Count nodes of the result, and raise an error beyond the limit."""
+        self.size += nodes
+        if self.size > MAX_NORMAL_NODES:
+            raise NormalFormTooLarge
+
     def predicate(self, node: Node, test: _Truth) -> Node:
+        if not all(isinstance(part, ast.Attribute | ast.Literal) for part in ast.children(node)):
+            # A value made of conditions may stand many times where it is written once (BETWEEN).
+            self.grow(ast.node_count(node))
         match test:
             case _Truth.TRUE:
                 return node

@@ -52,7 +52,8 @@ def _normal_part(tree: Node, logic: Logic) -> Node:
     except NormalFormTooLarge:
         raise LimitError(
             f"the normal form of the filter has more than {MAX_NORMAL_NODES:,} nodes",
-            print_tree(tree), 0, None, "it compares conditions with each other too often",
+            print_tree(tree), 0, None,
+            "it compares conditions with each other, or values made of them, too often",
         ) from None  # fmt: skip
     return form
 

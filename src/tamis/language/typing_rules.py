@@ -16,7 +16,7 @@ from tamis.language.arithmetic import wider
 from tamis.language.ast import Node
 from tamis.language.functions.casts import cast
 from tamis.language.functions.conditionals import CASE
-from tamis.language.functions.function import Function, Refusal
+from tamis.language.functions.function import Function, Refusal, TooLarge
 from tamis.language.functions.table import BY_SPELLING, FUNCTIONS
 from tamis.language.like_patterns import BadPattern, compile_like
 from tamis.language.limits import MAX_PATTERN
@@ -126,9 +126,11 @@ class TypingRules:
 
     def _refused(
         self, refusal: Refusal, name: str, arguments: Sequence[LocatedNode], start: int, end: int
-    ) -> TypeMismatch:
+    ) -> TypeMismatch | LimitError:
         if refusal.argument is not None:
             start, end = arguments[refusal.argument].start, arguments[refusal.argument].end
+        if isinstance(refusal, TooLarge):
+            return LimitError(f"{name} {refusal}", self.text, start, end)
         return self.mismatch(f"{name} {refusal}", start, end, refusal.hint)
 
     # --- tests

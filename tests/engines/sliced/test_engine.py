@@ -18,6 +18,7 @@ from tamis import Schema
 from tamis.engines.sliced import (
     blocks,
     buffers,
+    engine,
     layout,
 )
 from tamis.kernels.programs import FEW
@@ -42,6 +43,19 @@ def many_rows(seed, size):
 
 
 # --- batches
+
+
+@each("most", [1, 7, 3 * 600])
+def test_computed_values_of_few_events_at_a_time(most, monkeypatch):
+    monkeypatch.setattr(engine, "MOST_COMPUTED", most)
+    both = both_of("sql").put(["i + j > 2", "length(s) = 1", "i * 2 < j"])
+    events = many_rows(3, 1_300)
+    sliced = both.tested
+    pieces = sliced._pieces(sliced.snapshot(), batch_of_rows(events, SCHEMA))
+    sizes = [piece.size for piece in pieces]
+    assert sum(sizes) == len(events)
+    assert max(sizes) == {1: 1, 7: 2, 3 * 600: 512}[most]
+    both.check_all(events[:40] if most < 10 else events)
 
 
 @pytest.mark.long

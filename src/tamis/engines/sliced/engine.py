@@ -203,9 +203,11 @@ class SlicedEngine:
     def _pieces(snapshot: Snapshot, batch: Batch) -> list[Batch]:
         """The batch, or parts of it whose computed values are not too many for the memory."""
         terms = sum(part.terms for part in snapshot.parts)
-        step = max(EVENTS, MOST_COMPUTED // max(terms, 1) // EVENTS * EVENTS)
+        step = MOST_COMPUTED // max(terms, 1) or 1
         if not terms or batch.size <= step:
             return [batch]
+        if step > EVENTS:
+            step -= step % EVENTS
         starts = range(0, batch.size, step)
         return [slice_of(batch, start, min(start + step, batch.size)) for start in starts]
 

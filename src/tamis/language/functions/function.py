@@ -49,6 +49,10 @@ class Refusal(Exception):
         self.hint = hint
 
 
+class TooLarge(Refusal):
+    """A refusal because of a limit, not of a type."""
+
+
 def always(nulls: Nulls) -> Callable[[ast.Call], Nulls]:
     """The nulls of a function for which they do not depend on the types."""
     return lambda _call: nulls

@@ -7,6 +7,7 @@ from tamis.language import ast
 from tamis.language.arithmetic import as_decimal, wider
 from tamis.language.ast import Node
 from tamis.language.functions.function import Refusal, Typed
+from tamis.language.limits import MAX_ARGUMENTS
 from tamis.language.literals import decimal_size
 from tamis.types import DOUBLE, INT32, NULL, STRING, Type, decimal_type
 
@@ -20,14 +21,14 @@ def count(arguments: Sequence[Node], least: int, most: int | None = None) -> Non
         return
     if least == most:
         wanted = "one argument" if least == 1 else f"{least} arguments"
-    elif most > 100:
+    elif most == MANY:
         wanted = f"at least {least} arguments"
     else:
         wanted = f"{least} to {most} arguments"
     raise Refusal(f"takes {wanted}, not {len(arguments)}")
 
 
-MANY = 10_000  # arguments of a function that takes any number
+MANY = MAX_ARGUMENTS  # of a function that takes any number
 
 
 def fixed(wanted: Sequence[Type], result: Type, *, optional: int = 0) -> TypingRule:

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from tamis.language import ast
 from tamis.language.arithmetic import wrap
 from tamis.language.ast import Node
-from tamis.language.functions.function import Function, Typed
+from tamis.language.functions.function import Function, Nulls, TooLarge, Typed, always
 from tamis.language.functions.signatures import MANY, count, fixed, of_type
+from tamis.language.limits import MAX_JOINED, MAX_REPLACED
 from tamis.types import BOOL, INT32, INT32_MAX, INT32_MIN, STRING
 
 _CASE_FUNCTIONS = {"lower", "upper"}
@@ -24,7 +25,20 @@ def _one_case(arguments: Sequence[Node]) -> Typed:
 
 def _strings(arguments: Sequence[Node]) -> Typed:
     count(arguments, 0, MANY)
+    if sum(map(_occurrences, arguments)) > MAX_JOINED:
+        raise TooLarge(f"joins more than {MAX_JOINED:,} attributes")
     return Typed(tuple(of_type(a, n, STRING) for n, a in enumerate(arguments)), STRING)
+
+
+def _occurrences(node: Node) -> int:
+    """How often at most the string of an attribute occurs in a string."""
+    if node.type != STRING or isinstance(node, ast.Literal):
+        return 0
+    if isinstance(node, ast.Attribute):
+        return 1
+    parts = map(_occurrences, ast.children(node))
+    is_joined = isinstance(node, ast.Call) and node.name == "concat"
+    return sum(parts) if is_joined else max(parts, default=0)
 
 
 def _joined(*parts: str) -> str:
@@ -42,8 +56,13 @@ def _right(text: str, length: int) -> str:
     return substring(text, wrap(-length, INT32)) if length > 0 else ""
 
 
-def _replaced(text: str, part: str, by: str = "") -> str:
-    return text.replace(part, by) if part else text
+def _replaced(text: str, part: str, by: str = "") -> str | None:
+    """Null if it is too long: nested, each `replace` may make it a thousand times longer."""
+    if not part:
+        return text
+    if len(by) > len(part) and len(text) + text.count(part) * (len(by) - len(part)) > MAX_REPLACED:
+        return None
+    return text.replace(part, by)
 
 
 STRINGS = (
@@ -67,7 +86,8 @@ STRINGS = (
     ),
     Function("right", fixed([STRING, INT32], STRING), lambda _: _right),
     Function(
-        "replace", fixed([STRING, STRING, STRING], STRING, optional=1), lambda _: _replaced
+        "replace", fixed([STRING, STRING, STRING], STRING, optional=1), lambda _: _replaced,
+        nulls=always(Nulls.PROPAGATED),
     ),
     Function("reverse", fixed([STRING], STRING), lambda _: lambda s: s[::-1]),
     Function(
