@@ -391,7 +391,9 @@ def test_a_number_of_numpy_is_an_id():
 
 
 def test_a_string_is_no_pair():
-    with pytest.raises(BulkError, match=r"expected \(id, filter\), perhaps with parameters, got str"):
+    with pytest.raises(
+        BulkError, match=r"expected \(id, filter\), perhaps with parameters, got str"
+    ):
         Matcher({"b": "bool"}).subscribe_many(["ab"])
 
 

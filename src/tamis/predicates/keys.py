@@ -82,7 +82,7 @@ class Keys:
     """The keys of the attributes of one schema; strings without an enumeration have none."""
 
     def __init__(self, schema: Schema) -> None:
-        kinds = [attribute.type.kind for attribute in schema.attributes]
+        kinds = self._kinds = [attribute.type.kind for attribute in schema.attributes]
         self.schema = schema
         self.size = len(schema)
         self._whole = [n for n, kind in enumerate(kinds) if kind in _WHOLE]
@@ -98,15 +98,14 @@ class Keys:
             for n, attribute in enumerate(schema.attributes)
             if attribute.type.kind is Kind.DECIMAL
         }
+        # Computed values may be many thousands of attributes.
+        self._known = frozenset([*self._whole, *self._doubles, *self._places, *self._scales])
         self._get_whole = _getter(self._whole)
         self._get_doubles = _getter(self._doubles)
 
     def has(self, position: int) -> bool:
         """Whether the values of an attribute have keys."""
-        return (
-            position in self._whole or position in self._doubles
-            or position in self._places or position in self._scales
-        )  # fmt: skip
+        return position in self._known
 
     def key(self, position: int, value: Any) -> int | None:
         """The key of a value; None for a free string and for a value outside its domain.
@@ -119,7 +118,7 @@ class Keys:
             return constant_key(value, self._scales[position])
         if not self.has(position):
             return None
-        if position in self._doubles:
+        if self._kinds[position] is Kind.DOUBLE:
             return int(double_keys(np.array([value], np.float64))[0])
         return int(value)
 
@@ -128,7 +127,7 @@ class Keys:
         if position in self._places:
             places = self._places[position]
             return np.array([places[value] for value in values], np.int64)
-        if position in self._doubles:
+        if self._kinds[position] is Kind.DOUBLE:
             return double_keys(np.array(values, np.float64))
         if position in self._scales:
             scale = self._scales[position]
@@ -142,7 +141,7 @@ class Keys:
         if position in self._scales:
             scale = self._scales[position]
             return lambda value: decimal_key(value, scale)
-        return double_key if position in self._doubles else int
+        return double_key if self._kinds[position] is Kind.DOUBLE else int
 
     def row(self, row: Row) -> tuple[Array, Array]:
         """keys[attribute] and present[attribute] of an event."""
