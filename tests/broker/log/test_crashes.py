@@ -1,16 +1,22 @@
 """A log on a disk that tears, loses and fails keeps its promises, and broken logs are caught."""
 
 import os
+from pathlib import Path
+from random import Random
 
 import pytest
 
 from cases import each
 from log_runs import LogRun, Violation
+from tamis import Schema
 from tamis.broker.log import frames, recovery, topic_log
 from tamis.broker.log.active_file import ActiveFile
+from tamis.broker.log.frames import NewRecord
 from tamis.broker.log.topic_log import TopicLog
 from tamis.broker.simulation.simulated_disk import SimulatedDisk
 
+FOLDER = Path("/topics/quotes")
+SCHEMA = Schema({"n": "int"})
 SEEDS = int(os.environ.get("TAMIS_LOG_SEEDS", "25"))
 
 
@@ -26,6 +32,33 @@ def play(seeds):
         except BaseException as failure:
             failure.add_note(f"seed {seed}")
             raise
+
+
+def test_what_is_written_again_after_a_failed_sync_is_there_once():
+    """A crash may spare what was given up, and what was written in its place."""
+    for seed in range(300):
+        disk = SimulatedDisk(Random(seed))  # noqa: S311 - to be repeated
+        log = TopicLog.open(disk, FOLDER, SCHEMA)
+        log.append([NewRecord(0, "first", b"", b"{}")])
+        log.sync()
+        disk.failing_syncs = 1.0
+        log.append([NewRecord(1, "again", b"", b"{}")])
+        with pytest.raises(OSError, match="does not answer"):
+            log.sync()
+        disk.failing_syncs = 0.0
+        log.append([NewRecord(2, "again", b"", b"{}")])
+        disk.restart(power_failed=True)
+        ids = [one.id for one in everything(TopicLog.open(disk, FOLDER, SCHEMA))]
+        assert ids in (["first"], ["first", "again"]), seed
+
+
+def everything(log):
+    found, at = [], 0
+    while at < log.synced_offset:
+        chunk = log.read(at)
+        found += chunk.records
+        at = chunk.next_offset
+    return found
 
 
 # --- logs that are broken on purpose

@@ -8,9 +8,12 @@ import pyarrow.parquet as pq
 
 from tamis import Schema
 from tamis.broker.log import segment_writer
+from tamis.broker.log.active_file import ActiveFile
 from tamis.broker.log.disk import LocalDisk
+from tamis.broker.log.event_decoder import EventDecoder
 from tamis.broker.log.file_limits import LogOptions
 from tamis.broker.log.frames import NewRecord
+from tamis.broker.log.sealed_segment import RowGroups, SealedSegment
 from tamis.broker.log.topic_log import TopicLog
 
 SCHEMA = Schema({"symbol": "string", "price": "double", "at": "timestamp", "place.city": "string"})
@@ -46,3 +49,11 @@ def test_a_segment_has_row_groups_and_is_read_one_at_a_time(tmp_path, monkeypatc
     assert pq.read_metadata(path).num_row_groups == 3
     assert [log.read(n).offsets.tolist() for n in (0, 5, 8)] == [[0, 1, 2, 3], [5, 6, 7], [8, 9]]
     assert log.read(9).records[0].id == "id9"
+
+
+def test_a_file_that_only_says_what_does_not_count_is_sealed(tmp_path):
+    disk = LocalDisk()
+    file = ActiveFile.begin(disk, tmp_path, 1, 0, EventDecoder(SCHEMA))
+    path = segment_writer.seal(disk, tmp_path, [file], 0, 1)
+    segment = SealedSegment(disk, path, RowGroups(1000))
+    assert (segment.first, segment.end, segment.events) == (0, 1, 0)

@@ -98,7 +98,11 @@ class ActiveFile:
     def begin(
         cls, disk: Disk, folder: Path, first: int, after: int, decoder: EventDecoder
     ) -> "ActiveFile":
-        """A new file, with its first frame; after an error there is none."""
+        """A new file, with its first frame; after an error there is none.
+
+        If it says that records before it do not count, that is made safe before it has any: a crash
+        that spared these records and others in it, but not what it says, would show both.
+        """
         path = cls.path_of(folder, first)
         file = cls(disk, path, first, decoder)
         schema = {a.name: str(a) for a in decoder.schema.attributes}
@@ -110,6 +114,8 @@ class ActiveFile:
             disk.create(path)
         try:
             disk.write(path, 0, start)
+            if after < first:
+                disk.sync(path)
         except OSError:
             with suppress(OSError):
                 disk.remove(path)

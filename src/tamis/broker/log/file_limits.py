@@ -45,6 +45,8 @@ def due_files(
     found: list[ActiveFile] = []
     for file in files:
         if not isinstance(file, ActiveFile):
+            if found:  # one that was sealed without them; a segment has all between its ends
+                return found
             continue
         if found and file.decoder.schema != found[0].decoder.schema:
             return found

@@ -136,6 +136,7 @@ class _SegmentWriter:
             "schema": {a.name: str(a) for a in self._decoder.schema.attributes},
             "groups": [group._asdict() for group in self._groups],
         }
+        self._output.take_crc32()  # of the first bytes, if there is no row group
         self._writer.add_key_value_metadata({KEY: json.dumps(meta, separators=(",", ":"))})
         self._writer.close()
         return self._output.take_crc32()
