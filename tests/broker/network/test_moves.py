@@ -35,6 +35,14 @@ async def taken(broker, id_="all", most=1000, ack=True):
     return found
 
 
+async def numbers_until(broker, last):
+    """The numbers of what comes, up to one; all are acknowledged."""
+    found = []
+    while last not in found:
+        found += [number for number, _ in await taken(broker, most=1)]
+    return found
+
+
 def is_gone(broker, id_="all"):
     try:
         broker.broker.subscription(broker.account, "quotes", id_)
@@ -321,7 +329,9 @@ def test_a_crash_in_any_step_loses_nothing(tmp_path, monkeypatch, side, step, wh
         move = await fetch(last, "b1")
         assert move.state == DONE
         await first.publish(quote(11))
-        assert numbers(await last.take("all", 10)) == list(range(2, 12))
+        got = await numbers_until(last, 11)
+        # What it had acknowledged may come again: who was stopped does not know it.
+        assert [number for number in got if number > 1] == list(range(2, 12))
         assert is_gone(first)
 
     run(tmp_path, test, "b1", "b2")

@@ -6,6 +6,10 @@ match, or came from it; the place moves when the peer says Stored, and is writte
 little later. What was sent and not stored when the link is lost is sent again, and the peer knows
 it by its id.
 
+What did not match counts as passed only when the peer has said Stored to something that was sent
+afterwards, if need be to no events at all: until then the peer may have lost the link without our
+noticing, and have acknowledged subscriptions that we do not know. It is looked at again then.
+
 What is on its way is bounded, so a slow peer costs no memory: its events stay in the log.
 """
 
@@ -25,6 +29,7 @@ from tamis.broker.workers import MATCH
 from tamis.matcher import Matcher
 
 WINDOW = 16_000_000  # bytes on their way
+PROOF = 1.0  # seconds after which a peer is asked whether it is still linked
 PASSED = 100_000  # events after which a place is stored although nothing was sent
 
 logger = logging.getLogger("tamis.broker")
@@ -41,6 +46,15 @@ class Road(Protocol):
 
     def close(self, reason: str) -> None:
         """End it; somebody calls `Network.left` then."""
+
+
+class OnWay(NamedTuple):
+    """What was sent, and waits for the peer to say Stored."""
+
+    first: int
+    last: int
+    stop: int  # everything before it was looked at before this was sent
+    bytes: int
 
 
 class Looked(NamedTuple):
@@ -68,8 +82,10 @@ class Departures:
         self._traffic = traffic
         self._filters = filters
         self.position = row.position  # of the next event to look at
+        self._sure = row.position  # before it, nothing has to be looked at again
         self._stored_place = row.position
-        self._on_way: deque[tuple[int, int, int]] = deque()  # first offset, last, bytes
+        self._on_way: deque[OnWay] = deque()
+        self._is_proving = self._is_closed = False
         self._bytes = 0
         self._more = asyncio.Event()
         self._has_moved = asyncio.Event()
@@ -79,24 +95,29 @@ class Departures:
     @property
     def place(self) -> int:
         """The offset before which the peer has all that it wants."""
-        return self._on_way[0][0] if self._on_way else self.position
+        return self._on_way[0].first if self._on_way else self.position
 
     def row(self) -> PeerRow:
         """What is to be stored."""
-        return PeerRow(self._topic.number, self._peer, self.place, self.lost)
+        return PeerRow(self._topic.number, self._peer, self._sure, self.lost)
 
     def move(self) -> Change:
         """The change that stores the place."""
-        self._stored_place = self.place
+        self._stored_place = self._sure
         return put_peer(self.row())
 
     def stored(self, last: int) -> None:
         """Know that everything up to an offset is safe at the peer."""
         if not self._on_way:
             return
-        while self._on_way and self._on_way[0][1] <= last:
-            self._bytes -= self._on_way.popleft()[2]
-        self._topic.host.commits.later(self)
+        bytes_before = self._bytes
+        while self._on_way and self._on_way[0].last <= last:
+            done = self._on_way.popleft()
+            self._bytes -= done.bytes
+            self._sure = done.stop
+        if self._bytes < bytes_before or self._sure - self._stored_place >= PASSED:
+            self._topic.host.commits.later(self)
+        self._prove_later()
         self._more.set()
         self._has_moved.set()
 
@@ -111,6 +132,7 @@ class Departures:
 
     async def close(self) -> PeerRow:
         """Stop; returns what is to be stored."""
+        self._is_closed = True
         self._parts.leave(self)
         self._task.cancel()
         await asyncio.wait([self._task])
@@ -152,15 +174,27 @@ class Departures:
         self._parts.let_go()
         if found.events:
             size = sum(len(event.body) + EVENT_BYTES for event in found.events)
-            self._on_way.append((start, found.last, size))
+            self._on_way.append(OnWay(start, found.last, found.stop, size))
             self._bytes += size
             self._traffic.events_sent += len(found.events)
             self._road.send(Events(topic.name, found.last, found.events))
             await self._road.drained()
             return
         self._has_moved.set()
-        if self.place - self._stored_place >= PASSED:
-            topic.host.commits.later(self)
+        self._prove_later()
+
+    def _prove_later(self) -> None:
+        if self._sure < self.position and not self._on_way and not self._is_proving:
+            self._is_proving = True
+            self._topic.host.later(PROOF, self._prove)
+
+    def _prove(self) -> None:
+        """Ask the peer whether it was still linked when it was found not to want some events."""
+        self._is_proving = False
+        if self._sure < self.position and not self._on_way and not self._is_closed:
+            last = self.position - 1
+            self._on_way.append(OnWay(self.position, last, self.position, 0))
+            self._road.send(Events(self._topic.name, last, []))
 
     def _find(self, part: LogPart, start: int) -> Looked:
         """In a thread: what the peer wants in a part of the log, from an offset on."""

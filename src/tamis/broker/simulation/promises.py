@@ -127,13 +127,19 @@ class Promises:
         way = onlooker.path(self._tree, broker, one.broker)
         if len(way) == 1 or self._is_held(way, event):
             return True
-        is_next_to_cut = onlooker.departures(self._brokers[broker], event.topic, way[1]) is None
+        is_next_to_cut = not self._is_whole(event.topic, *way[:2])
         for known in reversed(one.filters):
             if event.kind not in known.filter.kinds:
                 return False
             if broker in known.reached or (is_next_to_cut and way[1] in known.reached):
                 return True
         return False
+
+    def _is_whole(self, topic: str, *ends: str) -> bool:
+        """Whether a link carries events, as both of its ends see it."""
+        one, other = (self._brokers[name] for name in ends)
+        carries = onlooker.departures
+        return None not in {carries(one, topic, other.name), carries(other, topic, one.name)}
 
     def _is_held(self, way: list[str], event: Event) -> bool:
         brokers = self._brokers
