@@ -214,7 +214,12 @@ def atoms(draw: DrawFn, depth: int = 2) -> str:
     if form == "string" and kind == "string":
         test = draw(st.sampled_from(["LIKE", "RLIKE", "contains", "startswith", "endswith"]))
         if test == "LIKE":
-            return f"{left} {negation}LIKE {string_text(draw(st.sampled_from(LIKE_PATTERNS)))}"
+            word = draw(st.sampled_from(["LIKE", "LIKE", "ILIKE", "LIKE ANY", "ILIKE ALL"]))
+            patterns = [string_text(draw(st.sampled_from(LIKE_PATTERNS)))]
+            if " " in word:
+                patterns.append(string_text(draw(st.sampled_from(LIKE_PATTERNS))))
+                return f"{left} {negation}{word} ({', '.join(patterns)})"
+            return f"{left} {negation}{word} {patterns[0]}"
         if test == "RLIKE":
             return f"{left} {negation}RLIKE {string_text(draw(st.sampled_from(REGEXES)))}"
         return f"{test}({left}, {draw(terms('string', 1))})"

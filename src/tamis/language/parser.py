@@ -11,8 +11,7 @@
                 | [NOT] IN '(' condition {',' condition} ')'
                 | [NOT] IN '{' condition {',' condition} '}'      the papers' set
                 | [NOT] IN '[' value ',' value ']'                the papers' interval
-                | [NOT] LIKE string [ESCAPE string]
-                | [NOT] (RLIKE | REGEXP) string
+                | [NOT] LIKE string and other patterns            see `pattern_reader`
                 | [NOT] SUBSTRING OF value                        the papers' s ⊑ v
                 | IS [NOT] (NULL | TRUE | FALSE | UNKNOWN)
     value      := value (= | == | <> | != | < | <= | > | >= | <=>) value
@@ -34,8 +33,8 @@ frames, so `MAX_DEPTH` bounds the levels; chains of AND and OR are read in loops
 
 from tamis.errors import ParseError
 from tamis.language import ast
-from tamis.language.call_reader import CallReader
-from tamis.language.literals import BadLiteral, number_literal, string_value
+from tamis.language.literals import BadLiteral, number_literal
+from tamis.language.pattern_reader import PATTERN_WORDS, PatternReader
 from tamis.language.tokens import Token, TokenKind, tokenize
 from tamis.language.typing_rules import LocatedNode, TypingRules
 from tamis.schema import Schema
@@ -50,6 +49,7 @@ _BINARY = {
 }  # fmt: skip
 _ALIASES = {"==": "=", "!=": "<>"}
 _TESTS = {"BETWEEN", "IN", "LIKE", "RLIKE", "REGEXP", "IS"}
+_TEST_NAMES = {"SUBSTRING", "ILIKE"}  # words that are also names
 _BRACKETS = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -58,7 +58,7 @@ def parse_tree(text: str, schema: Schema) -> ast.Node:
     return Parser(tokenize(text), TypingRules(schema, text), text).filter()
 
 
-class Parser(CallReader):
+class Parser(PatternReader):
     """One pass over the tokens of one filter, which builds its tree."""
 
     # --- conditions
@@ -111,7 +111,7 @@ class Parser(CallReader):
             if token.text in _TESTS or token.text == "NOT":
                 return TEST
             return _BINARY.get(token.text, 0)
-        if token.kind is TokenKind.NAME and token.text.upper() == "SUBSTRING":
+        if token.kind is TokenKind.NAME and token.text.upper() in _TEST_NAMES:
             return TEST
         return 0
 
@@ -136,7 +136,7 @@ class Parser(CallReader):
     # --- tests that follow a value
 
     def test(self, left: LocatedNode) -> LocatedNode:
-        """``left [NOT] BETWEEN``, IN, LIKE, RLIKE or SUBSTRING OF, or ``left IS``."""
+        """``left [NOT] BETWEEN``, IN, LIKE and others, or ``left IS``."""
         negated = self.accept("NOT") is not None
         self.count_atom(left)
         token = self.token
@@ -149,12 +149,8 @@ class Parser(CallReader):
             )
         elif self.accept("IN"):
             result = self.member(left)
-        elif self.accept("LIKE"):
-            result = self.like(left)
-        elif self.accept("RLIKE", "REGEXP"):
-            pattern = self.expect_string(f"after {token.text}")
-            node = self.rules.rlike(left, self.string(pattern), pattern.start, pattern.end)
-            result = self.located(node, left.start, pattern.end, left)
+        elif self.accept(*PATTERN_WORDS) or self.accept_word("ILIKE"):
+            result = self.pattern_test(left, token.text.upper(), negated=negated)
         elif self.accept_word("SUBSTRING"):
             if not self.accept_word("OF"):
                 raise self.unexpected("expected OF after SUBSTRING")
@@ -164,7 +160,9 @@ class Parser(CallReader):
         elif not negated and self.accept("IS"):
             return self.is_test(left)
         else:
-            raise self.unexpected("expected BETWEEN, IN, LIKE, RLIKE or SUBSTRING OF after NOT")
+            raise self.unexpected(
+                "expected BETWEEN, IN, LIKE, ILIKE, RLIKE or SUBSTRING OF after NOT"
+            )
         return (
             self.located(ast.Not(result.node), left.start, result.end, result)
             if negated
@@ -198,22 +196,6 @@ class Parser(CallReader):
             self.count_atom(left, len(items) - 1)
             node = self.rules.member(left, items)
         return self.located(node, left.start, end, left, *items)
-
-    def like(self, left: LocatedNode) -> LocatedNode:
-        pattern = self.expect_string("after LIKE")
-        escape, end = "\\", pattern.end
-        if self.accept_word("ESCAPE"):
-            token = self.expect_string("after ESCAPE")
-            escape, end = self.string(token), token.end
-            if len(escape) != 1:
-                raise ParseError(
-                    "the escape character of LIKE must be a single character",
-                    self.text,
-                    token.start,
-                    token.end,
-                )
-        node = self.rules.like(left, self.string(pattern), escape, pattern.start, pattern.end)
-        return self.located(node, left.start, end, left)
 
     def is_test(self, left: LocatedNode) -> LocatedNode:
         negated = self.accept("NOT") is not None
@@ -306,6 +288,9 @@ class Parser(CallReader):
         self.position -= 1
         hint = "expected an attribute, a constant or a condition"
         if token.kind is TokenKind.KEYWORD:
+            if token.text in PATTERN_WORDS and self.tokens[self.position + 1].text == "(":
+                self.position += 1
+                return self.call(token)
             hint += f"; write an attribute of that name in backticks: `{token.text.lower()}`"
         raise self.unexpected(hint)
 
@@ -339,11 +324,5 @@ class Parser(CallReader):
     def number(self, token: Token, *, negative: bool) -> ast.Node:
         try:
             return number_literal(token.text, negative=negative)
-        except BadLiteral as error:
-            raise ParseError(str(error), self.text, token.start, token.end) from None
-
-    def string(self, token: Token) -> str:
-        try:
-            return string_value(token.text)
         except BadLiteral as error:
             raise ParseError(str(error), self.text, token.start, token.end) from None

@@ -177,11 +177,21 @@ class TypingRules:
             tuple(ast.converted(item.node, common) for item in items),
         )
 
-    def like(self, operand: LocatedNode, pattern: str, escape: str, start: int, end: int) -> Node:
-        node = self._of_type(operand, STRING, "the left side of LIKE")
+    def like(
+        self, operand: LocatedNode, pattern: str, escape: str, start: int, end: int, *,
+        folds: bool = False,
+    ) -> Node:  # fmt: skip
+        """LIKE, or with `folds` ILIKE, which is LIKE of both sides in lower case."""
+        word = "ILIKE" if folds else "LIKE"
+        node = self._of_type(operand, STRING, f"the left side of {word}")
         self._check_pattern(pattern, start, end)
         try:
             compile_like(pattern, escape)
+            if folds:
+                lower = FUNCTIONS["lower"]
+                node = ast.Call("lower", *lower.typed([node]))
+                pattern = lower.meaning(node)(pattern)
+                compile_like(pattern, escape)
         except BadPattern as error:
             raise ParseError(str(error), self.text, start, end) from None
         return ast.Like(node, pattern, escape)
