@@ -8,7 +8,7 @@ from tamis import parse
 from tamis.errors import LimitError
 from tamis.language import ast
 from tamis.language.evaluation import Logic, compile_tree
-from tamis.language.limits import MAX_ARGUMENTS, MAX_JOINED, MAX_REPLACED
+from tamis.language.limits import MAX_ARGUMENTS, MAX_JOINED, MAX_PADDED, MAX_REPLACED
 from tamis.language.normal_form import normalize
 
 
@@ -118,3 +118,18 @@ def test_values_made_of_conditions_are_refused_before_they_fill_the_memory(
 def test_conditions_that_keep_their_value_once_are_normalised(closing, logic):
     form = normalize(parse(nested("if(", "i", closing, 45) + " = 1", SCHEMA).tree, logic)
     assert ast.node_count(form) < 1_000
+
+
+def test_values_that_any_and_all_repeat_are_bounded():
+    patterns = ", ".join(f"'{letter}%'" for letter in "abcdefgh")
+    text = "s"
+    for _ in range(4):
+        text = f"CASE WHEN {text} LIKE ANY ({patterns}) THEN 'a' ELSE s END"
+    assert problem(f"{text} LIKE ALL ({patterns})") == (
+        "the value before LIKE is too large for so many patterns"
+    )
+
+
+def test_padding_is_bounded():
+    parse(f"lpad(s, {MAX_PADDED}) = 'a'", SCHEMA)
+    assert problem(f"lpad(s, {MAX_PADDED + 1}) = 'a'") == "lpad makes at most 10,000 characters"

@@ -43,7 +43,17 @@ def test_others_are_not(text, said):
     assert said.messages == []
 
 
-@each("text", [r"s REGEXP 'a\.b'", r's NOT RLIKE "\bword\b"', r"s rlike '\\\d'", r"s RLIKE'\w'"])
+@each(
+    "text",
+    [
+        r"s REGEXP 'a\.b'",
+        r's NOT RLIKE "\bword\b"',
+        r"s rlike '\\\d'",
+        r"s RLIKE'\w'",
+        r"regexp_like(s, '\s')",
+        r"rlike(lower(s), '\D')",
+    ],
+)
 def test_spellings(text, said):
     said.clear()
     parse(text, SCHEMA)

@@ -10,6 +10,10 @@ from tamis.language.tree_reader import TreeReader
 from tamis.language.typing_rules import LocatedNode
 from tamis.types import BOOL, NULL, Type
 
+# The words that may be written instead of commas, and before the arguments of TRIM.
+_WORDS = {"substring": ("FROM", "FOR"), "substr": ("FROM", "FOR"), "trim": ("FROM",)}
+_SIDES = {"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
+
 
 class CallReader(TreeReader):
     """The part of the parser that reads a call after its name."""
@@ -18,16 +22,30 @@ class CallReader(TreeReader):
         self.position += 1
         if name.text.lower() in {"cast", "try_cast"}:
             return self.cast(name)
-        arguments = self.list_until(")")
+        spelling, arguments = self.arguments(name.text)
         end = self.tokens[self.position - 1].end
         if len(arguments) > MAX_ARGUMENTS:
             problem = f"{name.text} has more than {MAX_ARGUMENTS:,} arguments"
             raise LimitError(problem, self.text, name.start, name.end)
-        node = self.rules.call(name.text, arguments, name.start, end)
+        node = self.rules.call(spelling, arguments, name.start, end)
         result = self.located(node, name.start, end, *arguments)
         if node.type == BOOL:
             self.count_atom(result)
         return result
+
+    def arguments(self, name: str) -> tuple[str, list[LocatedNode]]:
+        """The arguments of a call, perhaps with words between them, and of which function they are.
+
+        ``SUBSTRING(s FROM 2 FOR 3)`` is ``substring(s, 2, 3)``, and ``TRIM(LEADING 'x' FROM s)`` is
+        ``ltrim('x', s)``.
+        """
+        words = _WORDS.get(name.lower(), ())
+        side = _SIDES.get(self.token.text.upper()) if words == ("FROM",) else None
+        if side is None or self.tokens[self.position + 1].text in {")", ",", "."}:
+            return name, self.list_until(")", words)
+        self.position += 1
+        self.accept_word("FROM")
+        return side, self.list_until(")", words)
 
     def cast(self, name: Token) -> LocatedNode:
         """``CAST(condition AS type)``, after its opening parenthesis."""

@@ -15,3 +15,4 @@ MAX_PATTERN = 10_000  # characters of one LIKE or RLIKE pattern
 # Steps of the program of one RLIKE pattern, with its repetitions ({500}) written out. A character
 # of a value takes all of them at worst: a fifth of a second for a value of 1,000 characters.
 MAX_PATTERN_STEPS = 20_000
+MAX_PADDED = 10_000  # characters that lpad and rpad make

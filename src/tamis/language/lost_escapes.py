@@ -15,7 +15,7 @@ logger = logging.getLogger("tamis")
 MOST_SAID = 10  # warnings of a process
 
 _PATTERN = re.compile(
-    rf"\b(?:RLIKE|REGEXP)\s*({STRING})|\bregexp(?:_like)?\s*\([^'\"]*,\s*({STRING})",
+    rf"\b(?:RLIKE|REGEXP)\s*({STRING})|\b(?:rlike|regexp|regexp_like)\s*\([^'\"]*,\s*({STRING})",
     re.DOTALL | re.IGNORECASE,
 )
 # Escapes of regular expressions that strings do not have, and \b, which is another one there.

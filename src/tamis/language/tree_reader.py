@@ -33,15 +33,21 @@ class TreeReader(TokenReader, ABC):
         if self.depth > MAX_DEPTH:
             raise self.too_deep(self.token.start, self.token.end)
 
-    def list_until(self, closing: str) -> list[LocatedNode]:
+    def list_until(self, closing: str, words: tuple[str, ...] = ()) -> list[LocatedNode]:
+        """Expressions with commas between them, or all with these words."""
         items: list[LocatedNode] = []
         if self.accept(closing):
             return items
         self.enter()
+        is_worded = False
         while True:
             items.append(self.expression(0))
-            if not self.accept(","):
+            if len(items) <= len(words) and self.accept_word(words[len(items) - 1]):
+                is_worded = True
+                continue
+            if is_worded or not self.accept(","):
                 break
+            words = ()
         self.expect(closing, "at the end of the list, or a comma")
         self.depth -= 1
         return items

@@ -1,13 +1,13 @@
 """Functions of strings. Characters are code points, and positions count from 1."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tamis.language import ast
 from tamis.language.arithmetic import wrap
 from tamis.language.ast import Node
-from tamis.language.functions.function import Function, Nulls, TooLarge, Typed, always
+from tamis.language.functions.function import Function, Nulls, Refusal, TooLarge, Typed, always
 from tamis.language.functions.signatures import MANY, count, fixed, of_type
-from tamis.language.limits import MAX_JOINED, MAX_REPLACED
+from tamis.language.limits import MAX_JOINED, MAX_PADDED, MAX_REPLACED
 from tamis.types import BOOL, INT32, INT32_MAX, INT32_MIN, STRING
 
 _CASE_FUNCTIONS = {"lower", "upper"}
@@ -65,6 +65,68 @@ def _replaced(text: str, part: str, by: str = "") -> str | None:
     return text.replace(part, by)
 
 
+def _trimmed(arguments: Sequence[Node]) -> Typed:
+    """``trim(s)``, or the characters first: ``trim('xy', s)``."""
+    count(arguments, 1, 2)
+    return Typed(tuple(of_type(a, n, STRING) for n, a in enumerate(arguments)), STRING)
+
+
+def _trim(strip: Callable[[str, str], str], *arguments: str) -> str:
+    """A string without some characters, or spaces, at its ends; the string comes last."""
+    characters, text = arguments if len(arguments) == 2 else (" ", *arguments)
+    return strip(text, characters) if characters else text
+
+
+def _located(part: str | None, text: str | None, start: int | None = 1) -> int | None:
+    """Where a part is in a text, from a place on; 0 if it is nowhere, or the place is null."""
+    if start is None:
+        return 0
+    if part is None or text is None:
+        return None
+    if start < 1:
+        return 0
+    return 1 if not part else text.find(part, start - 1) + 1
+
+
+def _padded(arguments: Sequence[Node]) -> Typed:
+    typed = fixed([STRING, INT32, STRING], STRING, optional=1)(arguments)
+    length = ast.without_cast(arguments[1])
+    if not isinstance(length, ast.Literal):
+        raise Refusal("needs a constant length", 1)
+    if isinstance(length.value, int) and length.value > MAX_PADDED:
+        raise TooLarge(f"makes at most {MAX_PADDED:,} characters")
+    return typed
+
+
+def _padding(text: str, length: int, pad: str) -> str:
+    """What a text lacks of a length, made of another one."""
+    lacking = max(0, length - len(text))
+    return (pad * (lacking // max(1, len(pad)) + 1))[:lacking]
+
+
+def _left_padded(text: str, length: int, pad: str = " ") -> str:
+    return (_padding(text, length, pad) + text)[: max(0, length)]
+
+
+def _right_padded(text: str, length: int, pad: str = " ") -> str:
+    return (text + _padding(text, length, pad))[: max(0, length)]
+
+
+def _part_typed(arguments: Sequence[Node]) -> Typed:
+    typed = fixed([STRING, STRING, INT32], STRING)(arguments)
+    number = ast.without_cast(arguments[2])
+    if not isinstance(number, ast.Literal) or number.value == 0:
+        raise Refusal("needs a constant other than 0 as the number of the part", 2)
+    return typed
+
+
+def _part(text: str, separator: str, number: int) -> str:
+    """A part of what is between separators; a negative number counts from the end."""
+    parts = text.split(separator) if separator else [text]
+    place = number - 1 if number > 0 else len(parts) + number
+    return parts[place] if 0 <= place < len(parts) else ""
+
+
 STRINGS = (
     Function(
         "length", fixed([STRING], INT32), lambda _: len,
@@ -73,9 +135,22 @@ STRINGS = (
     Function("lower", _one_case, lambda _: str.lower, ("lcase",)),
     Function("upper", _one_case, lambda _: str.upper, ("ucase",)),
     Function("concat", _strings, lambda _: _joined),
-    Function("trim", fixed([STRING], STRING), lambda _: lambda s: s.strip(" ")),
-    Function("ltrim", fixed([STRING], STRING), lambda _: lambda s: s.lstrip(" ")),
-    Function("rtrim", fixed([STRING], STRING), lambda _: lambda s: s.rstrip(" ")),
+    Function("trim", _trimmed, lambda _: lambda *s: _trim(str.strip, *s)),
+    Function("ltrim", _trimmed, lambda _: lambda *s: _trim(str.lstrip, *s)),
+    Function("rtrim", _trimmed, lambda _: lambda *s: _trim(str.rstrip, *s)),
+    Function(
+        "btrim", fixed([STRING, STRING], STRING, optional=1),
+        lambda _: lambda s, *characters: _trim(str.strip, *characters, s),
+    ),
+    Function("instr", fixed([STRING, STRING], INT32), lambda _: lambda s, part: s.find(part) + 1),
+    Function(
+        "locate", fixed([STRING, STRING, INT32], INT32, optional=1), lambda _: _located,
+        ("position",),
+        nulls=lambda call: Nulls.OWN if len(call.arguments) > 2 else Nulls.STRICT,
+    ),
+    Function("lpad", _padded, lambda _: _left_padded),
+    Function("rpad", _padded, lambda _: _right_padded),
+    Function("split_part", _part_typed, lambda _: _part),
     Function(
         "substring", fixed([STRING, INT32, INT32], STRING, optional=1), lambda _: substring,
         ("substr",),
