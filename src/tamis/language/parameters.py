@@ -116,7 +116,10 @@ def _places(text: str) -> tuple[Place, ...]:
 
 def _set_apart(constant: str, text: str, start: int, end: int) -> str:
     """A constant as a word of its own: ``-:x`` is neither a comment nor a number with a sign."""
-    if text[:start].rstrip().endswith("-"):
+    last = start - 1
+    while last >= 0 and text[last].isspace():
+        last -= 1
+    if last >= 0 and text[last] == "-":
         constant = f"({constant})"
     before = "" if start == 0 or text[start - 1] in _BEFORE else " "
     after = "" if end == len(text) or text[end] in _AFTER else " "
@@ -148,6 +151,9 @@ def _unused(text: str, used: Mapping[str, str], parameters: Mapping[Any, Any]) -
 
 def constant_text(value: Any) -> str:
     """How a filter writes a value; a `ValueError` says why it has no way to."""
+    common = _COMMON_TEXTS.get(type(value))
+    if common is not None:
+        return common(value)
     for kinds, text in _TEXTS:
         if isinstance(value, kinds):
             return text(value)
@@ -220,3 +226,7 @@ _TEXTS: tuple[tuple[Any, Callable[[Any], str]], ...] = (
     (date, _day),
     (type(None), lambda _: "NULL"),
 )
+# The same for the types of most values: to ask whether a value is a number takes long.
+_COMMON_TEXTS: dict[type, Callable[[Any], str]] = {
+    str: _string, bool: _truth, int: _whole, float: _double,
+}  # fmt: skip
