@@ -20,6 +20,7 @@ from tamis.language.literals import string_text
 from tamis.language.parser import Parser
 from tamis.language.tokens import tokenize
 from tamis.language.typing_rules import TypingRules
+from tamis.timestamps import FIRST, LAST
 from tamis.types import Kind, Type
 
 TERMS_PER_JOB = 200
@@ -30,6 +31,38 @@ NUMERALS = ["1", " 12 ", "-3", "+7", "1.5", "-0.25", ".5", "5.", ".", "+.", "1e3
             "9223372036854775808", "0x10", "0x1p3", "12d", "3f", "NaN", "nan", "inf", "-Infinity",
             "+inf", "1 2", "- 1", "--1", "1_000", "true", "T", " no ", "off", "y", "\t7\n",
             "0.005", "1.005", "123456789.987654321", "1e-7", "\u0661"]  # fmt: skip
+
+MOMENT_TEXTS = [
+    "2024-02-29", "2023-02-29", " 2024-1-3 ", "2024", "2024-7", "20240101",
+    "-0044-03-15", "+12024-01-31", "2024-01-31T", "2024-01-31 xyz", "2024-01-31 12",
+    "2024-01-31 12:30", "2024-01-31 12:30Z", "2024-01-31 12:30:00.",
+    "2024-01-31T12:30:59.1234567", "2024-01-31 12:30:00+01:00",
+    "2024-01-31 12:30:00 -7:30", "2024-01-31 12:30:00.5 UTC",
+    "2024-01-31 12:30:00UTC+3", "2024-01-31 12:30:00 GMT-0130",
+    "2024-01-31 12:30:00+18:01", "2024-01-31 12:30:00+1:2",
+    "2024-01-31 12:30:00+01:02:03", "2024-01-31 24:00:00", "2024-01-31 12:60:00",
+    "2024-01-31 12:30:60", "2024-13-01", "2024-00-10", "2024-1-32", "24-01-31",
+    "2024/01/31", "1582-10-10", "0001-01-01", "0000-02-29", "9999-12-31",
+    "294247-01-10 04:00:54.775807", "294247-01-10 04:00:54.775808", "2024-01-31 ",
+    "2024-01-31 12:30:00 z", "2024-01-31 1:2:3", "-2024", "2024-", "x",
+    "2024-01-31-", "2024-01-31 12:30:00 UT", "2024-01-31 12:30:00+0100",
+]  # fmt: skip
+_MONTHS = [
+    "INTERVAL 1 MONTH",
+    "INTERVAL '-13' MONTHS",
+    "INTERVAL 2 YEARS",
+    "INTERVAL -1 YEAR 1 MONTH",
+]
+_DAYS = ["INTERVAL 1 DAY", "INTERVAL '-31' DAYS", "INTERVAL 2 WEEKS", "INTERVAL 1 WEEK '3' DAYS"]
+_TIMES = ["INTERVAL 1 HOUR", "INTERVAL '2' HOURS", "INTERVAL 36 HOURS 5 MINUTES",
+          "INTERVAL 1.5 SECONDS", "INTERVAL -3 MILLISECONDS", "INTERVAL 0 SECONDS",
+          "INTERVAL '-0.000001' SECOND", "INTERVAL 1 DAY 2 HOURS", "INTERVAL 7 MICROSECONDS",
+          "INTERVAL 100000 DAYS 1 MINUTE"]  # fmt: skip
+INTERVALS = {
+    "interval": _MONTHS + _DAYS + _TIMES, "clock": _TIMES, "long": _MONTHS + _DAYS,
+}  # fmt: skip
+UNITS = ["YEAR", "yyyy", "yy", "Quarter", "month", "MM", "mon", "week", "WEEK", "DAY", "dd", "HOUR",
+         "minute", "SECOND", "millisecond", "MICROSECOND"]  # fmt: skip
 
 # What may be written for each kind of argument. A kind names values of one type, or those that a
 # function takes at one place.
@@ -46,6 +79,12 @@ CALLS: dict[str, list[tuple[str, ...]]] = {
         ("position({}, {}, {})", "string", "string", "place"),
         ("CAST({} AS INT)", "scalar"), ("TRY_CAST({} AS INT)", "scalar"),
         ("TRY_CAST({} AS BIGINT)", "scalar"), ("CAST({} AS INT)", "numeral"),
+        ("year({})", "day"), ("quarter({})", "day"), ("month({})", "day"), ("day({})", "day"),
+        ("dayofmonth({})", "day"), ("dayofweek({})", "day"), ("weekday({})", "day"),
+        ("dayofyear({})", "day"), ("weekofyear({})", "day"), ("hour({})", "day"),
+        ("minute({})", "day"), ("second({})", "day"), ("datediff({}, {})", "day", "day"),
+        ("date_diff({}, {})", "day", "day"), ("CAST({} AS BIGINT)", "timestamp"),
+        ("CAST({} AS INT)", "timestamp"), ("TRY_CAST({} AS INT)", "timestamp"),
         ("CAST({} AS BIGINT)", "numeral"), ("TRY_CAST({} AS BIGINT)", "numeral"),
     ],
     "double": [
@@ -55,7 +94,7 @@ CALLS: dict[str, list[tuple[str, ...]]] = {
         ("sqrt({})", "number"), ("round({}, {})", "double", "places"),
         ("round({})", "double"), ("CAST({} AS DOUBLE)", "scalar"), ("CAST({} AS DOUBLE)",
         "numeral"),
-        ("TRY_CAST({} AS DOUBLE)", "numeral"),
+        ("TRY_CAST({} AS DOUBLE)", "numeral"), ("CAST({} AS DOUBLE)", "timestamp"),
     ],
     "decimal": [
         ("({} + {})", "decimal", "whole"), ("({} * {})", "decimal", "whole"),
@@ -63,7 +102,7 @@ CALLS: dict[str, list[tuple[str, ...]]] = {
         ("-({})", "decimal"), ("floor({})", "decimal"), ("ceil({})", "decimal"),
         ("round({}, {})", "decimal", "places"), ("CAST({} AS DECIMAL(12, 3))", "scalar"),
         ("CAST({} AS DECIMAL(5, 2))", "numeral"), ("TRY_CAST({} AS DECIMAL(20, 4))", "numeral"),
-        ("CAST({} AS DECIMAL(38, 10))", "scalar"),
+        ("CAST({} AS DECIMAL(38, 10))", "scalar"), ("CAST({} AS DECIMAL(18, 3))", "timestamp"),
     ],
     "string": [
         ("lower({})", "string"), ("upper({})", "string"), ("concat({}, {})", "string", "string"),
@@ -96,8 +135,30 @@ CALLS: dict[str, list[tuple[str, ...]]] = {
         ("({} NOT LIKE ALL ('a%', '%B'))", "string"), ("({} NOT ILIKE ANY ('A%', '%b'))", "string"),
         ("ilike({}, '%ß%')", "string"), ("regexp_like({}, '[aA]b?')", "string"),
         ("like({}, 'a/%', '/')", "string"),
+        ("({} < {})", "day", "day"),
+        ("({} - {} < {})", "day", "day", "clock"), ("({} - {} >= {})", "date", "date", "clock"),
+        ("({} - {} BETWEEN {} AND {})", "timestamp", "day", "clock", "clock"),
+        ("(coalesce({} - {}, {}) <> {})", "timestamp", "day", "clock", "clock"),
+        ("({} - {} + {} > {})", "timestamp", "day", "clock", "clock"),
+        ("({} = {})", "date", "day"), ("({} BETWEEN {} AND {})", "day", "day", "day"),
+        ("({} IN ({}, {}))", "day", "day", "day"), ("CAST({} AS BOOLEAN)", "timestamp"),
     ],
-    "timestamp": [],
+    "timestamp": [
+        ("date_trunc('{}', {})", "unit", "timestamp"), ("CAST({} AS TIMESTAMP)", "timed"),
+        ("CAST({} AS TIMESTAMP)", "moment"), ("to_timestamp({})", "moment"),
+        ("to_timestamp({})", "date"), ("TRY_CAST({} AS TIMESTAMP)", "moment"),
+        ("TRY_CAST({} AS TIMESTAMP)", "number"), ("({} + {})", "timestamp", "interval"),
+        ("({} - {})", "timestamp", "interval"), ("({} + {})", "interval", "timestamp"),
+        ("({} + {})", "date", "clock"), ("({} - {})", "date", "clock"),
+    ],
+    "date": [
+        ("to_date({})", "timestamp"), ("to_date({})", "moment"), ("CAST({} AS DATE)", "timestamp"),
+        ("CAST({} AS DATE)", "moment"), ("date_add({}, {})", "day", "days"),
+        ("date_sub({}, {})", "day", "days"), ("trunc({}, '{}')", "day", "period"),
+        ("add_months({}, {})", "day", "days"), ("last_day({})", "day"),
+        ("({} + {})", "date", "long"), ("({} - {})", "date", "long"), ("({} + {})", "date", "days"),
+        ("({} + {})", "long", "date"), ("({} - {})", "date", "days"),
+    ],
 }  # fmt: skip
 # Functions of values of any one type.
 ANY = ["coalesce({0}, {0})", "coalesce({0}, {0}, {0})", "ifnull({0}, {0})", "nvl({0}, {0})",
@@ -107,7 +168,10 @@ ANY = ["coalesce({0}, {0})", "coalesce({0}, {0}, {0})", "ifnull({0}, {0})", "nvl
        "CASE {string} WHEN {string} THEN {0} ELSE {0} END"]  # fmt: skip
 ALIASES = {
     "number": ["int", "double", "double"], "whole": ["int", "decimal"],
-    "scalar": ["int", "double", "decimal", "bool"], "texted": ["int", "bool"],
+    "scalar": ["int", "double", "decimal", "bool"],
+    "texted": ["int", "bool", "date", "timestamp"],
+    "day": ["timestamp", "timestamp", "date"],
+    "timed": ["int", "double", "decimal", "bool", "date"],
 }  # fmt: skip
 
 
@@ -130,6 +194,14 @@ class Terms:
             )
         if kind == "numeral":
             return choose([string_text(choose(NUMERALS)), "s", "t", f"concat(s, {choose('12')})"])
+        if kind == "moment":
+            return choose([string_text(choose(MOMENT_TEXTS)), "s", "t"])
+        if kind == "days":
+            return choose(["0", "1", "-1", "28", "31", "-366", "100000", "CAST(i % 99 AS INT)"])
+        if kind in INTERVALS:
+            return choose(INTERVALS[kind])
+        if kind in {"unit", "period"}:
+            return choose(UNITS if kind == "unit" else UNITS[:9])
         if kind == "small":
             return choose(["x", "y", "i % 5", "2", "0.5", "-1", "3"])
         if depth <= 0 or self.random.random() < 0.2:
@@ -174,6 +246,11 @@ class Terms:
                 return string_text(choose(STRINGS))
             case "bool":
                 return choose(["TRUE", "FALSE"])
+            case "date":
+                return choose(
+                    ["DATE '2024-02-29'", "DATE '1582-10-10'", "DATE '-0044-03-15'", "to_date(at)",
+                     "CAST(until AS DATE)", "DATE '+12024-12-31'", "DATE '1969-12-31'"]
+                )  # fmt: skip
             case _:
                 return choose(["TIMESTAMP '2024-01-31 12:30:00'", "at"])
 
@@ -202,13 +279,15 @@ def events(seed: int) -> list[tuple[object, ...]]:
     """Rows with delicate values, and some with numerals."""
     found = delicate_rows()
     chance = random.Random(seed)  # noqa: S311 - for tests
-    for place, text in enumerate(NUMERALS):
+    for place, text in enumerate(NUMERALS + MOMENT_TEXTS):
         row = list(found[place % len(found)])
         names = list(SCHEMA)
         row[names.index("s")], row[names.index("x")] = (
             text,
             chance.choice([0.125, 2.675, -1.5, 1e15]),
         )
+        row[names.index("at")] = chance.randrange(FIRST, LAST)
+        row[names.index("until")] = chance.randrange(10**15) + chance.choice([0, 10**15])
         row[names.index("i")] = chance.choice([None, *range(-3, 12), 10**12 + 55])
         if chance.random() < 0.3:
             row[chance.randrange(len(row))] = None
@@ -234,8 +313,9 @@ def spark_type(of: Type) -> str:
 
 def answered(
     frame: Any, terms: list[tuple[str, Any]]
-) -> Iterator[tuple[list[tuple[str, Any]], Any]]:
-    """Terms that Spark accepts, some at a time, and the frame with a column for each."""
+) -> Iterator[tuple[list[tuple[str, Any]], Any, Any]]:
+    """Terms that Spark can compute, some at a time, and the table with a column for each."""
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import AnalysisException
 
     if len(terms) > TERMS_PER_JOB:
@@ -243,25 +323,24 @@ def answered(
             yield from answered(frame, terms[start : start + TERMS_PER_JOB])
         return
     try:
-        yield (
-            terms,
-            frame.selectExpr("n", *(f"{text} AS c{k}" for k, (text, _) in enumerate(terms))),
-        )
-    except AnalysisException:
+        made = frame.selectExpr("n", *(f"{text} AS c{k}" for k, (text, _) in enumerate(terms)))
+        found = made.schema, made.toArrow().sort_by("n")
+    except (AnalysisException, Py4JJavaError) as problem:  # refused, or a date beyond 64 bits
         if len(terms) > 1:
             yield from answered(frame, terms[: len(terms) // 2])
             yield from answered(frame, terms[len(terms) // 2 :])
-        else:
+        elif isinstance(problem, AnalysisException):
             print("Spark refuses", terms[0][0])  # noqa: T201 - for whoever runs it by hand
+    else:
+        yield terms, *found
 
 
 def differences(
     frame: Any, rows: list[tuple[object, ...]], terms: list[tuple[str, Any]]
 ) -> Iterator[Any]:
     """Terms whose types or values differ, each with the first event that shows it."""
-    for chunk, made in answered(frame, terms):
-        types = {field.name: field.dataType.simpleString() for field in made.schema}
-        answers = made.toArrow().sort_by("n")
+    for chunk, schema, answers in answered(frame, terms):
+        types = {field.name: field.dataType.simpleString() for field in schema}
         for k, (text, tree) in enumerate(chunk):
             wanted = spark_type(tree.type)
             if types[f"c{k}"] not in {wanted, "void"}:
@@ -270,6 +349,8 @@ def differences(
             column = answers[f"c{k}"]
             if wanted == "timestamp":
                 column = column.cast("int64")
+            elif wanted == "date":
+                column = column.cast("int32")
             compute = compile_value(tree, SCHEMA)
             for row, sparks in zip(rows, column.to_pylist(), strict=True):
                 ours = compute(row)

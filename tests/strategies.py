@@ -131,13 +131,49 @@ def terms(draw: DrawFn, kind: str, depth: int = 2) -> str:
         return draw(string_functions(depth - 1))
     if kind == "bool":
         return f"({draw(filters(depth - 1))})"
-    return draw(st.sampled_from(NAMES[kind]))
+    return draw(moments(depth - 1))
+
+
+@st.composite
+def moments(draw: DrawFn, depth: int) -> str:
+    """Dates and timestamps that are computed, as text."""
+    moment, n = draw(terms("timestamp", depth)), draw(st.integers(-40, 40))
+    unit = draw(st.sampled_from(["YEAR", "quarter", "MON", "week", "DAY", "hour", "MINUTE"]))
+    text = draw(st.sampled_from(["s", "'2024-02-29'", "'1582-10-10 01:02:03'", "'x'"]))
+    return draw(
+        st.sampled_from(
+            [
+                f"date_trunc('{unit}', {moment})", f"to_date({moment})", f"date_add({moment}, {n})",
+                f"date_sub({moment}, {n})", f"CAST({moment} AS DATE)", f"last_day({moment})",
+                f"add_months({moment}, {n})", f"CAST({text} AS TIMESTAMP)", f"to_date({text})",
+                "DATE '2024-01-01'", f"({moment} + INTERVAL {n} DAYS)",
+                f"({moment} - INTERVAL 1 HOUR {n} MINUTES)", f"({moment} + INTERVAL '{n}' MONTHS)",
+            ]
+        )
+    )  # fmt: skip
+
+
+@st.composite
+def parts_of_moments(draw: DrawFn, depth: int) -> str:
+    """Whole numbers that dates and timestamps are made of, as text."""
+    name = draw(
+        st.sampled_from(
+            ["year", "quarter", "month", "day", "dayofweek", "weekday", "dayofyear", "weekofyear",
+             "hour", "minute", "second", "datediff"]
+        )
+    )  # fmt: skip
+    moment = draw(terms("timestamp", depth))
+    if name == "datediff":
+        return f"datediff({moment}, {draw(terms('timestamp', depth))})"
+    return f"{name}({moment})"
 
 
 @st.composite
 def whole_numbers(draw: DrawFn, depth: int) -> str:
     """Whole numbers that are computed, as text."""
-    choice = draw(st.integers(0, 5))
+    choice = draw(st.integers(0, 6))
+    if choice == 6:
+        return draw(parts_of_moments(depth - 1))
     if choice == 0:
         return f"length({draw(terms('string', depth - 1))})"
     if choice == 4:
@@ -224,6 +260,9 @@ def atoms(draw: DrawFn, depth: int = 2) -> str:
             return f"{left} {negation}RLIKE {string_text(draw(st.sampled_from(REGEXES)))}"
         return f"{test}({left}, {draw(terms('string', 1))})"
     op = draw(st.sampled_from(["=", "<>", "<", "<=", ">", ">=", "<=>"]))
+    if form == "string" and kind == "timestamp":
+        hours = draw(st.integers(-9, 9))
+        return f"{left} - {draw(terms(kind, 1))} {op} INTERVAL {hours} HOURS"
     return f"{left} {op} {draw(terms(other, depth))}"
 
 

@@ -1,10 +1,12 @@
 """Timestamps: microseconds since 1970-01-01 in UTC, from and to text.
 
-Text without a time zone is in UTC. Years go from 0001 to 9999.
+Text without a time zone is in UTC. Years of events go from 0001 to 9999.
 """
 
 import re
 from datetime import UTC, date, datetime, timedelta, timezone
+
+from tamis.calendar import DAY, SECOND, date_of
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -51,13 +53,23 @@ def timestamp_from_datetime(moment: datetime | date) -> int:
 
 def timestamp_text(microseconds: int) -> str:
     """The text of a timestamp, in UTC: ``2024-01-31 12:30:00.5Z``."""
-    try:
-        moment = EPOCH + timedelta(microseconds=microseconds)
-    except OverflowError:
-        return f"{microseconds} microseconds since 1970"
-    text = moment.strftime("%m-%d %H:%M:%S")
-    fraction = f".{moment.microsecond:06d}".rstrip("0") if moment.microsecond else ""
-    return f"{moment.year:04d}-{text}{fraction}Z"
+    return f"{moment_text(microseconds)}Z"
+
+
+def moment_text(microseconds: int) -> str:
+    """The text of a timestamp without its zone, which is UTC: ``2024-01-31 12:30:00.5``."""
+    day, time = divmod(microseconds, DAY)
+    seconds, rest = divmod(time, SECOND)
+    minutes, second = divmod(seconds, 60)
+    fraction = f".{rest:06d}".rstrip("0") if rest else ""
+    return f"{date_text(day)} {minutes // 60:02d}:{minutes % 60:02d}:{second:02d}{fraction}"
+
+
+def date_text(day: int) -> str:
+    """The text of a day, counted from 1970-01-01; years after 9999 have a sign."""
+    year, month, of_month = date_of(day)
+    sign = "-" if year < 0 else "+" if year > 9_999 else ""
+    return f"{sign}{abs(year):04d}-{month:02d}-{of_month:02d}"
 
 
 def _zone(text: str | None) -> timezone:

@@ -1,8 +1,9 @@
 """The types of values, in events and inside expressions.
 
 An attribute has one of five types; a domain (`int(1, 250)`, `enum('a', 'b')`) narrows one of them.
-Expressions need two more kinds of numbers, because tamis gives the answers of Spark SQL, which has
-them: small integer constants have 32 bits and wrap around, and ``0.5`` is an exact decimal.
+Expressions need more kinds, because tamis gives the answers of Spark SQL, which has them: small
+integer constants have 32 bits and wrap around, ``0.5`` is an exact decimal, and a date is not a
+timestamp.
 """
 
 from dataclasses import dataclass
@@ -24,6 +25,10 @@ class Kind(Enum):
     STRING = "string"
     BOOL = "bool"
     TIMESTAMP = "timestamp"
+    DATE = "date"
+    MONTHS = "interval of months"
+    DAYS = "interval of days"
+    DURATION = "interval"
     NULL = "null"
 
     def __repr__(self) -> str:
@@ -53,6 +58,13 @@ class Type:
     def is_number(self) -> bool:
         return self.kind in {Kind.INT32, Kind.INT, Kind.DECIMAL, Kind.DOUBLE}
 
+    @property
+    def is_time(self) -> bool:
+        """Whether it is a date, a timestamp or an interval."""
+        return self.kind in _TIMES
+
+
+_TIMES = {Kind.TIMESTAMP, Kind.DATE, Kind.MONTHS, Kind.DAYS, Kind.DURATION}
 
 INT32 = Type(Kind.INT32)
 INT = Type(Kind.INT)
@@ -60,6 +72,9 @@ DOUBLE = Type(Kind.DOUBLE)
 STRING = Type(Kind.STRING)
 BOOL = Type(Kind.BOOL)
 TIMESTAMP = Type(Kind.TIMESTAMP)
+DATE = Type(Kind.DATE)  # days since 1970-01-01, 32 bits
+MONTHS = Type(Kind.MONTHS)  # 32 bits
+DAYS, DURATION = Type(Kind.DAYS), Type(Kind.DURATION)  # both in microseconds
 NULL = Type(Kind.NULL)
 
 ATTRIBUTE_TYPES = {
@@ -71,3 +86,12 @@ ATTRIBUTE_TYPES = {
 def decimal_type(digits: int, scale: int) -> Type:
     """The type of decimals with `digits` digits, `scale` of them after the point."""
     return Type(Kind.DECIMAL, digits, scale)
+
+
+def wider_time(a: Type, b: Type) -> Type | None:
+    """The type of two dates and timestamps, or of two intervals, None if there is none."""
+    if a == b:
+        return a if a.is_time else None
+    if {a, b} == {DATE, TIMESTAMP}:
+        return TIMESTAMP
+    return DURATION if {a, b} == {DAYS, DURATION} else None

@@ -7,6 +7,7 @@ from typing import Any
 
 from tamis.errors import EventError, ExpressionError, SchemaError
 from tamis.events.values import text_reader
+from tamis.language.interval_literals import UNITS
 from tamis.language.parser import Parser, parse_tree
 from tamis.language.tokens import Token, TokenKind, tokenize
 from tamis.names import Path, path_text
@@ -178,6 +179,11 @@ def _is_word(part: list[Token], start: int, following: Token | None) -> bool:
         return True
     if word in {"TIMESTAMP", "DATE", "ESCAPE"}:
         return following is not None and following.kind is TokenKind.STRING
+    constants = {TokenKind.NUMBER, TokenKind.STRING}
+    if word == "INTERVAL":
+        return following is not None and following.kind in constants
+    if word in UNITS and start and part[start - 1].kind in constants:
+        return True
     if word == "SUBSTRING":
         return following is not None and following.text.upper() == "OF"
     before = part[start - 1].text.upper() if start else ""

@@ -1,10 +1,12 @@
-"""Calls of functions, and the expressions with words between their parts: CAST and CASE."""
+"""Calls of functions, and the expressions with words in them: CAST, CASE and INTERVAL."""
 
 from tamis.errors import LimitError, ParseError
 from tamis.language import ast
 from tamis.language.functions.casts import TYPE_NAMES, named_type
 from tamis.language.functions.conditionals import CASE, CASE_OF
+from tamis.language.interval_literals import UNITS, interval_literal
 from tamis.language.limits import MAX_ARGUMENTS
+from tamis.language.literals import BadLiteral
 from tamis.language.tokens import Token, TokenKind
 from tamis.language.tree_reader import TreeReader
 from tamis.language.typing_rules import LocatedNode
@@ -116,3 +118,31 @@ class CallReader(TreeReader):
             return self.located(node, word.start, end.end, *parts)
         node = self.rules.case(CASE_OF, [subject, *parts], word.start, end.end)
         return self.located(node, word.start, end.end, subject, *parts)
+
+    def starts_interval(self, word: Token) -> bool:
+        """Whether a name is the INTERVAL of a constant, rather than an attribute of that name."""
+        if word.text.upper() != "INTERVAL":
+            return False
+        first = self.token
+        if first.text in {"-", "+"}:  # what follows the number tells INTERVAL -1 DAY from a sum
+            number, *unit = self.tokens[self.position + 1 : self.position + 3]
+            return number.kind is TokenKind.NUMBER and unit[0].text.upper() in UNITS
+        return first.kind in {TokenKind.NUMBER, TokenKind.STRING}
+
+    def interval(self, word: Token) -> LocatedNode:
+        """``INTERVAL 1 DAY 2 HOURS``, after its first word."""
+        parts: list[tuple[str, str]] = []
+        while not parts or self.token.kind in {TokenKind.NUMBER, TokenKind.STRING}:
+            sign = self.accept("-", "+")
+            token, unit = self.tokens[self.position : self.position + 2]
+            self.position += 1
+            number = token.text if token.kind is TokenKind.NUMBER else self.string(token).strip()
+            if self.token.kind is not TokenKind.NAME or unit.text.upper() not in UNITS:
+                raise self.unexpected("expected a unit after the number: INTERVAL 1 DAY")
+            self.position += 1
+            parts.append(((sign.text if sign else "") + number, unit.text))
+        end = self.tokens[self.position - 1].end
+        try:
+            return LocatedNode(interval_literal(parts), word.start, end)
+        except BadLiteral as error:
+            raise ParseError(str(error), self.text, word.start, end) from None

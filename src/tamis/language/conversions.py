@@ -1,14 +1,15 @@
 """Conversions between types: those that the typing rules insert (`Cast`).
 
-They lose nothing but digits, and whole numbers that become shorter wrap around.
+They lose nothing but digits and times of day, and whole numbers that become shorter wrap around.
 """
 
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+from tamis.calendar import DAY, moment_of
 from tamis.language.arithmetic import wrap
-from tamis.types import INT32, Kind, Type
+from tamis.types import DATE, INT32, TIMESTAMP, Kind, Type
 
 
 def conversion(source: Type, wanted: Type) -> Callable[[Any], Any]:
@@ -19,6 +20,10 @@ def conversion(source: Type, wanted: Type) -> Callable[[Any], Any]:
         return Decimal
     if wanted == INT32 and source.kind is Kind.INT:
         return lambda value: wrap(value, INT32)
+    if wanted == DATE and source == TIMESTAMP:
+        return lambda value: value // DAY
+    if wanted == TIMESTAMP and source == DATE:
+        return moment_of
     return _itself
 
 

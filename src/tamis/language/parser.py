@@ -20,6 +20,7 @@
                 | (+ | -) value
                 | number | string | TRUE | FALSE | NULL
                 | (TIMESTAMP | DATE) string
+                | INTERVAL (number | string) unit {(number | string) unit}
                 | name {'.' name}
                 | name '(' [condition {',' condition}] ')'
                 | (CAST | TRY_CAST) '(' condition AS type ')'
@@ -271,6 +272,8 @@ class Parser(PatternReader):
             return LocatedNode(ast.Literal(None, NULL), token.start, token.end)
         if len(token.text) == 4 and token.kind is TokenKind.NAME and self.starts_case(token):
             return self.case(token)
+        if len(token.text) == 8 and token.kind is TokenKind.NAME and self.starts_interval(token):
+            return self.interval(token)
         if (
             token.kind is TokenKind.NAME
             and self.token.text == "("
@@ -315,11 +318,15 @@ class Parser(PatternReader):
     def timestamp(self, word: Token) -> LocatedNode:
         text = self.expect_string(f"after {word.text}")
         value = self.string(text)
-        if word.text.upper() == "DATE" and ":" in value:
-            raise ParseError(
-                "a DATE has no time of day", self.text, text.start, text.end, "write TIMESTAMP"
-            )
-        return LocatedNode(self.rules.timestamp(value, text.start, text.end), word.start, text.end)
+        if word.text.upper() == "DATE":
+            if ":" in value:
+                raise ParseError(
+                    "a DATE has no time of day", self.text, text.start, text.end, "write TIMESTAMP"
+                )
+            read = self.rules.date
+        else:
+            read = self.rules.timestamp
+        return LocatedNode(read(value, text.start, text.end), word.start, text.end)
 
     def number(self, token: Token, *, negative: bool) -> ast.Node:
         try:

@@ -15,7 +15,6 @@ in Spark: nothing after the parser knows of them.
 from tamis.errors import LimitError, ParseError
 from tamis.language import ast
 from tamis.language.call_reader import CallReader
-from tamis.language.literals import BadLiteral, string_value
 from tamis.language.tokens import Token
 from tamis.language.typing_rules import LocatedNode
 
@@ -114,10 +113,3 @@ class PatternReader(CallReader):
                 token.end,
             )
         return escape
-
-    def string(self, token: Token) -> str:
-        """The value of a string."""
-        try:
-            return string_value(token.text)
-        except BadLiteral as error:
-            raise ParseError(str(error), self.text, token.start, token.end) from None

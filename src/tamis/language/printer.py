@@ -11,10 +11,11 @@ from decimal import Decimal
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.functions.casts import type_text
+from tamis.language.interval_literals import interval_text
 from tamis.language.literals import string_text
 from tamis.language.parser import AND, COMPARISON, NOT, OR, PRODUCT, SUM, TEST, UNARY
 from tamis.names import path_text
-from tamis.timestamps import timestamp_text
+from tamis.timestamps import date_text, timestamp_text
 from tamis.types import INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, Kind
 
 _PRIMARY = UNARY + 1
@@ -135,6 +136,10 @@ def literal_text(literal: ast.Literal, *, suffixes: bool = True) -> str:
             return string_text(str(value))
         case Kind.TIMESTAMP if isinstance(value, int):
             return f"TIMESTAMP '{timestamp_text(value)}'"
+        case Kind.MONTHS | Kind.DAYS | Kind.DURATION:
+            return interval_text(literal)
+        case Kind.DATE if isinstance(value, int):
+            return f"DATE '{date_text(value)}'"
         case Kind.INT if isinstance(value, int) and INT32_MIN <= value <= INT32_MAX:
             return f"{value}L"
         case Kind.DOUBLE:

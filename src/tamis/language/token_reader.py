@@ -1,6 +1,7 @@
 """A position in the tokens of a filter, which the parser moves forward."""
 
 from tamis.errors import ParseError
+from tamis.language.literals import BadLiteral, string_value
 from tamis.language.tokens import Token, TokenKind
 
 # Words that other languages write between two values, and what a filter writes.
@@ -69,6 +70,13 @@ class TokenReader:
             raise self.unexpected(f"expected a string in quotes {where}")
         self.position += 1
         return token
+
+    def string(self, token: Token) -> str:
+        """The text that a string in quotes stands for."""
+        try:
+            return string_value(token.text)
+        except BadLiteral as error:
+            raise ParseError(str(error), self.text, token.start, token.end) from None
 
     def unexpected(self, hint: str | None = None) -> ParseError:
         """The error that the next token does not belong here."""

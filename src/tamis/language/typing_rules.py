@@ -10,12 +10,14 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tamis.calendar import moment_of
 from tamis.errors import LimitError, ParseError, TypeMismatch, did_you_mean
 from tamis.language import ast
 from tamis.language.arithmetic import wider
 from tamis.language.ast import Node
 from tamis.language.functions.casts import cast
 from tamis.language.functions.conditionals import CASE
+from tamis.language.functions.date_texts import day_of_text, moment_of_text
 from tamis.language.functions.function import Function, Refusal, TooLarge
 from tamis.language.functions.table import BY_SPELLING, FUNCTIONS
 from tamis.language.like_patterns import BadPattern, compile_like
@@ -25,13 +27,15 @@ from tamis.language.token_reader import OPERATOR_WORDS
 from tamis.names import Path, path_text
 from tamis.schema import Attribute, Schema
 from tamis.timestamps import timestamp_from_text, timestamp_text
-from tamis.types import BOOL, NULL, STRING, TIMESTAMP, Kind, Type
+from tamis.types import BOOL, DATE, NULL, STRING, TIMESTAMP, Kind, Type, wider_time
 
 _OPERATORS = {"||": "concat"}  # operators that are functions of another name
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _WORD = re.compile(r"\s+(\w{1,20})")
 # What is before a name that stands where a constant is expected.
 _COMPARED = re.compile(r"(?:=|<>|\bIN\s*\([^()]*)\s*$", re.IGNORECASE)
+_CLOCKS = {"now", "current_timestamp", "current_date", "localtimestamp", "curdate"}
+_CLOCK = "a filter knows no clock; give events an attribute with the time, and name that"
 
 
 class LocatedNode(NamedTuple):
@@ -69,26 +73,34 @@ class TypingRules:
                 f"name one of its fields, such as {path_text(below[0])}",
             )
         hint = did_you_mean(name, self.schema)
-        if len(path) == 1 and _COMPARED.search(self.text[max(0, start - 200) : start]):
+        if name.lower() in _CLOCKS:
+            hint = _CLOCK
+        elif len(path) == 1 and _COMPARED.search(self.text[max(0, start - 200) : start]):
             quoted = f"write '{name}' in quotes if it is a string"
             hint = f"{quoted}; {hint}" if hint and hint.startswith("did you mean") else quoted
         raise self.mismatch(f"unknown attribute {name!r}", start, end, hint)
 
     def timestamp(self, value: str, start: int, end: int) -> Node:
         moment = timestamp_from_text(value)
+        moment = moment_of_text(value) if moment is None else moment
         if moment is None:
             raise self.mismatch(
                 f"{value!r} is not a timestamp", start, end, "expected '2024-01-31 12:30:00'"
             )
         return ast.Literal(moment, TIMESTAMP)
 
+    def date(self, value: str, start: int, end: int) -> Node:
+        day = day_of_text(value)
+        if day is None:
+            raise self.mismatch(f"{value!r} is not a date", start, end, "expected '2024-01-31'")
+        return ast.Literal(day, DATE)
+
     def call(self, name: str, arguments: Sequence[LocatedNode], start: int, end: int) -> Node:
         """A call of a function by one of its spellings."""
         entry = BY_SPELLING.get(name.lower())
         if entry is None:
-            raise self.mismatch(
-                f"unknown function {name!r}", start, end, did_you_mean(name, BY_SPELLING)
-            )
+            hint = _CLOCK if name.lower() in _CLOCKS else did_you_mean(name, BY_SPELLING)
+            raise self.mismatch(f"unknown function {name!r}", start, end, hint)
         return self.apply(entry, name.lower(), arguments, start, end)
 
     def operator(self, op: str, arguments: Sequence[LocatedNode]) -> Node:
@@ -143,15 +155,15 @@ class TypingRules:
 
     def between(self, operand: LocatedNode, low: LocatedNode, high: LocatedNode) -> Node:
         """Two comparisons of one operand, each with its own conversions."""
-        types = {low.node.type, high.node.type}
-        if operand.node.type == STRING and TIMESTAMP in types:
-            if types != {TIMESTAMP}:
-                place = low if low.node.type != TIMESTAMP else high
+        first, second = low.node.type, high.node.type
+        if operand.node.type == STRING and {first, second} & {DATE, TIMESTAMP}:
+            if first != second:
+                place = high if first in {DATE, TIMESTAMP} else low
                 raise self.mismatch(
-                    "BETWEEN has a timestamp and a string as its bounds", place.start, place.end,
-                    "write TIMESTAMP before the string",
+                    f"BETWEEN has a {first} and a {second} as its bounds", place.start, place.end,
+                    "write TIMESTAMP or DATE before the strings",
                 )  # fmt: skip
-            operand = operand._replace(node=self._as_timestamp(operand, TIMESTAMP))
+            operand = operand._replace(node=self._as_time(operand, first))
         at_least = self.compare(">=", operand, low)
         at_most = self.compare("<=", operand, high)
         return ast.Between(
@@ -161,10 +173,10 @@ class TypingRules:
     def member(self, operand: LocatedNode, items: Sequence[LocatedNode]) -> Node:
         common = operand.node.type
         for item in items:
-            if operand.node.type == TIMESTAMP and item.node.type == STRING:
+            if operand.node.type in {DATE, TIMESTAMP} and item.node.type == STRING:
                 raise self.mismatch(
-                    "IN cannot compare timestamp with string", item.start, item.end,
-                    "write TIMESTAMP before the string",
+                    f"IN cannot compare {operand.node.type} with string", item.start, item.end,
+                    f"write {str(operand.node.type).upper()} before the string",
                 )  # fmt: skip
             joined = self._common(common, item.node.type)
             if joined is None:
@@ -174,7 +186,7 @@ class TypingRules:
             self._check_domain(operand, item.node, item)
         return ast.In(
             ast.converted(operand.node, common),
-            tuple(ast.converted(item.node, common) for item in items),
+            tuple(_converted(item.node, common) for item in items),
         )
 
     def like(
@@ -254,18 +266,23 @@ class TypingRules:
         )  # fmt: skip
 
     def _same_type(self, left: LocatedNode, right: LocatedNode, op: str) -> tuple[Node, Node]:
-        a = self._as_timestamp(left, right.node.type)
-        b = self._as_timestamp(right, left.node.type)
+        a = self._as_time(left, right.node.type)
+        b = self._as_time(right, left.node.type)
         common = self._common(a.type, b.type)
         if common is None:
             raise self._incomparable(left, right, op)
-        return ast.converted(a, common), ast.converted(b, common)
+        return _converted(a, common), _converted(b, common)
 
-    def _as_timestamp(self, operand: LocatedNode, other: Type) -> Node:
-        """The node, as a timestamp if it is a string constant that is compared with a timestamp."""
+    def _as_time(self, operand: LocatedNode, other: Type) -> Node:
+        """The node; a string constant that is compared with a date or timestamp becomes one."""
         node = operand.node
-        if other == TIMESTAMP and isinstance(node, ast.Literal) and isinstance(node.value, str):
-            return self.timestamp(node.value, operand.start, operand.end)
+        if (
+            other in {DATE, TIMESTAMP}
+            and isinstance(node, ast.Literal)
+            and isinstance(node.value, str)
+        ):
+            read = self.date if other == DATE else self.timestamp
+            return read(node.value, operand.start, operand.end)
         return node
 
     @staticmethod
@@ -274,7 +291,7 @@ class TypingRules:
             return a
         if a == NULL:
             return b
-        return wider(a, b) if a.is_number and b.is_number else None
+        return wider(a, b) if a.is_number and b.is_number else wider_time(a, b)
 
     def _incomparable(self, left: LocatedNode, right: LocatedNode, op: str) -> TypeMismatch:
         a, b = left.node.type, right.node.type
@@ -288,8 +305,8 @@ class TypingRules:
             other = b if a == STRING else a
             if other == BOOL:
                 hint = "write TRUE or FALSE without quotes"
-            elif other == TIMESTAMP:
-                hint = "strings of an event are not converted to timestamps"
+            elif other in {DATE, TIMESTAMP}:
+                hint = f"write CAST(... AS {str(other).upper()}) to convert the string"
         elif BOOL in {a, b}:
             hint = "write TRUE or FALSE"
         return self.mismatch(f"{op} cannot compare {a} with {b}", right.start, right.end, hint)
@@ -313,6 +330,14 @@ class TypingRules:
                 f"{attribute.name}",
                 place.start, place.end, _domain_hint(attribute, value),
             )  # fmt: skip
+
+
+def _converted(node: Node, wanted: Type) -> Node:
+    """The node in another type; a constant date that becomes a timestamp is written as one."""
+    match node:
+        case ast.Literal(int(day), of) if of == DATE and wanted == TIMESTAMP:
+            return ast.Literal(moment_of(day), TIMESTAMP)
+    return ast.converted(node, wanted)
 
 
 def literal_for_message(literal: ast.Literal) -> str:

@@ -19,7 +19,10 @@ from tamis.types import INT64_MAX, INT64_MIN, Kind
 
 Array = np.ndarray[Any, Any]
 
-_WHOLE = {Kind.INT32, Kind.INT, Kind.TIMESTAMP, Kind.BOOL}
+_WHOLE = {
+    Kind.INT32, Kind.INT, Kind.BOOL, Kind.TIMESTAMP, Kind.DATE, Kind.MONTHS, Kind.DAYS,
+    Kind.DURATION,
+}  # fmt: skip
 _ALL_BUT_SIGN = np.int64(2**63 - 1)
 _EXACT = Context(prec=80)
 _DOUBLE, _BITS = struct.Struct("<d"), struct.Struct("<q")

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from tamis.calendar import DAY, moments_of
 from tamis.events.event_reader import Row
 from tamis.language import ast
 from tamis.language.ast import Node
@@ -19,7 +20,7 @@ from tamis.language.functions.table import FUNCTIONS
 from tamis.predicates.event_batches import Batch, Column
 from tamis.predicates.keys import decimal_key, double_keys, key_doubles
 from tamis.schema import Enumeration
-from tamis.types import BOOL, DOUBLE, INT32, STRING, Kind, Type
+from tamis.types import BOOL, DATE, DAYS, DOUBLE, DURATION, INT32, STRING, TIMESTAMP, Kind, Type
 
 Array = np.ndarray[Any, Any]
 
@@ -133,6 +134,12 @@ class TermColumns:
             if wanted != INT32:
                 return inner
             return Vector(inner.present, inner.values.astype(np.int32).astype(np.int64))
+        if source == TIMESTAMP and wanted == DATE:
+            return Vector(inner.present, inner.values // DAY)
+        if source == DATE and wanted == TIMESTAMP:
+            return Vector(inner.present, moments_of(inner.values))
+        if source == DAYS and wanted == DURATION:
+            return inner
         raise _NoColumn
 
     def _call(self, node: ast.Call) -> Vector:
@@ -143,7 +150,10 @@ class TermColumns:
         if kernel is None:
             return self._by_texts(node)
         arguments = [self.vector(argument) for argument in node.arguments]
-        if any(argument.texts is not None for argument in arguments):
+        if any(
+            vector.texts is not None and not isinstance(argument, ast.Literal)
+            for vector, argument in zip(arguments, node.arguments, strict=True)
+        ):  # constants are known to the kernel
             raise _NoColumn
         with np.errstate(all="ignore"):
             if nulls is Nulls.OWN:

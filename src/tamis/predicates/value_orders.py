@@ -66,7 +66,7 @@ class ValueOrder:
                 return b"", _AFTER_STRINGS
             case Kind.BOOL:
                 return 0, 2
-            case Kind.INT32:
+            case Kind.INT32 | Kind.DATE | Kind.MONTHS:
                 return INT32_MIN, INT32_MAX + 1
             case Kind.DOUBLE:
                 return _number(-math.inf), _number(math.nan) + 1

@@ -7,16 +7,20 @@ not a number is null. TRY_CAST is strict, and null wherever something would not 
 import math
 import re
 from collections.abc import Callable, Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from typing import Any
 
+from tamis.calendar import DAY, SECOND, moment_of, moments_of
 from tamis.language import ast
 from tamis.language.arithmetic import fit, wrap
 from tamis.language.ast import Node
-from tamis.language.functions.function import Function, Meaning, Nulls, Refusal, Typed
+from tamis.language.functions.date_texts import BLANK, day_of_text, moment_of_text
+from tamis.language.functions.function import Function, Kernel, Meaning, Nulls, Refusal, Typed
 from tamis.language.functions.numbers import saturated
+from tamis.timestamps import date_text, moment_text
 from tamis.types import (
     BOOL,
+    DATE,
     DOUBLE,
     INT,
     INT32,
@@ -36,7 +40,7 @@ from tamis.types import (
 # The names of types as Spark has them; INT has 32 bits here, unlike the int of a schema.
 TYPE_NAMES = {
     "INT": INT32, "INTEGER": INT32, "BIGINT": INT, "LONG": INT, "DOUBLE": DOUBLE,
-    "STRING": STRING, "BOOLEAN": BOOL, "TIMESTAMP": TIMESTAMP,
+    "STRING": STRING, "BOOLEAN": BOOL, "TIMESTAMP": TIMESTAMP, "DATE": DATE,
 }  # fmt: skip
 _TEXTS = {INT32: "INT", INT: "BIGINT", BOOL: "BOOLEAN"}
 
@@ -64,7 +68,7 @@ def cast(name: str, operand: Node, wanted: Type) -> Node:
     if operand.type == NULL:
         return ast.converted(operand, wanted)
     call = ast.Call(name, (operand,), wanted)
-    if _converter(call) is None:
+    if converter(call) is None:
         raise Refusal(f"{name.upper()} does not convert {operand.type} to {type_text(wanted)}", 0)
     return call
 
@@ -73,23 +77,31 @@ def cast(name: str, operand: Node, wanted: Type) -> Node:
 
 
 def _meaning(call: ast.Call) -> Meaning:
-    found = _converter(call)
+    found = converter(call)
     if found is None:  # pragma: no cover - `cast` has refused it
         raise AssertionError(call)
     return found
 
 
-def _converter(call: ast.Call) -> Meaning | None:
+def converter(call: ast.Call) -> Meaning | None:
+    """The function of a conversion, None if there is none."""
     source, wanted, strict = call.arguments[0].type, call.type, call.name == "try_cast"
     match source.kind:
         case Kind.STRING:
             return _from_text(wanted, strict)
         case Kind.BOOL:
-            return _from_truth(wanted)
+            return _from_truth(wanted, strict)
         case Kind.INT32 | Kind.INT | Kind.DOUBLE | Kind.DECIMAL:
             return _from_number(source, wanted, strict)
+        case Kind.TIMESTAMP:
+            return _from_moment(wanted)
+        case Kind.DATE:
+            return _from_day(wanted)
         case _:
             return None
+
+
+_EXACT_PRODUCT = Context(prec=100)
 
 
 def _bounds(whole: Type) -> tuple[int, int]:
@@ -112,7 +124,20 @@ def _from_number(source: Type, wanted: Type, strict: bool) -> Meaning | None:
         return lambda value: fit(Decimal(value), wanted)
     if wanted == BOOL:
         return lambda value: value != 0
+    if wanted == TIMESTAMP:
+        return _seconds(source, strict)
     return str if wanted == STRING and source.is_integer else None
+
+
+def _seconds(source: Type, strict: bool) -> Meaning:
+    """Numbers as seconds since 1970; what does not fit is cut off, of a decimal wraps around."""
+    if source == DOUBLE and strict:
+        return lambda value: _exact(value * SECOND, INT64_MIN, INT64_MAX)
+    if source == DOUBLE:
+        return lambda value: saturated(value * SECOND) if math.isfinite(value) else None
+    if source.kind is Kind.DECIMAL:
+        return lambda value: wrap(int(_EXACT_PRODUCT.multiply(value, SECOND)), INT)
+    return lambda value: moment_of(0, value * SECOND)
 
 
 def _exact(value: Any, low: int, high: int) -> int | None:
@@ -125,8 +150,8 @@ def _exact(value: Any, low: int, high: int) -> int | None:
     return whole if low <= whole <= high else None
 
 
-def _from_truth(wanted: Type) -> Meaning | None:
-    if wanted.is_integer:
+def _from_truth(wanted: Type, strict: bool) -> Meaning | None:
+    if wanted.is_integer or (wanted == TIMESTAMP and not strict):
         return int
     if wanted == DOUBLE:
         return float
@@ -135,9 +160,34 @@ def _from_truth(wanted: Type) -> Meaning | None:
     return None
 
 
+# --- from dates and timestamps
+
+
+def _from_moment(wanted: Type) -> Meaning | None:
+    if wanted == DATE:
+        return lambda moment: moment // DAY
+    if wanted == STRING:
+        return moment_text
+    if wanted == BOOL:
+        return lambda moment: moment != 0
+    if wanted.is_integer:
+        low, high = _bounds(wanted)
+        return lambda moment: _exact(moment // SECOND, low, high)
+    if wanted == DOUBLE:
+        return lambda moment: moment / float(SECOND)
+    if wanted.kind is Kind.DECIMAL:
+        return lambda moment: fit(Decimal(moment).scaleb(-6), wanted)
+    return None
+
+
+def _from_day(wanted: Type) -> Meaning | None:
+    if wanted == TIMESTAMP:
+        return moment_of
+    return date_text if wanted == STRING else None
+
+
 # --- from text
 
-_BLANK = "".join(map(chr, range(0x21))) + "\x7f"
 _SPACE = "".join(map(chr, range(0x21)))
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _CUT = re.compile(r"(?=[^+-]|.[^+-])[+-]?([0-9]*)(?:\.[0-9]*)?")
@@ -162,11 +212,11 @@ def _from_text(wanted: Type, strict: bool) -> Meaning | None:
         return _truth_of
     if wanted.kind is Kind.DECIMAL:
         return lambda text: _decimal_of(text, wanted)
-    return None
+    return day_of_text if wanted == DATE else moment_of_text if wanted == TIMESTAMP else None
 
 
 def _whole_of(text: str, low: int, high: int, strict: bool) -> int | None:
-    body = text.strip(_BLANK)
+    body = text.strip(BLANK)
     found = (_WHOLE if strict else _CUT).fullmatch(body)
     if found is None or not body:
         return None
@@ -196,7 +246,7 @@ def _double_of(text: str) -> float | None:
 
 
 def _truth_of(text: str) -> bool | None:
-    word = text.strip(_BLANK).lower()
+    word = text.strip(BLANK).lower()
     return True if word in _TRUE else False if word in _FALSE else None
 
 
@@ -218,9 +268,19 @@ def _decimal_of(text: str, wanted: Type) -> Decimal | None:
 
 def _nulls(call: ast.Call) -> Nulls:
     source, wanted = call.arguments[0].type, call.type
-    if call.name == "cast" and wanted in {INT32, INT, DOUBLE, BOOL, STRING} and source != STRING:
-        return Nulls.STRICT
-    return Nulls.PROPAGATED
+    if source == STRING or wanted.kind is Kind.DECIMAL or call.name == "try_cast":
+        return Nulls.PROPAGATED
+    if (source == TIMESTAMP and wanted == INT32) or (source == DOUBLE and wanted == TIMESTAMP):
+        return Nulls.PROPAGATED
+    return Nulls.STRICT
+
+
+def _kernel(call: ast.Call) -> Kernel | None:
+    """Of conversions between dates and timestamps."""
+    source, wanted = call.arguments[0].type, call.type
+    if source == TIMESTAMP and wanted == DATE:
+        return lambda moments: moments // DAY
+    return moments_of if source == DATE and wanted == TIMESTAMP else None
 
 
 def _typed(name: str) -> Callable[[Sequence[Node]], Typed]:
@@ -230,4 +290,7 @@ def _typed(name: str) -> Callable[[Sequence[Node]], Typed]:
     return typed
 
 
-CASTS = tuple(Function(name, _typed(name), _meaning, nulls=_nulls) for name in ("cast", "try_cast"))
+CASTS = tuple(
+    Function(name, _typed(name), _meaning, nulls=_nulls, kernel=_kernel)
+    for name in ("cast", "try_cast")
+)

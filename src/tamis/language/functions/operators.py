@@ -7,6 +7,7 @@ from typing import Any
 from tamis.language import ast
 from tamis.language.arithmetic import decimal_result, operation, wrap
 from tamis.language.ast import Node
+from tamis.language.functions import intervals
 from tamis.language.functions.function import Function, Kernel, Meaning, Nulls, Refusal, Typed
 from tamis.language.functions.signatures import count, decimal_operand, number, one_number
 from tamis.types import DOUBLE, INT, INT32, NULL, Kind
@@ -15,6 +16,8 @@ from tamis.types import DOUBLE, INT, INT32, NULL, Kind
 def _typed(op: str) -> Callable[[Sequence[Node]], Typed]:
     def typed(arguments: Sequence[Node]) -> Typed:
         count(arguments, 2)
+        if op in {"+", "-"} and intervals.is_about_time(arguments):
+            return intervals.typed(op, arguments)
         untyped = INT if op == "DIV" else DOUBLE
         kinds = [argument.type for argument in arguments if argument.type != NULL]
         a, b = (number(x, n, kinds[0] if kinds else untyped) for n, x in enumerate(arguments))
@@ -43,6 +46,8 @@ def _nulls(call: ast.Call) -> Nulls:
 
 
 def _meaning(call: ast.Call) -> Meaning:
+    if intervals.is_about_time(call.arguments):
+        return intervals.meaning(call)
     return operation(call.name, call.type)
 
 
@@ -60,6 +65,8 @@ def _exact_kernel(compute: Kernel) -> Callable[[ast.Call], Kernel | None]:
     """The kernel of ``+ - *`` and signs, which numpy computes as they are defined."""
 
     def kernel(call: ast.Call) -> Kernel | None:
+        if intervals.is_about_time(call.arguments):
+            return intervals.kernel(call)
         return None if call.type.kind is Kind.DECIMAL else _wrapped(call, compute)
 
     return kernel

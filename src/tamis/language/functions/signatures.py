@@ -9,7 +9,7 @@ from tamis.language.ast import Node
 from tamis.language.functions.function import Refusal, Typed
 from tamis.language.limits import MAX_ARGUMENTS
 from tamis.language.literals import decimal_size
-from tamis.types import DOUBLE, INT32, NULL, STRING, Type, decimal_type
+from tamis.types import DOUBLE, INT32, NULL, STRING, Type, decimal_type, wider_time
 
 TypingRule = Callable[[Sequence[Node]], Typed]
 
@@ -86,7 +86,8 @@ def common_type(types: Sequence[Type], first: int = 0) -> Type:
         if common == NULL:
             common = kind
             continue
-        joined = wider(common, kind) if common.is_number and kind.is_number else None
+        is_number = common.is_number and kind.is_number
+        joined = wider(common, kind) if is_number else wider_time(common, kind)
         if joined is None:
             hint = (
                 "together they need more than 38 digits"

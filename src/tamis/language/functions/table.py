@@ -6,13 +6,14 @@ A new function is one entry in one of the modules named here; nothing else has t
 from tamis.language import ast
 from tamis.language.functions.casts import CASTS
 from tamis.language.functions.conditionals import CONDITIONALS
+from tamis.language.functions.dates import DATES
 from tamis.language.functions.function import Function, Nulls
 from tamis.language.functions.numbers import NUMBERS
 from tamis.language.functions.operators import OPERATORS
 from tamis.language.functions.strings import STRINGS
 
 FUNCTIONS: dict[str, Function] = {
-    entry.name: entry for entry in (*OPERATORS, *NUMBERS, *STRINGS, *CONDITIONALS, *CASTS)
+    entry.name: entry for entry in (*OPERATORS, *NUMBERS, *STRINGS, *CONDITIONALS, *CASTS, *DATES)
 }
 
 # What a filter may write before a parenthesis, in lower case.
