@@ -121,18 +121,20 @@ class CallReader(TreeReader):
 
     def starts_interval(self, word: Token) -> bool:
         """Whether a name is the INTERVAL of a constant, rather than an attribute of that name."""
-        if word.text.upper() != "INTERVAL":
+        return word.text.upper() == "INTERVAL" and self.is_amount()
+
+    def is_amount(self) -> bool:
+        """Whether a number of an interval follows; its unit tells -1 DAY from a subtraction."""
+        is_signed = self.token.text in {"-", "+"}
+        number = self.tokens[self.position + is_signed]
+        if number.kind not in {TokenKind.NUMBER, TokenKind.STRING}:
             return False
-        first = self.token
-        if first.text in {"-", "+"}:  # what follows the number tells INTERVAL -1 DAY from a sum
-            number, *unit = self.tokens[self.position + 1 : self.position + 3]
-            return number.kind is TokenKind.NUMBER and unit[0].text.upper() in UNITS
-        return first.kind in {TokenKind.NUMBER, TokenKind.STRING}
+        return not is_signed or self.tokens[self.position + 2].text.upper() in UNITS
 
     def interval(self, word: Token) -> LocatedNode:
         """``INTERVAL 1 DAY 2 HOURS``, after its first word."""
         parts: list[tuple[str, str]] = []
-        while not parts or self.token.kind in {TokenKind.NUMBER, TokenKind.STRING}:
+        while not parts or self.is_amount():
             sign = self.accept("-", "+")
             token, unit = self.tokens[self.position : self.position + 2]
             self.position += 1
