@@ -41,6 +41,7 @@ class MovingTrial:
         self.acknowledged: dict[str, int] = {}  # events of each publisher
         self.got: dict[str, list[int]] = {}
         self.moves = self.kills = self.again = 0
+        self.is_last = False  # nothing more is published
         self.is_over = False
 
     async def run(self, seconds: float) -> None:
@@ -57,12 +58,13 @@ class MovingTrial:
                     await broker.subscribe(TOPIC, "number >= 0", durable=NAME, window=WINDOW)
                 ).close()
             async with asyncio.TaskGroup() as group:
-                for name in (self.names[0], self.names[-1]):
-                    group.create_task(self.publish(name))
-                wandering = group.create_task(self.wander())
+                ends = self.names[0], self.names[-1]
+                publishing = [group.create_task(self.publish(name)) for name in ends]
+                group.create_task(self.wander())
                 await self.disturb(seconds)
+                self.is_last = True
+                await asyncio.wait(publishing)  # the last events may be acknowledged only now
                 self.is_over = True
-                await wandering
         finally:
             for one in self.brokers.values():
                 await asyncio.to_thread(one.kill)
@@ -86,10 +88,10 @@ class MovingTrial:
 
     async def publish(self, name: str) -> None:
         number = 0
-        while not self.is_over:
+        while not self.is_last:
             with contextlib.suppress(TamisError):
                 async with tamis.aio.connect(self.brokers[name].url, patience=60) as broker:
-                    while not self.is_over:
+                    while not self.is_last:
                         events = [{"publisher": name, "number": number + n} for n in range(5)]
                         ids = [f"{name}-{number + n}" for n in range(5)]
                         await broker.publish_many(TOPIC, events, ids)

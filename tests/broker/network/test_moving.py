@@ -16,9 +16,6 @@ SECONDS = float(os.environ.get("TAMIS_CHAOS", "3"))
 
 
 @pytest.mark.long
-@pytest.mark.xfail(
-    reason="about one of ten trials misses some events: docs/network.md says so", strict=False
-)
 def test_a_subscriber_that_moves_misses_nothing_while_brokers_are_killed(tmp_path):
     trial = MovingTrial(tmp_path, seed=16)
     asyncio.run(trial.run(SECONDS))
