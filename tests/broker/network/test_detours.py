@@ -8,6 +8,7 @@ import pytest
 
 from broker_process import quiet_ports
 from linked_brokers import LOCAL, LinkedBroker, line, until
+from tamis.broker.network.departures import OnWay
 from tamis.broker.network.origins import ORIGIN, VIA
 from tamis.broker.network_settings import PeerSettings
 from tamis.broker.settings import Address
@@ -117,7 +118,7 @@ def test_a_peer_is_not_forgotten_before_it_has_what_waits_for_it(tmp_path):
             await until(lambda: first.broker.network._detours._open)
             detour = next(iter(first.broker.network._detours._open.values()))
             detour.departures.stored = lambda _: None  # as if the leaf did not answer
-            detour.departures._on_way.append((1, 1, 10))
+            detour.departures._on_way.append(OnWay(1, 1, 2, 10))
             forgetting = asyncio.create_task(first.broker.network.forget("leaf"))
             await asyncio.sleep(0.05)  # it would be done by now
             assert not forgetting.done()

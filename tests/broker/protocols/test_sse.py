@@ -82,7 +82,7 @@ def test_the_last_event_id_is_an_offset(header, offset):
     assert sse.last_event_id(header) == offset
 
 
-@each("header", ["x", "-1", "1.5", "²", "٣", "9" * 19])
+@each("header", ["x", "-", "--1", "1.5", "²", "٣", "9" * 19])
 def test_another_last_event_id_is_an_error(header):
     with pytest.raises(OptionError, match="Last-Event-ID is an offset"):
         sse.last_event_id(header)
