@@ -44,7 +44,8 @@ def compile_tree(node: Node, schema: Schema, logic: Logic = Logic.KLEENE) -> Eva
 
 def compile_value(node: Node, schema: Schema, logic: Logic = Logic.KLEENE) -> Evaluator:
     """A function from a row to the value of a node, or None if it has no value."""
-    return _Compiler(schema, logic).value(node)
+    evaluate = with_deep_stack(_Compiler(schema, logic).value)(node)
+    return with_deep_stack(evaluate) if ast.is_deep(node) else evaluate
 
 
 class _Compiler:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.calendar import DAY, moments_of
+from tamis.deep_stack import with_deep_stack
 from tamis.events.event_reader import Row
 from tamis.language import ast
 from tamis.language.ast import Node
@@ -51,6 +52,7 @@ class TermColumns:
         self._schema = batch.schema
         self._known: dict[Node, Vector] = {}
 
+    @with_deep_stack
     def column(self, term: Node) -> Column:
         """The column of a term."""
         found = self.vector(term)
