@@ -11,7 +11,7 @@ from tamis import Matcher, Schema, covers, parse
 from tamis.bounded_caches import BoundedCache
 from tamis.engines.sliced import filter_reader, fragments, value_classes
 from tamis.language import shape_cache
-from tamis.predicates import index
+from tamis.predicates import attribute_index
 
 SMALL = 500_000  # bytes of each cache
 
@@ -19,7 +19,7 @@ SMALL = 500_000  # bytes of each cache
 @pytest.fixture
 def small_caches(monkeypatch):
     """All caches are small: those that are made from now on, and those of functions."""
-    for module in (value_classes, index):
+    for module in (value_classes, attribute_index):
         monkeypatch.setattr(module, "MOST_REMEMBERED", SMALL)
     for name in ("MOST_PIECES", "MOST_SHAPES", "MOST_STRUCTURES"):
         monkeypatch.setattr(shape_cache, name, SMALL)

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -44,10 +45,20 @@ def test_what_is_wrong_is_said_with_its_place(text, message, put, capsys):
 
 
 @pytest.mark.long
+@contextmanager
+def ended(process):
+    """End a process if what is done with it fails."""
+    try:
+        yield
+    except BaseException:
+        process.terminate()
+        raise
+
+
 def test_a_network_runs_and_stops_together(put, capsys):
     file = put("n.toml", THREE)
     command = [sys.executable, "-m", "tamis", "network", str(file)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process, ended(process):
         lines = [process.stdout.readline() for _ in range(4)]
         assert lines[-1] == "ready\n"
         found = [re.match(r"ready (b\d) http=(\S+) stomp=\S+ listen=\S+\n", one) for one in lines]
@@ -60,9 +71,10 @@ def test_a_network_runs_and_stops_together(put, capsys):
         url = ["--url", f"http://{addresses['b2']}"]
         while main(["peer", "list", *url]) == 0 and capsys.readouterr().out != LINKED:
             pass
-        assert main(["peer", "list", "--traffic", *url]) == 0
-        shown = capsys.readouterr().out
-        assert re.search(r"b1 .*\n  filters   1 held of it, \d announced\n", shown)
+        held, shown = r"b1 .*\n  filters   1 held of it, \d announced\n", ""
+        while not re.search(held, shown):  # it is told soon after they are linked
+            assert main(["peer", "list", "--traffic", *url]) == 0
+            shown = capsys.readouterr().out
         assert re.search(r"  received  [0-9,]+ bytes, [0-9,]+ frames, 0 events, [0-9,]+ fil", shown)
         assert "  unwanted  0 events of it\n" in shown
         assert main(["peer", "list", "--savings", *url]) == 0

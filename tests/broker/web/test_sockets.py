@@ -79,7 +79,8 @@ def test_several_deliveries_come_in_one_message_if_asked_for(served):
 
 
 @each(
-    "word", ["x", "5", '{"ack": -1}', '{"ack": "a"}', '{"akc": 1}', '{"ack": 99}', '{"ack":' * 5000]
+    "word",
+    ["x", "5", '{"ack": .5}', '{"ack": "a"}', '{"akc": 1}', '{"ack": 99}', '{"ack":' * 5000],
 )
 def test_a_wrong_word_is_answered_and_ends_the_connection(served, word):
     path = prepared(served, "wrong")
