@@ -8,7 +8,8 @@ import asyncio
 import io
 import json
 from contextlib import contextmanager, suppress
-from threading import Event, Thread
+from queue import SimpleQueue
+from threading import Thread
 
 import pyarrow as pa
 from aiohttp import web
@@ -29,7 +30,7 @@ class FakeBroker:
         self.resumed = []  # Last-Event-ID of the streams
         self.said = []  # messages to send at the beginning of each stream
         self.changed = None
-        self.acknowledged = Event()
+        self.acknowledged = SimpleQueue()  # cursors, as they moved
 
     def application(self):
         made = web.Application(middlewares=[self.watch], client_max_size=1 << 30)
@@ -154,7 +155,7 @@ class FakeBroker:
     async def ack(self, request):
         wanted = (await request.json())["offset"]
         self.subscriptions[request.match_info["id"]]["cursor"] = wanted + 1
-        self.acknowledged.set()
+        self.acknowledged.put(wanted + 1)
         return web.Response(status=204)
 
     async def stream(self, request):

@@ -6,6 +6,7 @@ takes too much memory: whoever comes later reads the log.
 """
 
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -52,7 +53,7 @@ class Fresh(NamedTuple):
         return self.first + len(self.records)
 
 
-class LogPart:
+class LogPart(ABC):
     """Events of the log from `start` on; threads ask for them."""
 
     def __init__(self, start: int, stop: int, matcher: "Matcher") -> None:
@@ -62,16 +63,17 @@ class LogPart:
         self._given: GivenEvents | None = None
         self._lock = threading.Lock()
 
+    @abstractmethod
     def load(self) -> None:
         """Have the events; `stop` may come nearer, if they are too much for one part."""
 
+    @abstractmethod
     def is_all_from(self, peer: str) -> bool:
         """Whether a peer has sent all of the events here, as far as that is known."""
-        raise NotImplementedError
 
+    @abstractmethod
     def take(self, rows: Sequence[int]) -> list[Record]:
         """Some of the events."""
-        raise NotImplementedError
 
     def matching(self, filters: "Matcher | None", start: int) -> list[Record]:
         """The events from an offset on that match a filter; without `filters`, all of them."""
@@ -89,11 +91,13 @@ class LogPart:
         return found if start == self.start else [one for one in found if one.offset >= start]
 
     @property
+    @abstractmethod
     def _size(self) -> int:
-        raise NotImplementedError
+        """How many events there are."""
 
+    @abstractmethod
     def _prepared(self) -> "GivenEvents":
-        raise NotImplementedError
+        """The events, ready to be matched."""
 
 
 class FreshPart(LogPart):
@@ -109,6 +113,9 @@ class FreshPart(LogPart):
             self._rows += rows[within]
         distinct = {record.headers for record in self._records}
         self._via = {came_from(one) for one in distinct}
+
+    def load(self) -> None:
+        """Nothing is left to read."""
 
     def is_all_from(self, peer: str) -> bool:
         return self._via == {peer}

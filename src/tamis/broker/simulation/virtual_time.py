@@ -101,7 +101,7 @@ class Process(asyncio.AbstractEventLoop):
         return self.is_alive
 
     def stall(self) -> None:
-        """Let nothing happen in the process for now."""
+        """Let nothing happen in the process until it is told to go on."""
         if self._stalled is None:
             self._stalled = []
 
