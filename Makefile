@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick coverage mutants fuzz lint format types bench lock clean
+.PHONY: help demo papers test quick coverage mutants fuzz lint format types bench lock clean
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ $(READY): requirements.lock pyproject.toml
 
 demo: $(READY) ## match stock quotes as a batch and as a stream; tamis-demo/report.html shows it
 	@$(BIN)/tamis demo $(DEMO)
+
+papers: $(READY) ## run the tables and figures of the papers again; tamis-papers/index.html shows them
+	@$(BIN)/tamis papers $(PAPERS)
 
 test: $(READY) ## run every test, on up to four cores
 	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup --no-loadscope-reorder

@@ -1,18 +1,18 @@
 """``tamis demo``: stock quotes through Spark, as a batch and as a stream, with a report."""
 
 import argparse
-import contextlib
 import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tamis.cli.argument_types import positive, seed
 from tamis.cli.interruption import interruptible
 from tamis.cli.options import add_json
+from tamis.cli.output_folders import output_folder
 from tamis.cli.session import add_spark, command_session
 from tamis.errors import FileError, TamisError
 
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> None:
     from tamis.cli.demo_page import report_page
 
     begin = time.monotonic()
-    with output_folder(Path(options.out)) as out:
+    with output_folder(Path(options.out), COMMAND, (REPORT, SUMMARY), _is_ours) as out:
         is_watched = sys.stderr.isatty() and not options.json
         found = perform(options, _print_progress if is_watched else _no_progress)
         summary = summary_of(found, time.monotonic() - begin, str(out / REPORT))
@@ -108,48 +108,9 @@ def _no_progress(_: str) -> None:
 # --- the output folder
 
 
-@contextlib.contextmanager
-def output_folder(out: Path) -> Iterator[Path]:
-    """The output folder, created at once to find out whether it can be written."""
-    check_folder(out)
+def _is_ours(out: Path) -> bool:
     try:
-        is_new = not out.exists()
-        out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=out):
-            pass
-    except OSError as error:
-        raise FileError(f"{out} cannot be written: {error.strerror}") from None
-    try:
-        yield out
-    finally:
-        if is_new:
-            with contextlib.suppress(OSError):  # not empty: the report was written
-                out.rmdir()
-
-
-def check_folder(out: Path) -> None:
-    """Raise an error for a folder with files that no demo wrote."""
-    try:
-        names = {path.name for path in out.iterdir()} if out.exists() else set()
-    except NotADirectoryError:
-        raise FileError(
-            f"{out} exists and is not a folder; choose another one with --out"
-        ) from None
-    except OSError as error:  # a name that is too long, missing permissions
-        raise FileError(f"{out} cannot be written: {error.strerror}") from None
-    foreign = sorted(names - {REPORT, SUMMARY})
-    if not foreign and names and not _is_ours(out / SUMMARY):
-        foreign = sorted(names)
-    if foreign:
-        raise FileError(
-            f"{out} contains files that tamis demo did not write ({', '.join(foreign[:3])}); "
-            "choose another folder with --out"
-        )
-
-
-def _is_ours(summary: Path) -> bool:
-    try:
-        content = json.loads(summary.read_text(encoding="utf-8"))
+        content = json.loads((out / SUMMARY).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
     return isinstance(content, dict) and content.get("command") == COMMAND

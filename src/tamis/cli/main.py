@@ -19,6 +19,7 @@ from tamis.cli import (
     explain,
     match,
     network,
+    papers,
     peer,
     profile,
     publish,
@@ -45,8 +46,8 @@ _LEVELS = ("debug", "info", "warning", "error")
 _COMMANDS = {
     module.__name__.rpartition(".")[2]: module
     for module in (
-        demo, match, stream, profile, compact, simulate, explain, warm, serve, account, topic,
-        publish, subscribe, network, peer,
+        demo, match, stream, profile, compact, simulate, explain, warm, papers, serve, account,
+        topic, publish, subscribe, network, peer,
     )
 }  # fmt: skip
 

@@ -36,6 +36,9 @@ class Association(Protocol):
     def complete(self, satisfied: Ids) -> Ids:
         """The slots all of whose predicates are satisfied, in any order."""
 
+    def bytes_of(self, slots: int, predicates: int) -> int:
+        """The bytes for this many slots and predicates, without what is kept to grow."""
+
 
 def _grown(array: np.ndarray[Any, Any], *shape: int) -> np.ndarray[Any, Any]:
     """The array with at least this shape, doubled where it was too small; zero where new."""
@@ -63,6 +66,10 @@ class _Counts:
             self.needed = _grown(self.needed, (slot // 64 + 1) * 64)  # whole words of bits
             self.hits = np.zeros(len(self.needed), np.uint16)
             self.found = np.zeros(len(self.needed) + 1, np.int32)
+
+    def vector_bytes(self, slots: int) -> int:
+        """The bytes of the hit and count vectors."""
+        return slots * (self.needed.itemsize + self.hits.itemsize)
 
 
 class Lists(_Counts):
@@ -103,6 +110,11 @@ class Lists(_Counts):
         )
         return self.found[:count].copy()
 
+    def bytes_of(self, slots: int, predicates: int) -> int:
+        heads = self._start.itemsize + self._length.itemsize + self._capacity.itemsize
+        entries = int(self._capacity.sum()) * self._pool.itemsize
+        return self.vector_bytes(slots) + predicates * heads + entries
+
 
 class _Matrix(_Counts):
     """One row per predicate, one column (or one bit of a column) per conjunction."""
@@ -126,6 +138,9 @@ class _Matrix(_Counts):
         self.matrix = _grown(self.matrix, *shape)
         self.columns = max(self.columns, columns)
         self.make_room(slot)
+
+    def bytes_of(self, slots: int, predicates: int) -> int:
+        return self.vector_bytes(slots) + predicates * self.columns * self.matrix.itemsize
 
 
 class Bits(_Matrix):

@@ -30,6 +30,16 @@ class CountingEngine(ConjunctionEngine):
     def complete(self, satisfied: Ids) -> Ids:
         return self._association.complete(satisfied)
 
+    @property
+    def association_bytes(self) -> int:
+        """The bytes of the association, with its hit and count vectors (COUNT, Fig. 4)."""
+        return self._association.bytes_of(self._slots.size, self.predicates.size)
+
+    @property
+    def deletion_bytes(self) -> int:
+        """The bytes of what says which predicates a slot has; it is needed to delete from lists."""
+        return sum(map(len, self._predicates))
+
 
 class ListCounting(CountingEngine):
     """Counting with a list of conjunctions for each predicate."""

@@ -95,6 +95,13 @@ class DatabaseEngine(ConjunctionEngine):
 
     # --- the database
 
+    @property
+    def database_bytes(self) -> int:
+        """The bytes of memory that the database holds."""
+        self._write()
+        answer = self._database.execute("SELECT sum(memory_usage_bytes) FROM duckdb_memory()")
+        return int((answer.fetchone() or (0,))[0])
+
     def _write(self) -> None:
         if self._gone:
             self.delete_rows(sorted(self._gone))

@@ -5,7 +5,8 @@ and the charts (SVG) are inside. It follows the reader's light or dark mode. The
 well-formed XML, so that tests can read it.
 """
 
+from tamis.report.curves import Curve, CurvePoint
 from tamis.report.page import Page
 from tamis.report.scales import doubling
 
-__all__ = ["Page", "doubling"]
+__all__ = ["Curve", "CurvePoint", "Page", "doubling"]

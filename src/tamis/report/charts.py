@@ -41,21 +41,21 @@ def line_chart(
     ys = [y for points in series.values() for _, y in points]
     low, high = rounded(*limits(ys, from_zero=from_zero))
     levels = ticks(low, high)
-    left = _left(levels)
+    left = left_margin(levels)
     y = Scale(low, high, HEIGHT - BOTTOM, TOP)
     start, end = limits(xs, from_zero=False)
     x = Scale(start, end, left + 8, WIDTH - RIGHT - 8)
-    parts = [_levels(levels, y, left), _moments(marks, x)]
+    parts = [horizontal_levels(levels, y, left), _moments(marks, x)]
     places = ticks(start, end, whole=all(value == round(value) for value in xs))
     for place, label in zip(places, labels(places), strict=True):
-        parts.append(_under(x.place(place), label))
+        parts.append(under_axis(x.place(place), label))
     for number, (name, points) in enumerate(series.items()):
         words = f"{name}, {caption.across}".strip(", ")
         drawn = "\n".join(_line(points, x, y, words))
         parts.append(element("g", drawn, class_=f"line {colour(number)}"))
     said = "; ".join(_said(name, points) for name, points in series.items())
     base = y.place(min(max(0.0, low), high))
-    return _drawing(caption, f"{said}.", (left, base), parts)
+    return drawing(caption, f"{said}.", (left, base), parts)
 
 
 def histogram(caption: Caption, names: Sequence[str], counts: Sequence[float], *, log: bool) -> str:
@@ -69,16 +69,16 @@ def histogram(caption: Caption, names: Sequence[str], counts: Sequence[float], *
     else:
         low, high = rounded(*limits(drawable))
         y, levels, base = Scale(low, high, HEIGHT - BOTTOM, TOP), ticks(low, high), 0.0
-    left = _left(levels)
+    left = left_margin(levels)
     width = (WIDTH - RIGHT - left) / len(counts)
     free = 0.0  # where there is space for the next name
-    parts = [_levels(levels, y, left)]
+    parts = [horizontal_levels(levels, y, left)]
     for number, (name, value) in enumerate(zip(names, counts, strict=True)):
         start = left + number * width
         half = LETTER * len(name) / 2
         middle = max(half, min(start + width / 2, WIDTH - half))
         if free <= middle - half:
-            parts.append(_under(middle, name))
+            parts.append(under_axis(middle, name))
             free = middle + half + 8
         if math.isfinite(value) and (value > 0 or not log):
             top, bottom = sorted((y.place(value), y.place(base)))
@@ -92,7 +92,7 @@ def histogram(caption: Caption, names: Sequence[str], counts: Sequence[float], *
         most = max(drawable)
         said += f" The highest, {shown(whole(most))}, at {names[list(counts).index(most)]}."
     said += " The heights are logarithmic." if log else ""
-    return _drawing(caption, said, (left, y.place(base)), parts)
+    return drawing(caption, said, (left, y.place(base)), parts)
 
 
 def colour(number: int) -> str:
@@ -105,7 +105,7 @@ def whole(value: float) -> float:
     return int(value) if math.isfinite(value) and value == round(value) else value
 
 
-def _drawing(caption: Caption, said: str, corner: tuple[float, float], parts: Sequence[str]) -> str:
+def drawing(caption: Caption, said: str, corner: tuple[float, float], parts: Sequence[str]) -> str:
     """The whole chart around its `parts`; `corner` is where the axes meet."""
     title, desc = f"{caption.name}-title", f"{caption.name}-desc"
     left, base = corner
@@ -128,11 +128,13 @@ def _drawing(caption: Caption, said: str, corner: tuple[float, float], parts: Se
     )
 
 
-def _left(levels: Sequence[float]) -> float:
+def left_margin(levels: Sequence[float]) -> float:
+    """How wide the labels of an axis are."""
     return LETTER * max(map(len, labels(levels)), default=0) + 12
 
 
-def _levels(levels: Sequence[float], y: Scale, left: float) -> str:
+def horizontal_levels(levels: Sequence[float], y: Scale, left: float) -> str:
+    """Lines across the chart, each with its value."""
     parts = []
     for level, label in zip(levels, labels(levels), strict=True):
         place = y.place(level)
@@ -143,7 +145,8 @@ def _levels(levels: Sequence[float], y: Scale, left: float) -> str:
     return "\n".join(parts)
 
 
-def _under(place: float, label: str) -> str:
+def under_axis(place: float, label: str) -> str:
+    """A label of the horizontal axis."""
     return element("text", markup(label), class_="middle", x=place, y=HEIGHT - BOTTOM + 18)
 
 

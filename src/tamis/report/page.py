@@ -7,6 +7,7 @@ from typing import Any
 
 from tamis.errors import FileError, OptionError
 from tamis.report.charts import Caption, colour, histogram, line_chart
+from tamis.report.curves import Curve, curve_chart
 from tamis.report.scales import bin_names, measured
 from tamis.report.style import STYLE
 from tamis.report.tables import bars, table
@@ -140,7 +141,38 @@ class Page:
         drawn = line_chart(caption, points, marks=marks or {}, from_zero=from_zero)
         rows = list(zip(x, *series.values(), strict=True))
         numbers = table((axes[0], *series), rows)
-        self._chart(title, (_legend(series), drawn, numbers), note)
+        styles = {name: colour(number) for number, name in enumerate(series)}
+        self._chart(title, (_legend(styles), drawn, numbers), note)
+
+    def curves(
+        self,
+        title: str,
+        curves: Sequence[Curve],
+        *,
+        axes: tuple[str, str] = ("x", ""),
+        log: bool = False,
+        note: str = "",
+    ) -> None:
+        """Add a chart of curves, each with its own x and with a spread; see `Curve`.
+
+        With `log` the axes are logarithmic, and values that are not above zero are left out.
+        """
+        if not any(curve.points for curve in curves):
+            self._add(title, _NOTHING, note)
+            return
+        drawn = curve_chart(self._caption(title, axes), curves, log=log)
+        legend = _legend({curve.name: curve.style for curve in curves})
+        rows = [
+            (curve.name, point.x, point.y, point.low, point.high)
+            for curve in curves
+            for point in curve.points
+        ]
+        numbers = table(("", axes[0], axes[1] or "value", "lowest", "highest"), rows)
+        self._chart(title, (legend, drawn, numbers), note)
+
+    def paragraph(self, text: str, *, note: bool = False) -> None:
+        """Add a paragraph."""
+        self._parts.append(_paragraph(text, class_="note") if note else _paragraph(text))
 
     def text(self, title: str, text: str, *, note: str = "") -> None:
         """Add a text that keeps its lines and spaces, such as a plan."""
@@ -202,12 +234,12 @@ def _paragraph(text: str, **attributes: str) -> str:
     return element("p", markup(text), **attributes) if text else ""
 
 
-def _legend(names: Iterable[str]) -> str:
-    """The names of several lines; for a single line the title is enough."""
+def _legend(styles: Mapping[str, str]) -> str:
+    """The names of several lines with their styles; for a single line the title is enough."""
     entries = []
-    for number, name in enumerate(names):
+    for name, style in styles.items():
         text = element("span") + markup(cut(name, LABEL))
-        entries.append(element("li", text, class_=colour(number), title=tooltip(name, LABEL)))
+        entries.append(element("li", text, class_=style, title=tooltip(name, LABEL)))
     return element("ul", "".join(entries), class_="legend") if len(entries) > 1 else ""
 
 

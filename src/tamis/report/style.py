@@ -53,11 +53,15 @@ svg .mark { stroke: var(--soft); stroke-dasharray: 2 3; }
 .line path { fill: none; stroke: var(--own); stroke-width: 2; stroke-linejoin: round; }
 .line circle { stroke: var(--surface); stroke-width: 1; }
 .dashed path { stroke-dasharray: 6 3; }
+.line .spread { stroke: var(--own); stroke-width: 1.5; }
+.other path { stroke-dasharray: 2 4; }
+.other circle { fill: var(--surface); stroke: var(--own); stroke-width: 1.5; }
 .legend { display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; margin: 0 0 .5rem; padding: 0;
   list-style: none; font-size: .875rem; }
 .legend span { display: inline-block; width: 1.25rem; margin-right: .5rem; vertical-align: .25em;
   border-top: 3px solid var(--own); }
 .legend .dashed span { border-top-style: dashed; }
+.legend .other span { border-top-style: dotted; }
 table { width: 100%; border-collapse: collapse; font-size: .9375rem; line-height: 1.4;
   font-variant-numeric: tabular-nums; }
 th, td { padding: .375rem 1.25rem .375rem 0; border-bottom: 1px solid var(--grid);

@@ -1,0 +1,146 @@
+"""A contest: engines with the same filters and events, measured one after the other, and compared.
+
+Times are processor times of this process: what else the machine does meanwhile hardly changes them.
+"""
+
+import gc
+import statistics
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tamis.engines import make_engine
+from tamis.engines.base import BatchEngine, Engine
+from tamis.errors import TamisError
+from tamis.events.columns import table_rows
+from tamis.events.event_reader import Row
+from tamis.language.expression import Expression
+from tamis.language.shape_cache import ShapeCache
+from tamis.predicates.event_batches import Batch, batch_of_rows
+from tamis.semantics import Semantics
+from tamis.workloads import workload
+
+PATIENCE = 10.0  # seconds after which no further event is measured
+FEWEST = 5  # events that are measured in any case
+EVENT_SEEDS = 1_000_003  # events have other seeds than filters
+
+
+class Disagreement(TamisError):
+    """Contestants that give different answers; then no figure of theirs means anything."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """The filters and events of one case."""
+
+    expressions: Sequence[Expression]
+    rows: Sequence[Row]
+    semantics: Semantics
+
+
+def draw(
+    name: str, size: int, events: int, seed: int, *, density: float = 1.0, semantics: str = "sql"
+) -> Data:
+    """Filters and events of a workload."""
+    source = workload(name)
+    meaning = Semantics(semantics, source.schema)
+    parse = ShapeCache(source.schema).parse
+    texts = source.subscriptions(size, seed=seed)["filter"].to_pylist()
+    expressions = [parse(text) for text in texts]
+    for expression in expressions:
+        _ = expression.tree  # built on first use, which is not the engine's work
+    table = source.events(events, seed=seed + EVENT_SEEDS, density=density)
+    rows = [meaning.prepare(row) for row in table_rows(table, source.schema, refuse_unknown=True)]
+    return Data(expressions, rows, meaning)
+
+
+def build(name: str, data: Data, options: Mapping[str, Any] | None = None) -> tuple[Any, float]:
+    """An engine with all filters, which has answered one event, and the seconds for that."""
+    engine: Any = make_engine(name, data.semantics, options)
+    with quiet():
+        start = time.process_time()
+        fill(engine, data.expressions)
+        engine.match(data.rows[0])
+        return engine, time.process_time() - start
+
+
+def fill(engine: Engine, expressions: Sequence[Expression]) -> None:
+    """Add filters under the handles 0, 1, ...; all at once where the engine can do that."""
+    if isinstance(engine, BatchEngine):
+        bulk = engine.bulk(len(expressions))
+        for handle, expression in enumerate(expressions):
+            bulk.put(handle, engine.prepare(expression))
+        bulk.finish()
+        bulk.commit(())
+        return
+    for handle, expression in enumerate(expressions):
+        engine.add(handle, engine.prepare(expression))
+
+
+def time_each(work: Callable[[Any], Any], items: Sequence[Any]) -> tuple[float, list[Any]]:
+    """The median seconds of a call, and what the calls returned."""
+    times: list[float] = []
+    found = []
+    with quiet():
+        work(items[0])  # what is done on first use is done
+        began = time.perf_counter()
+        for item in items:
+            start = time.process_time()
+            answer = work(item)
+            times.append(time.process_time() - start)
+            found.append(answer)
+            if len(times) >= FEWEST and time.perf_counter() - began > PATIENCE:
+                break
+    return statistics.median(times), found
+
+
+def time_batch(engine: BatchEngine, data: Data) -> tuple[float, list[Any]]:
+    """The seconds per event of all events at once, the median of three rounds; the matches."""
+    batch: Batch = batch_of_rows(data.rows, data.semantics.schema)
+    times, found = [], []
+    with quiet():
+        for _ in range(4):  # the first one is not counted
+            start = time.process_time()
+            pieces = list(engine.match_batch(batch))
+            times.append(time.process_time() - start)
+    for counts, handles in pieces:
+        ends = np.cumsum(counts)[:-1]
+        found += np.split(np.asarray(handles), ends)
+    return statistics.median(times[1:]) / len(data.rows), found
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """The garbage collector waits meanwhile."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+class Answers:
+    """The answers of the first contestant, with which those of the others are compared."""
+
+    def __init__(self) -> None:
+        self._first: list[int] = []
+        self._of = ""
+
+    def compare(self, contestant: str, found: Sequence[Any]) -> None:
+        """Raise a `Disagreement` if this contestant found something else for an event.
+
+        Slow contestants answer fewer events; those that both answered are compared.
+        """
+        sums = [zlib.crc32(np.asarray(handles, np.int64).tobytes()) for handles in found]
+        for event, (one, two) in enumerate(zip(self._first, sums, strict=False)):
+            if one != two:
+                raise Disagreement(f"{self._of} and {contestant} disagree about event {event}")
+        if len(sums) > len(self._first):
+            self._first, self._of = sums, contestant

@@ -1,0 +1,30 @@
+"""Procedures: functions that measure one case of an experiment with one seed.
+
+A procedure takes the case, the seed and the parameters of the experiment's file, and yields a point
+for everything that it measured. It raises `Disagreement` if contestants give different answers.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from typing import Any
+
+from tamis.errors import choose
+from tamis.papers.measurements import Point, X
+
+Procedure = Callable[[Any, int, Mapping[str, Any]], Iterable[Point]]
+
+# Module and function of each, imported when it is needed.
+PROCEDURES = {
+    "event-matching": ("event_matching", "match_single_events"),
+}
+
+
+def procedure(name: str) -> Procedure:
+    """The procedure of a name."""
+    choose("procedure", name, PROCEDURES)
+    module, function = PROCEDURES[name]
+    found: Procedure = getattr(import_module(f"tamis.papers.procedures.{module}"), function)
+    return found
+
+
+__all__ = ["PROCEDURES", "Point", "Procedure", "X", "procedure"]
