@@ -1,4 +1,4 @@
-"""Seeded subscriptions and events like those of the papers' experiments, and two workloads of ours.
+"""Seeded subscriptions and events like those of the papers' experiments, and three of our own.
 
 >>> from tamis.workloads import workload
 >>> w4 = workload("w4")

@@ -17,6 +17,7 @@ from tamis.workloads.equalities import Equalities
 from tamis.workloads.queries import Queries
 from tamis.workloads.random_draws import EVENTS, SUBSCRIPTIONS, Chance, seeded
 from tamis.workloads.stock import Stock
+from tamis.workloads.templates import Templates
 from tamis.workloads.token_texts import ROWS
 from tamis.workloads.workload_kind import WorkloadKind
 
@@ -26,17 +27,18 @@ NAMES = (
     "tree", "tree-65",
     "bdd",
     "mbd-a", "mbd-b",
-    "stock", "constants",
+    "stock", "constants", "journeys",
 )  # fmt: skip
 
 BLOCK = ROWS  # subscriptions or events per block; the rows of a seed depend on it
 
 _CONFIGS = Path(__file__).parent / "configs"
-_KINDS: dict[str, type[Comparisons | Equalities | Queries | Stock]] = {
+_KINDS: dict[str, type[Comparisons | Equalities | Queries | Stock | Templates]] = {
     "comparisons": Comparisons,
     "equalities": Equalities,
     "grammar": Queries,
     "stock": Stock,
+    "templates": Templates,
 }
 
 
@@ -132,8 +134,8 @@ def workload(name: str) -> Workload:
 def read_workload(path: str | Path) -> Workload:
     """The workload that a config file describes, named after the file.
 
-    The file has the keys ``about``, ``kind`` (comparisons, equalities, grammar or stock) and those
-    that the module of the kind lists.
+    The file has the keys ``about``, ``kind`` (comparisons, equalities, grammar, stock or
+    templates) and those that the module of the kind lists.
     """
     path = Path(path)
     config: Config = read_config(path)
