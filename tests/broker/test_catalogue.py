@@ -53,6 +53,22 @@ def test_rows_come_back_as_they_were(catalogue):
     assert catalogue.topics() == []
 
 
+def test_those_asleep_are_found_by_how_far_they_have_come(catalogue):
+    rows = [
+        ALICE._replace(id="last", progress=starting_at(9)),
+        ALICE._replace(id="awake", progress=starting_at(0), attached=True),
+        ALICE._replace(id="first", progress=Progress(4, 4, {2: 1})),
+        ALICE._replace(id="second", progress=starting_at(5)),
+    ]
+    catalogue.commit([put_topic(TOPIC), *map(put_subscription, rows)])
+    assert list(catalogue.sleeping(1, 2)) == [("guest", "first", 2), ("guest", "second", 5)]
+    plan = catalogue.rows(
+        "EXPLAIN QUERY PLAN SELECT id FROM subscriptions "
+        "WHERE topic = 1 AND attached = 0 ORDER BY position LIMIT 5"
+    )
+    assert "sleeping_subscriptions" in str(plan)  # whoever asks does not look at all of them
+
+
 def test_a_change_that_fails_changes_nothing(catalogue):
     with pytest.raises(sqlite3.Error):
         catalogue.commit([put_topic(TOPIC), put_topic(TOPIC)._replace(statement="nonsense")])

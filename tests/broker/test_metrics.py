@@ -4,7 +4,9 @@ import re
 
 import pytest
 
+from brokers import prices, taken, with_broker
 from tamis.broker.metrics import MOST_LABELS, OTHER, Histogram, Metrics
+from tamis.broker.records import NewEvent
 
 SAMPLE = re.compile(r'(\w+)(?:\{((?:\w+="(?:[^"\\\n]|\\[\\"n])*",?)*)\})? (\S+)')
 
@@ -109,3 +111,44 @@ def test_a_topic_that_is_gone_is_left_out():
 def test_a_wrong_number_of_labels_is_an_error():
     with pytest.raises(ValueError, match="tamis_events_total has the labels"):
         Metrics().events.of("a", "b")
+
+
+def test_a_broker_counts_what_came_again_and_what_was_acknowledged(tmp_path):
+    async def use(broker, guest):
+        await broker.put_subscription(guest, "quotes", "s", "TRUE")
+        same = NewEvent(b'{"price": 1}', "a")
+        await broker.publish(guest, "quotes", [same, *prices(2), same])
+        await broker.publish(guest, "quotes", [same])
+        await broker.publish(guest, "quotes", prices(3))
+        attachment = await broker.attach(guest, "quotes", "s")
+        assert len(await taken(broker, attachment)) == 3
+        await broker.ack(guest, "quotes", "s", 0)
+        await attachment.close()
+        await broker.ack(guest, "quotes", "s", 1)  # while nobody listens
+        found = samples(broker.metrics.text())
+        assert found['tamis_repeated_events_total{topic="quotes"}'] == 2
+        assert found['tamis_acknowledgements_total{topic="quotes"}'] == 2
+
+    with_broker(tmp_path, use)
+
+
+def test_a_broker_shows_how_far_behind_subscriptions_are_asleep_or_not(tmp_path):
+    async def use(broker, guest):
+        for name in ("slow", "half", "done", "awake"):
+            await broker.put_subscription(guest, "quotes", name, "TRUE")
+        await broker.publish(guest, "quotes", prices(1, 2, 3))
+        half = await broker.attach(guest, "quotes", "half")
+        await taken(broker, half)
+        half.ack(0)
+        half.ack(2)
+        await half.close()
+        await broker.ack(guest, "quotes", "done", 2)
+        awake = await broker.attach(guest, "quotes", "awake")
+        await taken(broker, awake, 2)
+        awake.ack_up_to(1)
+        found = samples(broker.metrics.text())
+        labels = 'topic="quotes",account="guest",subscription='
+        for name, lag in {"slow": 3, "half": 2, "done": 0, "awake": 1}.items():
+            assert found[f'tamis_subscription_lag{{{labels}"{name}"}}'] == lag, name
+
+    with_broker(tmp_path, use)

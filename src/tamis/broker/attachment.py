@@ -166,6 +166,11 @@ class Attachment:
         at = self._topic.dispatched if self.position is None else self.position
         return self.outbox.progress(at)
 
+    @property
+    def cursor(self) -> int:
+        """The offset before which everything is done."""
+        return self.progress().cursor
+
     def row(self, *, attached: bool) -> SubscriptionRow:
         """What is stored of a durable subscription."""
         account, id_, text, _ = self.interest

@@ -24,7 +24,7 @@ from tamis.broker.grants import narrowed, publish_matcher
 from tamis.broker.group_commit import GroupCommit
 from tamis.broker.host import Host
 from tamis.broker.log.damage import Damage
-from tamis.broker.metrics import Metrics
+from tamis.broker.metrics import MOST_LABELS, Metrics
 from tamis.broker.move_rows import MoveRow
 from tamis.broker.network.origins import without_route
 from tamis.broker.network.peer_metrics import show_peers
@@ -373,15 +373,19 @@ class Broker:
         return offset_of(start, topic.log, topic.log.synced_offset)
 
     def _lags(self) -> Iterator[tuple[tuple[str, ...], float]]:
-        """How far behind durable subscriptions are that somebody listens to, the last one first."""
+        """How far behind durable subscriptions are, those that are the farthest first."""
         found = []
-        for one in self._topics:
-            for attachment in one.topic.listeners():
-                if attachment.durable:
-                    interest = attachment.interest
-                    names = one.topic.name, interest.account, interest.id or ""
-                    lag = one.topic.dispatched - attachment.progress().cursor
-                    found.append((names, float(lag)))
+        for topic in (one.topic for one in self._topics):
+            cursors = [
+                (one.interest.account, one.interest.id or "", one.cursor)
+                for one in topic.listeners()
+                if one.durable
+            ]
+            cursors += self._catalogue.sleeping(topic.number, MOST_LABELS)
+            found += [
+                ((topic.name, account, id_), float(topic.dispatched - cursor))
+                for account, id_, cursor in cursors
+            ]
         yield from sorted(found, key=lambda sample: -sample[1])
 
     # --- asking

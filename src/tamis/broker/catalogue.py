@@ -37,6 +37,8 @@ CREATE TABLE IF NOT EXISTS subscriptions (
     expired INTEGER NOT NULL, attached INTEGER NOT NULL, progress_checksum INTEGER NOT NULL,
     PRIMARY KEY (topic, account, id)) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS attached_subscriptions ON subscriptions (topic) WHERE attached = 1;
+CREATE INDEX IF NOT EXISTS sleeping_subscriptions ON subscriptions (topic, position)
+    WHERE attached = 0;
 CREATE TABLE IF NOT EXISTS counts (
     topic INTEGER NOT NULL, account TEXT NOT NULL, subscriptions INTEGER NOT NULL,
     PRIMARY KEY (topic, account)) WITHOUT ROWID;
@@ -163,6 +165,16 @@ class Catalogue:
         """The subscriptions somebody listened to when the broker last wrote; see `topics`."""
         rows = self.rows(_ROWS + "topic = ? AND attached = 1", topic)
         return self._intact(_subscription, rows)
+
+    def sleeping(self, topic: int, most: int) -> Iterator[tuple[str, str, int]]:
+        """Account, id and cursor of subscriptions that nobody listens to, those behind first."""
+        found = self.rows(
+            "SELECT account, id, position, unacknowledged FROM subscriptions "
+            "WHERE topic = ? AND attached = 0 ORDER BY position LIMIT ?",
+            topic, most,
+        )  # fmt: skip
+        for account, id_, position, unacknowledged in found:
+            yield account, id_, min(decoded(unacknowledged), default=position)
 
     def counts(self) -> list[tuple[int, str, int]]:
         """How many subscriptions each account has in each topic."""

@@ -203,9 +203,13 @@ class Subscriptions:
                     f"offset {offset} does not exist yet: the next event of topic "
                     f"{self._topic.name!r} gets offset {self._topic.dispatched}"
                 )
-            row = row._replace(progress=row.progress.acknowledged_up_to(offset))
+            sent, row = (
+                row.progress.unacknowledged,
+                row._replace(progress=row.progress.acknowledged_up_to(offset)),
+            )
             if self.is_durable(row):
                 await self._topic.host.commits.commit(move_subscription(row))
+                self._topic.count_acks(len(sent) - len(row.progress.unacknowledged))
             else:
                 self._passing[account.name, id_] = row
 

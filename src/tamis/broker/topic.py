@@ -95,6 +95,7 @@ class Topic:
         metrics = host.metrics
         self._events = metrics.events.of(row.name)
         self._bytes = metrics.event_bytes.of(row.name)
+        self._repeated = metrics.repeated.of(row.name)
         self._matches = metrics.matches.of(row.name)
         self._deliveries = metrics.deliveries.of(row.name)
         self._redeliveries = metrics.redeliveries.of(row.name)
@@ -194,6 +195,10 @@ class Topic:
         self._events.add(len(events))
         self._bytes.add(sum(len(event.body) for event in events))
         self.host.metrics.batch_sizes.observe(len(events))
+
+    def count_repeated(self, events: int) -> None:
+        """Count events that are acknowledged again, and not stored again."""
+        self._repeated.add(events)
 
     def not_written(self) -> None:
         """Know that the batch that was matched last does not exist."""
@@ -327,9 +332,13 @@ class Topic:
             else:
                 self._watch(one)
 
+    def count_acks(self, count: int) -> None:
+        """Count deliveries that were acknowledged."""
+        self._acks.add(count)
+
     def was_acked(self, one: Attachment, count: int) -> None:
         """Know that events were acknowledged."""
-        self._acks.add(count)
+        self.count_acks(count)
         self.host.commits.later(one)
         one.wake()
 

@@ -71,8 +71,10 @@ class WritePath:
         batch = [one._replace(read=topic.rows.again(one.read)) for one in batch]
         known = await self._known_offsets(batch)
         events, rows, places = _new_events(batch, known)
+        repeated = sum(len(one.read.events) for one in batch) - len(events)
         if not events:
             _answer(batch, known, places, 0)
+            topic.count_repeated(repeated)
             return
         now = int(topic.host.clock() * 1_000_000)
         new = [NewRecord(now, event.id or "", _headers(event), event.body) for event in events]
@@ -97,6 +99,7 @@ class WritePath:
         _answer(batch, known, places, first)
         host.metrics.sync_seconds.observe(host.monotonic() - began)
         topic.count_written(events)
+        topic.count_repeated(repeated)
         deliveries = [
             Delivery(Record(offset, time, id_ or str(offset), headers, body), 1)
             for offset, (time, id_, headers, body) in enumerate(new, first)
