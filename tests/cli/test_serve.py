@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from cases import each
 from tamis.broker.accounts import new_token, token_hash
 from tamis.cli import main
@@ -42,7 +44,6 @@ def test_every_problem_of_the_file_has_its_place(put, capsys):
 @each(
     "options, message",
     [
-        (["--http", "8420"], "--http: expected an address HOST:PORT"),
         (["--http", "0.0.0.0:8420"], "there are no accounts"),
         (["--stomp", "[::]:1"], "there are no accounts"),
         (["--config", "nowhere.toml"], "nowhere.toml cannot be read"),
@@ -82,6 +83,14 @@ def test_options_of_networks(put, capsys):
             "policy": "size 8", "rules": "full", "threshold": 0.1, "candidates": "any",
             "probabilities": "traffic", "entry": 1.0, "bandwidth": None, "period": 30.0,
         },
+    }  # fmt: skip
+
+
+def test_several_peers(capsys):
+    given = ["--name", "b1", "--peers", "b2=127.0.0.1:2,b3=127.0.0.1:3", "--peer", "b4=[::1]:4"]
+    assert main(["serve", "--check", "--json", *given]) == 0
+    assert json.loads(capsys.readouterr().out)["network"]["peers"] == {
+        "b2": "127.0.0.1:2", "b3": "127.0.0.1:3", "b4": "[::1]:4",
     }  # fmt: skip
 
 
@@ -140,7 +149,10 @@ def test_a_network_that_cannot_be_is_refused(text, message, put, capsys):
 @each(
     "options, message",
     [
+        (["--http", "8420"], "--http: expected an address HOST:PORT"),
         (["--peer", "b2=127.0.0.1:1"], "give it a --name"),
+        (["--name", "b1", "--peers", "b2=127.0.0.1:1,"], "--peer: expected NAME=HOST:PORT"),
+        (["--name", "b1", "--peer", "b1=127.0.0.1:1"], "cannot be a peer of itself"),
         (["--name", "b1", "--peer", "b2"], "--peer: expected NAME=HOST:PORT"),
         (["--name", "b1", "--listen", "x"], "--listen: expected an address"),
         (["--strategy", "simple"], "give it a --name"),
@@ -149,6 +161,8 @@ def test_a_network_that_cannot_be_is_refused(text, message, put, capsys):
         (["--name", "b1", "--merging", "threshold=3"], "expected a number from 0 to 1"),
     ],
 )
-def test_options_of_networks_that_make_no_sense(options, message, capsys):
-    assert main(["serve", "--check", *options]) == 1
+def test_options_that_make_no_sense_are_misuse(options, message, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["serve", "--check", *options])
+    assert ended.value.code == 2
     assert message in capsys.readouterr().err

@@ -47,8 +47,8 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--listen", metavar="HOST:PORT", help="address where other brokers link to this one"
     )
     parser.add_argument(
-        "--peer", metavar="NAME=HOST:PORT", action="append", default=[],
-        help="a broker to link to, and where it listens; may be given several times",
+        "--peer", "--peers", metavar="NAME=HOST:PORT", action="append", default=[],
+        help="a broker to link to, and where it listens; several with commas, or several times",
     )  # fmt: skip
     parser.add_argument(
         "--strategy", metavar="NAME",
@@ -67,12 +67,19 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="only print what is wrong with the settings and where, or the settings",
     )
     add_json(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, misused=parser.error)
+
+
+class Misuse(OptionError):
+    """An option of the command line that cannot be meant."""
 
 
 def run(options: argparse.Namespace) -> None:
     """Run the broker until a signal comes, or check its settings."""
-    settings = read_options(options)
+    try:
+        settings = read_options(options)
+    except Misuse as error:
+        options.misused(str(error))
     settings.check_exposure()
     if options.check:
         from tamis.broker.tls import server_context
@@ -93,6 +100,14 @@ def read_options(options: argparse.Namespace) -> "Settings":
     from tamis.broker.settings_file import read_settings
 
     settings = Settings() if options.config is None else read_settings(Path(options.config))
+    try:
+        return replace(settings, **_given(options, settings))
+    except OptionError as error:
+        raise Misuse(str(error)) from None
+
+
+def _given(options: argparse.Namespace, settings: "Settings") -> dict[str, Any]:
+    """The settings that options name."""
     given: dict[str, Any] = {}
     for name in ("http", "stomp"):
         text = getattr(options, name)
@@ -105,7 +120,7 @@ def read_options(options: argparse.Namespace) -> "Settings":
         given["data"] = Path(options.data)
     if options.log_level is not None:
         given["log_level"] = options.log_level
-    return replace(settings, **given)
+    return given
 
 
 def _network(options: argparse.Namespace, settings: "Settings") -> "NetworkSettings | None":
@@ -130,7 +145,7 @@ def _network(options: argparse.Namespace, settings: "Settings") -> "NetworkSetti
     if options.listen is not None:
         known = replace(known, listen=_address("--listen", options.listen))
     peers = dict(known.peers)
-    for text in options.peer:
+    for text in ",".join(options.peer).split(",") if options.peer else ():
         name, equals, place = text.partition("=")
         if not equals:
             raise OptionError(f"--peer: expected NAME=HOST:PORT, got {text!r}")
