@@ -18,7 +18,7 @@ from tamis.broker.catalogue import (
 )
 from tamis.broker.delivery.progress import Progress, starting_at
 from tamis.broker.records import DeliveryOptions, Retention
-from tamis.errors import FileError
+from tamis.errors import Conflict, FileError
 
 TOPIC = TopicRow(1, "a", {"price": "double"}, "default", {"price": 1.5}, Retention(max_events=5))
 ALICE = SubscriptionRow(1, "guest", "alice", "price > 1", DeliveryOptions(window=7), starting_at(3))
@@ -75,7 +75,7 @@ def test_a_change_that_fails_changes_nothing(catalogue):
     assert catalogue.topics() == []
 
 
-def test_a_damaged_row_is_named_and_the_others_are_there(tmp_path):
+def test_a_damaged_row_is_named_and_the_others_are_there(tmp_path, caplog):
     path = tmp_path / "catalogue.sqlite"
 
     async def use(broker, guest):
@@ -96,8 +96,11 @@ def test_a_damaged_row_is_named_and_the_others_are_there(tmp_path):
         said = " ".join(map(str, broker.damage))
         assert "the row of topic 'quotes' is damaged" in said
         assert [info.name for info in broker.topics(guest)] == ["other"]
-        with pytest.raises(FileError, match="the row of subscription 'a' of account 'guest'"):
-            await broker.attach(guest, "other", "a")
+        for asked in (broker.attach, broker.put_subscription):
+            with pytest.raises(Conflict, match="the row of subscription 'a' of account 'guest'"):
+                await asked(guest, "other", "a")
+        assert [info.id for info in broker.subscriptions(guest, "other")] == ["b"]
+        assert "the row of subscription 'a'" in caplog.text
         await broker.delete_subscription(guest, "other", "a")
         one = await broker.attach(guest, "other", "b")
         await broker.publish(guest, "other", prices(1, 2))

@@ -6,6 +6,7 @@ because SQLite has none: a bit that flipped on the disk is found when the row is
 """
 
 import itertools
+import logging
 import operator
 import sqlite3
 import zlib
@@ -23,6 +24,8 @@ from tamis.broker.records import DeliveryOptions, Retention
 from tamis.errors import FileError
 
 T = TypeVar("T")
+
+logger = logging.getLogger("tamis.broker")
 
 VERSION = 1
 _TABLES = """
@@ -154,12 +157,18 @@ class Catalogue:
     def subscriptions(
         self, topic: int, account: str, after: str | None, most: int
     ) -> list[SubscriptionRow]:
-        """Subscriptions of an account, by their ids."""
+        """Subscriptions of an account, by their ids; the log names those whose row is damaged."""
         found = self.rows(
             _ROWS + "topic = ? AND account = ? AND id > ? ORDER BY id LIMIT ?",
             topic, account, after or "", most,
         )  # fmt: skip
-        return [_subscription(row) for row in found]
+        intact = []
+        for row in found:
+            try:
+                intact.append(_subscription(row))
+            except FileError as error:
+                logger.error("%s", error)  # noqa: TRY400 - where it was found would not help
+        return intact
 
     def attached(self, topic: int) -> list[SubscriptionRow]:
         """The subscriptions somebody listened to when the broker last wrote; see `topics`."""

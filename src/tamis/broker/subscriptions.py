@@ -95,7 +95,10 @@ class Subscriptions:
 
     def _find(self, account: str, id_: str) -> SubscriptionRow | None:
         row = self._passing.get((account, id_))
-        return row or self._catalogue.subscription(self._topic.number, account, id_)
+        try:
+            return row or self._catalogue.subscription(self._topic.number, account, id_)
+        except FileError as error:  # its owner can mend it, by making it again
+            raise Conflict(str(error)) from None
 
     def is_durable(self, row: SubscriptionRow) -> bool:
         """Whether a subscription is kept while nobody listens."""
@@ -178,7 +181,7 @@ class Subscriptions:
         """Forget a subscription."""
         async with self.alone(account.name, id_):
             if self._passing.pop((account.name, id_), None) is None:
-                with suppress(FileError):  # a row that is damaged is dropped as well
+                with suppress(Conflict):  # a row that is damaged is dropped as well
                     self.row(account.name, id_)
                 change = drop_subscription(self._topic.number, account.name, id_)
                 forget = self.moves.forget(account.name, id_)
