@@ -58,7 +58,6 @@ bench: $(READY) ## measure what docs/performance.md reports
 	$(BIN)/python benchmarks/parsing.py
 	$(BIN)/python benchmarks/matching.py
 	$(BIN)/python benchmarks/tree.py
-	$(BIN)/python benchmarks/restriction.py
 	$(BIN)/python benchmarks/field.py --suite full --json results.jsonl
 	$(BIN)/python benchmarks/field_plot.py results.jsonl
 	$(BIN)/python benchmarks/pipeline.py --json pipeline.jsonl

@@ -19,6 +19,7 @@ LINEAR = {("a", x): [x * 1.0, x * 1.01, x * 0.99] for x in (10, 100, 1000)}
 ROOT = {("a", x): [x**0.5, x**0.5 * 1.02, x**0.5 * 0.98] for x in (10, 100, 1000)}
 TWO = {("a", 1): [2.0, 3.0], ("b", 1): [1.0, 1.0], ("a", 2): [4.0, 5.0], ("b", 2): [1.0, 2.0]}
 TURN = {("a", 1): [1.0, 1.0], ("b", 1): [2.0, 3.0], ("a", 9): [9.0, 9.0], ("b", 9): [2.0, 3.0]}
+HILL = {("a", 1): [1.0, 1.0], ("a", 2): [5.0, 5.0], ("a", 3): [2.0, 3.0]}
 
 
 def decide(rule, values, **parameters):
@@ -57,6 +58,11 @@ def decide(rule, values, **parameters):
         ("alike", TWO, {"lines": ["a", "b"], "factor": 5}, CONFIRMED),
         ("alike", TWO, {"lines": ["a", "b"], "factor": 1.5}, REFUTED),
         ("alike", TURN, {"lines": ["a", "b"], "factor": 4}, NOT_COMPARABLE),
+        ("decline", HILL, {"of": "a", "below": 0.9}, CONFIRMED),
+        ("decline", HILL, {"of": "a", "below": 0.3}, REFUTED),
+        ("decline", HILL, {"of": "a", "below": 0.5}, NOT_COMPARABLE),
+        ("decline", LINEAR, {"of": "a", "below": 0.9}, REFUTED),
+        ("decline", TWO, {"of": "a", "below": 0.9}, NOT_COMPARABLE),  # no place for a hill
     ],
 )
 def test_verdicts(rule, values, parameters, verdict):
@@ -87,6 +93,16 @@ def test_a_ratio_is_compared_with_the_published_one(factor, verdict):
     nothing = Evidence(evidence.measurements, {})
     found = rule(nothing, of="a", to="b", measure="time", factor=factor)
     assert found.verdict == NOT_COMPARABLE
+
+
+@each("factor, verdict", [(1.2, REFUTED), (2, CONFIRMED), (1.6, NOT_COMPARABLE)])
+def test_values_are_compared_with_the_published_ones(factor, verdict):
+    said = {"where": "Table 1", "unit": "ms", "names": {"a": "A"}, "lines": {"a": [[1, 2.0]]}}
+    evidence = evidence_of(record({("a", 1): [3.0, 3.5]}, [], published={"time": said}))
+    rule = RULES["published"]
+    assert rule(evidence, of="a", measure="time", factor=factor).verdict == verdict
+    elsewhere = rule(evidence, of="a", measure="time", factor=factor, at=7)
+    assert elsewhere.verdict == NOT_COMPARABLE
 
 
 def test_why_has_the_numbers_that_decide():

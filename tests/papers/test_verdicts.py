@@ -62,3 +62,11 @@ def test_numbers_in_the_text_come_from_the_measurements():
     text = "b takes {times} times as long, {slow} ms; {none}; {other}"
     found = record({("a", 1): [1.0], ("b", 1): [2.25]}, [], facts=facts, today=text)
     assert told(found) == "b takes 2.2 times as long, 2.25 ms; (not measured); {other}"
+
+
+def test_a_number_can_be_compared_with_itself_elsewhere():
+    fact = {"of": "a", "measure": "time", "at": "smallest", "over": "largest"}
+    values = {("a", 1): [1.0, 3.0], ("a", 5): [2.0, 6.0]}
+    found = record(values, [], facts={"part": fact, "none": fact | {"over": 7}}, today="{part}")
+    assert told(found) == "0.5"
+    assert told(found | {"today": "{none}"}) == "(not measured)"

@@ -196,6 +196,11 @@ class BddEngine(DiagramEngine):
             self._attributes_of = arrays[0], arrays[1], arrays[2]
         return self._attributes_of
 
+    @property
+    def roots(self) -> Array:
+        """The node of each filter, by its slot."""
+        return self._roots[: self.slots.size]
+
     def statistics(self) -> dict[str, Any]:
-        self._keep_house()
+        self.collect()  # so that only nodes count that filters need
         return super().statistics()

@@ -16,7 +16,7 @@ Keys of a file:
   our lines;
 * ``[[claims]]``: each with a ``claim``, a ``rule`` and the parameters of the rule;
 * ``[facts.NAME]``: a number for the text: the median of ``measure`` of the line ``of`` (divided by
-  that of ``to``) at x = ``at`` (``largest`` by default);
+  that of ``to``, or by its own at x = ``over``) at x = ``at`` (``largest`` by default);
 * ``[[pictures]]``: see `pictures`.
 """
 

@@ -165,9 +165,32 @@ def published_ratio(
     )
 
 
+def published(
+    evidence: Evidence, *, of: str, measure: str, factor: float, at: X = "every"
+) -> Finding:
+    """The values of a line are those of the paper, within a factor either way."""
+    series, said = evidence.series(of, measure), evidence.said(of, measure)
+    common = [x for x in series.xs if said.get(x)]
+    ranges = {x: [found / said[x] for found in series.at(x)] for x in _places(common, at)}
+    return _within(f"{of}, {measure}, divided by that of the paper", ranges, 1 / factor, factor)
+
+
+def decline(evidence: Evidence, *, of: str, measure: str, below: float) -> Finding:
+    """A line's value at its last x is below a part of the largest value that it had before."""
+    series = evidence.series(of, measure)
+    if len(series.xs) < 3:
+        return _nothing(f"{of}, {measure}", "at three places")
+    last = series.xs[-1]
+    peak = max(series.xs[:-1], key=series.median)
+    ranges = {last: quotients(series.by_seed(last), series.by_seed(peak))}
+    what = f"{of}, {measure}, divided by the largest before, that at {shown(peak)}"
+    return _within(what, ranges, None, below)
+
+
 RULES: dict[str, Rule] = {
     "ratio": ratio, "value": value, "growth": growth, "slope": slope, "monotone": monotone,
     "crossover": crossover, "alike": alike, "published-ratio": published_ratio,
+    "published": published, "decline": decline,
 }  # fmt: skip
 
 

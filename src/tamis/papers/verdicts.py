@@ -8,7 +8,7 @@ import re
 import statistics
 from typing import Any
 
-from tamis.papers.measurements import Measurements
+from tamis.papers.measurements import Measurements, X, quotients
 from tamis.papers.published import Published
 from tamis.papers.rules import (
     CONFIRMED,
@@ -68,10 +68,17 @@ def _fact(record: Record, fact: dict[str, Any]) -> str:
     series = measurements.series(fact["of"], fact["measure"])
     other = measurements.series(fact["to"], fact["measure"]) if "to" in fact else None
     xs = [x for x in series.xs if other is None or other.at(x)]
-    at = fact.get("at", "largest")
-    places = {"largest": xs[-1:], "smallest": xs[:1]}.get(at, [x for x in xs if x == at])
-    if not places:
+
+    def places(at: X) -> list[X]:
+        return {"largest": xs[-1:], "smallest": xs[:1]}.get(str(at), [x for x in xs if x == at])
+
+    here, over = places(fact.get("at", "largest")), places(fact.get("over", "largest"))
+    if not here or not over:
         return "(not measured)"
-    values = series.at(places[0]) if other is None else series.ratios(other, places[0])
-    middle = statistics.median(values)
-    return shown(float(f"{middle:.2g}") if other is not None else middle)
+    if other is not None:
+        values = series.ratios(other, here[0])
+    elif "over" in fact:
+        values = quotients(series.by_seed(here[0]), series.by_seed(over[0]))
+    else:
+        return shown(series.median(here[0]))
+    return shown(float(f"{statistics.median(values):.2g}"))

@@ -16,6 +16,12 @@ Procedure = Callable[[Any, int, Mapping[str, Any]], Iterable[Point]]
 # Module and function of each, imported when it is needed.
 PROCEDURES = {
     "event-matching": ("event_matching", "match_single_events"),
+    "restricted-nodes": ("diagram_nodes", "restricted_nodes"),
+    "encoded-nodes": ("diagram_nodes", "encoded_nodes"),
+    "ordered-nodes": ("diagram_nodes", "ordered_nodes"),
+    "density-times": ("diagram_times", "times_by_density"),
+    "half-a-million": ("diagram_times", "half_a_million"),
+    "node-enumerations": ("node_enumerations", "times_by_enumeration"),
 }
 
 
