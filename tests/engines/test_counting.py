@@ -3,7 +3,7 @@
 import pytest
 
 from cases import each
-from tamis import CapacityError, Matcher, Schema
+from tamis import CapacityError, Matcher, OptionError, Schema
 from tamis.engines import associations
 
 COUNTING = ["counting-list", "counting-bits", "counting-bytes"]
@@ -34,6 +34,34 @@ def test_many_conjunctions_of_few_predicates(engine):
 def test_a_subscription_matches_once_however_many_of_its_disjuncts_do(engine):
     m = matcher(engine, {"x": "a = 1 OR b = 2 OR a < 5"})
     assert m.match({"a": 1, "b": 2}) == ["x"]
+
+
+@each("predicates", ["auto", "lists", "tables"])
+@each("engine", COUNTING)
+def test_predicates_are_found_in_lists_or_tables(engine, predicates):
+    schema = Schema({"a": "int(1, 9)", "b": "int(1, 90000)"})
+    m = Matcher(schema, engine=engine, options={"predicates": predicates})
+    m.subscribe_many((n, f"a >= {n % 9 + 1} AND b < {n * 500 + 1}") for n in range(100))
+    expected = [n for n in range(100) if n % 9 + 1 <= 4 and n * 500 + 1 > 40_000]
+    assert m.match({"a": 4, "b": 40_000}) == expected
+
+
+def test_predicates_are_in_one_of_three_forms():
+    with pytest.raises(OptionError, match="predicates"):
+        Matcher(SCHEMA, engine="counting-list", options={"predicates": "hash"})
+
+
+@each("engine, entry", [("counting-list", 0), ("counting-bits", 8), ("counting-bytes", 64)])
+def test_bytes_are_those_of_what_is_held(engine, entry):
+    """Two vectors of 16 bits, and of a matrix a column of 64 conjunctions for each predicate."""
+    m = matcher(engine, ((n, f"a = {n % 2} AND b = 0") for n in range(64)))
+    held = m._held.engine
+    assert held.deletion_bytes == 64 * 2 * 4
+    if entry:
+        assert held.association_bytes == 64 * 4 + 3 * entry
+    else:
+        links = 64 * 2 * 4  # lists have room to grow
+        assert 64 * 4 + 3 * 24 + links <= held.association_bytes <= 64 * 4 + 3 * 24 + 2 * links
 
 
 @each("engine", COUNTING)

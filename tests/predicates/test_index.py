@@ -4,11 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import each
 from strategies import SCHEMA, delicate_rows, filters, rows
-from tamis import Schema, TypeMismatch, parse
+from tamis import OptionError, Schema, TypeMismatch, parse
 from tamis.language import ast
 from tamis.language.evaluation import compile_tree
 from tamis.language.normal_form import normalize
+from tamis.predicates.comparison_index import FORMS
 from tamis.predicates.index import FALSE, TRUE, UNDEFINED, PredicateIndex
 
 
@@ -79,22 +81,52 @@ def test_truth_is_what_evaluation_says(texts, some_rows, data):
         assert sorted(index.satisfied(row)) == [n for n in sorted(held) if truth[n] == TRUE]
 
 
-LEVELS = Schema({"level": "int(1, 5)", "side": "enum('sell', 'buy')"})
+LEVELS = Schema({"level": "int(1, 5)", "side": "enum('sell', 'buy')", "far": "int(-9, 8000)"})
 
 
-def test_tables_are_as_good_as_lists():
-    texts = [f"level {op} {c}" for op in ("=", "<>", "<", "<=", ">", ">=") for c in range(1, 6)]
+@each("form", FORMS)
+def test_tables_are_as_good_as_lists(form):
+    operators = ("=", "<>", "<", "<=", ">", ">=")
+    texts = [f"level {op} {c}" for op in operators for c in range(1, 6)]
     texts += [f"side {op} '{c}'" for op in ("=", "<>", "<", ">=") for c in ("buy", "sell")]
-    index = PredicateIndex(LEVELS)
+    texts += [f"far {op} {c}" for op in operators for c in (-9, 0, 7999, 8000)]
+    index = PredicateIndex(LEVELS, form)
     held = {}
     for text in texts:
         for node in predicates_of(text, LEVELS):
             held[index.intern(node)] = node
+    for old in list(held)[::7]:
+        while old in index._nodes:  # some texts mean the same
+            index.release(old)
+        del held[old]
     for level in (1, 2, 3, 4, 5, None):
         for side in ("buy", "sell", None):
-            row = (level, side)
-            true = {n for n, node in held.items() if compile_tree(node, LEVELS)(row) is True}
-            assert set(index.satisfied(row).tolist()) == true
+            for far in (-9, 0, 1, 8000, None):
+                row = (level, side, far)
+                true = {n for n, node in held.items() if compile_tree(node, LEVELS)(row) is True}
+                assert set(index.satisfied(row).tolist()) == true
+
+
+def test_the_form_of_comparisons_is_what_was_asked_for():
+    """A table has an entry for each operator and value, a list one for each constant."""
+
+    def size(form, *texts):
+        index = PredicateIndex(LEVELS, form)
+        for text in texts:
+            index.intern(predicate(text, LEVELS))
+        return index.comparison_bytes
+
+    empty = {form: size(form) for form in FORMS}
+    entries = {"auto": 6 * 5 * 4, "lists": 12, "tables": 6 * 5 * 4}
+    wide = {"auto": 12, "lists": 12, "tables": 6 * 8010 * 4}
+    few = [f"far = {n}" for n in range(40)]  # more than may wait unsorted
+    for form in FORMS:
+        small = size(form, *(f"level {op} 3" for op in ("=", "<>", "<", "<=")))
+        assert small - empty[form] == {"lists": 4 * 20}.get(form, entries[form])
+        large = size(form, *few) - empty[form]
+        assert large == (wide["tables"] if form == "tables" else 40 * 12)
+    with pytest.raises(OptionError, match="form of comparisons"):
+        PredicateIndex(LEVELS, "trees")
 
 
 def test_a_string_is_tested_once():

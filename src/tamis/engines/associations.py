@@ -15,7 +15,15 @@ from typing import Any, Protocol
 import numpy as np
 
 from tamis.errors import CapacityError
-from tamis.kernels.counting import count_bits, count_bytes, count_lists, link, unlink
+from tamis.kernels.counting import (
+    count_bits,
+    count_bytes,
+    count_lists,
+    link,
+    mark_bits,
+    mark_bytes,
+    unlink,
+)
 from tamis.predicates.comparison_index import Ids
 
 MATRIX_BUDGET = 2 * 2**30  # bytes of one matrix
@@ -127,7 +135,7 @@ class _Matrix(_Counts):
 
     def make_columns(self, slot: int, predicates: Ids) -> None:
         columns = slot // self._per_column + 1
-        shape = int(predicates.max()) + 1, columns
+        shape = max(predicates.tolist()) + 1, columns  # there are few: faster than with numpy
         rows = max(shape[0], len(self.matrix))
         size = rows * max(columns, self.matrix.shape[1]) * self.matrix.itemsize
         if size > max(MATRIX_BUDGET, self.matrix.nbytes):  # what fits already may stay
@@ -151,7 +159,7 @@ class Bits(_Matrix):
 
     def insert(self, slot: int, predicates: Ids) -> None:
         self.make_columns(slot, predicates)
-        self.matrix[predicates, slot // 64] |= np.uint64(1 << slot % 64)
+        mark_bits(predicates, self.matrix, slot)
         self.needed[slot] = len(predicates)
 
     def delete(self, slot: int, predicates: Ids) -> None:
@@ -171,7 +179,7 @@ class Bytes(_Matrix):
 
     def insert(self, slot: int, predicates: Ids) -> None:
         self.make_columns(slot, predicates)
-        self.matrix[predicates, slot] = 1
+        mark_bytes(predicates, self.matrix, slot)
         self.needed[slot] = len(predicates)
 
     def delete(self, slot: int, predicates: Ids) -> None:

@@ -5,20 +5,44 @@ systems" (2002; COUNT for short). Stage one finds the satisfied predicates of an
 predicate index; stage two counts, for each conjunction, how many of its predicates are among them.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
 from tamis.engines.associations import Association, Bits, Bytes, Lists
 from tamis.engines.base import Options
 from tamis.engines.conjunction_engine import ConjunctionEngine
-from tamis.predicates.comparison_index import Ids
+from tamis.errors import choose
+from tamis.predicates.comparison_index import FORMS, Ids
+from tamis.predicates.index import PredicateIndex
 from tamis.semantics import Semantics
+
+
+@dataclass(frozen=True)
+class CountingOptions(Options):
+    """The settings of the counting engines.
+
+    * `predicates`: how comparisons with constants are found: ``"lists"`` or ``"tables"`` (COUNT,
+      sections 3.1 and 3.2), or ``"auto"``: a table where the domain is small.
+    """
+
+    predicates: str = "auto"
+
+    def __post_init__(self) -> None:
+        choose("predicates", self.predicates, FORMS)
 
 
 class CountingEngine(ConjunctionEngine):
     """Counting over one form of association."""
 
     association: type[Association]
+    options_class: ClassVar[type[Options]] = CountingOptions
 
-    def __init__(self, semantics: Semantics, options: Options) -> None:
+    def __init__(self, semantics: Semantics, options: CountingOptions) -> None:
         super().__init__(semantics, options)
+        self.predicates = PredicateIndex(semantics.schema, options.predicates)
         self._association = self.association()
 
     def insert(self, slot: int, predicates: Ids) -> None:
@@ -29,6 +53,12 @@ class CountingEngine(ConjunctionEngine):
 
     def complete(self, satisfied: Ids) -> Ids:
         return self._association.complete(satisfied)
+
+    def held_conjunctions(self) -> Iterator[tuple[int, Ids]]:
+        """The slot and the predicates of every conjunction that has predicates."""
+        for slot, packed in enumerate(self._predicates):
+            if packed:
+                yield slot, np.frombuffer(packed, np.int32)
 
     @property
     def association_bytes(self) -> int:

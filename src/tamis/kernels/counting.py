@@ -63,6 +63,22 @@ def count_lists(
 
 
 @jit
+def mark_bits(predicates: Array, matrix: Array, conjunction: int) -> None:
+    """Associate a conjunction with predicates in a matrix of bits."""
+    word = conjunction // 64
+    bit = np.uint64(1) << np.uint64(conjunction % 64)
+    for k in range(predicates.size):
+        matrix[predicates[k], word] |= bit
+
+
+@jit
+def mark_bytes(predicates: Array, matrix: Array, conjunction: int) -> None:
+    """Associate a conjunction with predicates in a matrix of bytes."""
+    for k in range(predicates.size):
+        matrix[predicates[k], conjunction] = 1
+
+
+@jit
 def count_bits(
     satisfied: Array,
     matrix: Array,

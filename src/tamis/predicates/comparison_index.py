@@ -3,7 +3,8 @@
 There are two forms, after COUNT: ordered lists (section 3.1), one per attribute and operator, in
 which a value satisfies a stretch that is found by bisection; and tables ``[operator][value]``
 (section 3.2) where the domain is small, with one step for adding, removing and finding. Either way
-one look-up gives all predicates that follow from each other.
+one look-up gives all predicates that follow from each other. Which form an attribute has is decided
+by the size of its domain, unless one of them is asked for.
 
 New constants wait unsorted until there are enough of them to be worth a merge. So neither a million
 additions nor single ones between events cost a pass over the lists each.
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tamis.errors import choose
 from tamis.kernels.comparisons import (
     OPERATORS,
     ListArrays,
@@ -26,19 +28,27 @@ from tamis.schema import Domain, Enumeration, IntRange, Schema
 Array = np.ndarray[Any, Any]
 Ids = np.ndarray[Any, np.dtype[np.int32]]
 
+FORMS = ("auto", "lists", "tables")
 LARGEST_TABLE = 4_096  # values of a domain; a table has 24 bytes per value
+LARGEST_FORCED_TABLE = 1 << 24  # if tables are asked for
 MOST_YOUNG = 32  # unsorted entries; or the square root of the sorted ones, if that is more
 
 _NUMBER = {op: number for number, op in enumerate(OPERATORS)}
 
 
 class Comparisons:
-    """The comparisons of all attributes that have keys."""
+    """The comparisons of all attributes that have keys.
 
-    def __init__(self, schema: Schema, keys: Keys) -> None:
+    `form` is ``"auto"`` (tables for domains of up to `LARGEST_TABLE` values), ``"lists"`` or
+    ``"tables"`` (for domains of up to `LARGEST_FORCED_TABLE` values).
+    """
+
+    def __init__(self, schema: Schema, keys: Keys, form: str = "auto") -> None:
+        choose("form of comparisons", form, FORMS)
+        largest = {"auto": LARGEST_TABLE, "lists": 0, "tables": LARGEST_FORCED_TABLE}[form]
         self._keys = keys
         self._lists = OrderedLists(6 * len(schema))
-        self._tables = FiniteTables([a.domain for a in schema.attributes])
+        self._tables = FiniteTables([a.domain for a in schema.attributes], largest)
         self.size = 0
 
     def add(self, position: int, op: str, constant: Any, predicate: int) -> None:
@@ -60,6 +70,12 @@ class Comparisons:
         found = np.empty(self.size + 1, np.int32)
         lists = self._lists.ready()
         return found[: satisfied_predicates(keys, present, lists, self._tables.arrays, found)]
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of the lists, once they are merged, and of the tables."""
+        self._lists.ready()
+        return self._lists.bytes + self._tables.bytes
 
     def _key(self, position: int, constant: Any) -> int:
         key = self._keys.key(position, constant)
@@ -118,6 +134,14 @@ class OrderedLists:
             self._merge()
         return self._lists
 
+    @property
+    def bytes(self) -> int:
+        lists = self._lists
+        young = lists.young * (
+            lists.young_segments.itemsize + lists.young_keys.itemsize + lists.young_ids.itemsize
+        )
+        return lists.starts.nbytes + lists.keys.nbytes + lists.ids.nbytes + young
+
     def _merge(self) -> None:
         lists, young = self._lists, self._lists.young
         order = np.lexsort((lists.young_keys[:young], lists.young_segments[:young]))
@@ -132,9 +156,9 @@ class OrderedLists:
 
 
 class FiniteTables:
-    """Tables of the attributes whose domain is small; each is made when it is first needed."""
+    """Tables of attributes with a domain of up to `largest` values; made when first needed."""
 
-    def __init__(self, domains: list[Domain | None]) -> None:
+    def __init__(self, domains: list[Domain | None], largest: int) -> None:
         count = len(domains)
         self.arrays = TableArrays(
             starts=np.full(count, -1, np.int64),
@@ -142,11 +166,12 @@ class FiniteTables:
             sizes=np.zeros(count, np.int64),
             ids=np.empty(0, np.int32),
         )
+        self._used = 0  # of the ids
         for position, domain in enumerate(domains):
             match domain:
-                case IntRange(low, high) if high - low < LARGEST_TABLE:
+                case IntRange(low, high) if high - low < largest:
                     self.arrays.lows[position], self.arrays.sizes[position] = low, high - low + 1
-                case Enumeration(values):
+                case Enumeration(values) if largest:  # its values are listed anyway
                     self.arrays.sizes[position] = len(values)
 
     def put(self, position: int, op: int, key: int, predicate: int) -> bool:
@@ -156,8 +181,23 @@ class FiniteTables:
         if not 0 <= place < size:
             return False
         if self.arrays.starts[position] < 0:
-            self.arrays.starts[position] = len(self.arrays.ids)
-            more = np.full(len(OPERATORS) * size, -1, np.int32)
-            self.arrays = self.arrays._replace(ids=np.concatenate([self.arrays.ids, more]))
+            self._make_table(position, len(OPERATORS) * size)
         self.arrays.ids[int(self.arrays.starts[position]) + op * size + place] = predicate
         return True
+
+    def _make_table(self, position: int, entries: int) -> None:
+        ids, used = self.arrays.ids, self._used
+        if used + entries > len(ids):
+            # The part that is not used yet is not written, so it takes no memory either.
+            larger = np.empty(max(used + entries, 2 * len(ids)), np.int32)
+            larger[:used] = ids[:used]
+            self.arrays = self.arrays._replace(ids=larger)
+        self.arrays.ids[used : used + entries] = -1
+        self.arrays.starts[position] = used
+        self._used = used + entries
+
+    @property
+    def bytes(self) -> int:
+        arrays = self.arrays
+        heads = arrays.starts.nbytes + arrays.lows.nbytes + arrays.sizes.nbytes
+        return heads + self._used * arrays.ids.itemsize

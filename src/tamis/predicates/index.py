@@ -38,16 +38,19 @@ TRUE, FALSE, UNDEFINED = 1, 0, -1
 
 
 class PredicateIndex:
-    """Distinct predicates over one schema, and which of them are true of an event."""
+    """Distinct predicates over one schema, and which of them are true of an event.
 
-    def __init__(self, schema: Schema) -> None:
+    `form` says how comparisons are kept: see `comparison_index.Comparisons`.
+    """
+
+    def __init__(self, schema: Schema, form: str = "auto") -> None:
         self.schema = schema
         self.ids: dict[Node, int] = {}
         self._uses: dict[int, int] = {}
         self._nodes: dict[int, Node] = {}
         self._pool = IdPool()
         self._keys = Keys(schema)
-        self._comparisons = Comparisons(schema, self._keys)
+        self._comparisons = Comparisons(schema, self._keys, form)
         self._attributes = [AttributeIndex(n, schema) for n in range(len(schema))]
         self._busy: set[int] = set()  # attributes with predicates other than keyed comparisons
         self._terms: dict[Node, TermIndex] = {}
@@ -124,6 +127,11 @@ class PredicateIndex:
     def uses(self, predicate_id: int) -> int:
         """How many users the predicate of an id has."""
         return self._uses[predicate_id]
+
+    @property
+    def comparison_bytes(self) -> int:
+        """The bytes of the lists and tables of comparisons (COUNT, Figs. 2(4) to 2(6))."""
+        return self._comparisons.bytes
 
     def satisfied(self, row: Row, *, comparisons: bool = True) -> Ids:
         """The ids of the predicates that are true of a row, each once.

@@ -15,6 +15,7 @@ Procedure = Callable[[Any, int, Mapping[str, Any]], Iterable[Point]]
 
 # Module and function of each, imported when it is needed.
 PROCEDURES = {
+    "predicate-matching": ("predicate_matching", "match_predicates"),
     "event-matching": ("event_matching", "match_single_events"),
     "restricted-nodes": ("diagram_nodes", "restricted_nodes"),
     "encoded-nodes": ("diagram_nodes", "encoded_nodes"),
