@@ -81,7 +81,7 @@ TEXT = (FOLDER / "count-table-1.toml").read_text(encoding="utf-8")
         ('kind = "ratios"', 'kind = "values"', "the key to belongs to"),
         ("[scales.quick]\ncases = [200, 1_000]", "[scales.quick]", "must have cases and seeds"),
         ("seeds = [1, 2]", "seeds = [1, 1]", "a case or a seed twice"),
-        ("few_seeds = [500_000", "few_seeds = [400_000", "not among its cases"),
+        ("few_seeds = [1_000_000", "few_seeds = [400_000", "not among its cases"),
     ],
 )
 def test_mistakes_in_a_file_are_named(old, new, message, tmp_path):

@@ -69,15 +69,21 @@ def value(
 
 def growth(
     evidence: Evidence, *, of: str, measure: str,
-    above: float | None = None, below: float | None = None,
+    above: float | None = None, below: float | None = None, first: X | None = None,
+    last: X | None = None,
 ) -> Finding:  # fmt: skip
-    """A line's value at its last x divided by that at its first one is above or below a number."""
+    """A line's value at one x divided by that at another is above or below a number.
+
+    They are the last and the first one that were measured, or those that are named.
+    """
     series = evidence.series(of, measure)
-    if len(series.xs) < 2:
+    xs = series.xs
+    start = [x for x in xs if x == first] if first is not None else xs[:1]
+    end = [x for x in xs if x == last] if last is not None else xs[-1:]
+    if not start or not end or start == end:
         return _nothing(f"{of}, {measure}", "at two places")
-    first, last = series.xs[0], series.xs[-1]
-    ranges = {last: quotients(series.by_seed(last), series.by_seed(first))}
-    return _within(f"{of}, {measure}, divided by that at {shown(first)}", ranges, above, below)
+    ranges = {end[0]: quotients(series.by_seed(end[0]), series.by_seed(start[0]))}
+    return _within(f"{of}, {measure}, divided by that at {shown(start[0])}", ranges, above, below)
 
 
 def slope(

@@ -64,6 +64,7 @@ def told(record: Record) -> str:
 
 
 def _fact(record: Record, fact: dict[str, Any]) -> str:
+    """A median, or that of a ratio: to another line, or to its own at the x `over`."""
     measurements = Measurements(record["measurements"])
     series = measurements.series(fact["of"], fact["measure"])
     other = measurements.series(fact["to"], fact["measure"]) if "to" in fact else None
@@ -80,5 +81,10 @@ def _fact(record: Record, fact: dict[str, Any]) -> str:
     elif "over" in fact:
         values = quotients(series.by_seed(here[0]), series.by_seed(over[0]))
     else:
-        return shown(series.median(here[0]))
-    return shown(float(f"{statistics.median(values):.2g}"))
+        return shown(_rounded(series.median(here[0]), 3))
+    return shown(_rounded(statistics.median(values), 2)) if values else "(not measured)"
+
+
+def _rounded(value: float, digits: int) -> float:
+    short = float(f"{value:.{digits}g}")
+    return int(short) if short == round(short) else short

@@ -15,7 +15,7 @@ SIZE = 120
 
 @pytest.fixture(scope="module")
 def data():
-    return draw("bdd", SIZE, 10, 1, semantics="total")
+    return draw(workload("bdd"), SIZE, 10, 1, semantics="total")
 
 
 def points(found):
@@ -80,7 +80,7 @@ def test_fewer_facts_remove_less(data):
 
 def test_nodes_are_counted_without_garbage():
     found = points(diagram_nodes.restricted_nodes(SIZE, 1, {"steps": 2}))
-    again = draw("bdd", SIZE, 1, 1, semantics="total")
+    again = draw(workload("bdd"), SIZE, 1, 1, semantics="total")
     engine = BddEngine(again.semantics, BddOptions(restriction="none"))
     fill(engine, again.expressions)
     needed = engine.diagram.reachable(engine.roots.tolist())

@@ -84,15 +84,20 @@ class TreeEngine(ConjunctionEngine):
 
     def complete(self, satisfied: Ids) -> Ids:
         self._event.read_satisfied(satisfied)
-        return self._search()
+        return self.search()
 
     def complete_rows(self, rows: Sequence[Row]) -> Iterator[Ids]:
         """Search by the values of each row; few tests need the index of predicates."""
         for row in rows:
-            self._event.read(row)
-            yield self._search()
+            self.read(row)
+            yield self.search()
 
-    def _search(self) -> Ids:
+    def read(self, row: Row) -> None:
+        """Take the values of an event, for a search."""
+        self._event.read(row)
+
+    def search(self) -> Ids:
+        """The slots of the event that was read last; the algorithm match alone (TREE, Fig. 4)."""
         event = self._event
         event.make_room(self._groups.slots)
         self.equality.search(event)

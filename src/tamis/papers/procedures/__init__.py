@@ -15,6 +15,9 @@ Procedure = Callable[[Any, int, Mapping[str, Any]], Iterable[Point]]
 
 # Module and function of each, imported when it is needed.
 PROCEDURES = {
+    "tree-matching": ("tree_matching", "match_by_trees"),
+    "tree-optimizations": ("tree_matching", "compare_optimizations"),
+    "tree-costs": ("tree_matching", "count_nodes_by_cost"),
     "predicate-matching": ("predicate_matching", "match_predicates"),
     "event-matching": ("event_matching", "match_single_events"),
     "restricted-nodes": ("diagram_nodes", "restricted_nodes"),

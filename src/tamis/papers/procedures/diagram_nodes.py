@@ -11,6 +11,7 @@ from tamis.engines.bdd import BddEngine, BddOptions
 from tamis.papers.contest import Answers, Data, draw
 from tamis.papers.measurements import Point
 from tamis.papers.procedures.diagram_variables import FACTS, VariableDiagram
+from tamis.workloads import workload
 
 COMPARED = 20  # messages whose matches are compared
 
@@ -22,8 +23,8 @@ def restricted_nodes(size: int, seed: int, parameters: Mapping[str, Any]) -> Ite
     * ``factor``: the first divided by the second, also in sql semantics.
     """
     answers = Answers()
-    data = draw("bdd", size, COMPARED, seed, semantics="total")
-    sql = draw("bdd", size, COMPARED, seed, semantics="sql")
+    data = draw(workload("bdd"), size, COMPARED, seed, semantics="total")
+    sql = draw(workload("bdd"), size, COMPARED, seed, semantics="sql")
     counts: dict[str, list[int]] = {}
     for name, some, restriction in (
         ("unrestricted", data, "none"),
@@ -52,7 +53,7 @@ def encoded_nodes(size: int, seed: int, parameters: Mapping[str, Any]) -> Iterat
     * ``before``, ``after``: nodes for each query;
     * ``variables``: how many there are.
     """
-    data = draw("bdd", size, COMPARED, seed, semantics="total")
+    data = draw(workload("bdd"), size, COMPARED, seed, semantics="total")
     answers = Answers()
     kinds: dict[str, tuple[str, Sequence[str]]] = {
         "literals": ("literals", FACTS),
@@ -82,7 +83,7 @@ def ordered_nodes(size: int, seed: int, parameters: Mapping[str, Any]) -> Iterat
     """Measure the engine ``bdd`` with variables in each of the ``orders``: ``nodes`` of the
     restricted diagram, and those ``unrestricted``.
     """
-    data = draw("bdd", size, COMPARED, seed, semantics="total")
+    data = draw(workload("bdd"), size, COMPARED, seed, semantics="total")
     answers = Answers()
     for order in parameters["orders"]:
         for restriction, measure in (("query", "nodes"), ("none", "unrestricted")):

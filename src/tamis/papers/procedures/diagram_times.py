@@ -64,7 +64,7 @@ def times_by_density(size: int, seed: int, parameters: Mapping[str, Any]) -> Ite
     * ``empty``: the share of the messages that have no attribute, by the density.
     """
     source = workload("bdd")
-    strict = draw("bdd", size, 1, seed, semantics="strict")
+    strict = draw(workload("bdd"), size, 1, seed, semantics="strict")
     total = Semantics("total", source.schema)
     messages = _messages(source, parameters["events"], seed, strict.semantics)
     of_strict = make_engine("bdd", strict.semantics)

@@ -26,6 +26,7 @@ from tamis.kernels.bdd_evaluation import VariableRanges, eval_bdd, true_slots
 from tamis.kernels.bdd_nodes import TRUE, NodeStore
 from tamis.papers.contest import Answers, draw, fill, time_each
 from tamis.papers.measurements import Point
+from tamis.workloads import workload
 
 
 class Nodes(NamedTuple):
@@ -108,7 +109,7 @@ def times_by_enumeration(size: int, seed: int, parameters: Mapping[str, Any]) ->
     """Measure EvalBDD on the diagram of `size` queries in several orders of its nodes:
     ``evaluation``, microseconds for one total message without listing its matches.
     """
-    data = draw("bdd", size, parameters["events"], seed, semantics="total")
+    data = draw(workload("bdd"), size, parameters["events"], seed, semantics="total")
     engine: Any = make_engine("bdd", data.semantics)
     fill(engine, data.expressions)
     nodes = Nodes.of(engine, size)

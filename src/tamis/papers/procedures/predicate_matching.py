@@ -1,6 +1,7 @@
 """The first stage alone (COUNT, section 5.1.1): which predicates an event satisfies."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,16 +35,26 @@ def match_predicates(size: int, seed: int, parameters: Mapping[str, Any]) -> Ite
         events = [keys.row(row) for row in table_rows(table, source.schema, refuse_unknown=True)]
         answers = Answers()
         for line in (*FORMS, LINKED):
-            if line == LINKED:
-                index: Any = LinkedLists(len(source.schema), stored)
-            else:
-                index = Comparisons(source.schema, keys, FORMS[line])
-                for one in stored:
-                    index.add(*one)
-            seconds, found = time_each(lambda event, index=index: index.satisfied(*event), events)
+            index = _index(line, source, keys, stored)
+            seconds, found = time_each(partial(_satisfied, index), events)
             answers.compare(line, [np.sort(one) for one in found])
             yield Point(f"{line}, {name}", "match", size, 1e3 * seconds)
             yield Point(f"{line}, {name}", "memory", size, index.bytes)
+
+
+def _index(
+    line: str, source: Workload, keys: Keys, stored: Sequence[StoredComparison]
+) -> Comparisons | LinkedLists:
+    if line == LINKED:
+        return LinkedLists(len(source.schema), stored)
+    index = Comparisons(source.schema, keys, FORMS[line])
+    for one in stored:
+        index.add(*one)
+    return index
+
+
+def _satisfied(index: Comparisons | LinkedLists, event: tuple[Any, Any]) -> Any:
+    return index.satisfied(*event)
 
 
 def distinct_comparisons(source: Workload, size: int, seed: int) -> list[StoredComparison]:
