@@ -48,13 +48,14 @@ def play_some(first: int) -> dict:
     """The outcomes of some trials, put together."""
     logging.disable(logging.CRITICAL)
     gc.disable()
-    found = {"first": first, "acknowledged": 0, "delivered": 0, "wrong": {}}
+    found = {"first": first, "acknowledged": 0, "delivered": 0, "moves": 0, "wrong": {}}
     faults = Counter()
     for seed in range(first, first + TOGETHER):
         outcome = play(seed)
         faults += outcome.faults
         found["acknowledged"] += outcome.acknowledged
         found["delivered"] += outcome.delivered
+        found["moves"] += outcome.moves
         if outcome.wrong:
             found["wrong"][seed] = outcome.wrong[:3]
     gc.collect()
@@ -66,12 +67,15 @@ def summary(parts: list[dict]) -> str:
     for part in parts:
         faults += Counter(part["faults"])
     wrong = {seed: what for part in parts for seed, what in part["wrong"].items()}
-    counted = {key: sum(part[key] for part in parts) for key in ("acknowledged", "delivered")}
+    counted = {
+        key: sum(part[key] for part in parts) for key in ("acknowledged", "delivered", "moves")
+    }
     shown = ", ".join(f"{name} {count}" for name, count in faults.most_common())
     lines = [f"seed {seed}: {what}" for seed, what in wrong.items()]
     first = (
         f"{len(parts) * TOGETHER} seeds, {len(wrong)} wrong, {counted['acknowledged']} events "
-        f"acknowledged, {counted['delivered']} delivered, {faults.total()} faults: {shown}"
+        f"acknowledged, {counted['delivered']} delivered, {counted['moves']} moves, "
+        f"{faults.total()} faults: {shown}"
     )
     return "\n".join([first, *lines])
 

@@ -19,16 +19,18 @@ PARTS = int(os.environ.get("TAMIS_SEEDS", "336")) // 2 // PART
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_promise_is_broken(part):
     logging.getLogger("tamis.broker").setLevel(logging.CRITICAL)
-    faults, acknowledged, delivered = Counter(), 0, 0
+    faults, acknowledged, delivered, moves = Counter(), 0, 0, 0
     for seed in range(part * PART, (part + 1) * PART):
         outcome = play(seed)
         assert not outcome.wrong, (seed, outcome.wrong)
         faults += outcome.faults
         acknowledged += outcome.acknowledged
         delivered += outcome.delivered
+        moves += outcome.moves
     assert len(faults) == 17  # kinds
     assert acknowledged > 5 * PART
     assert delivered > 5 * PART
+    assert moves
 
 
 def test_a_seed_repeats_its_trial():

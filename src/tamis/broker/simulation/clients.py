@@ -10,6 +10,7 @@ import msgspec
 
 from tamis.broker.attachment import Attachment
 from tamis.broker.broker import Broker
+from tamis.broker.move_rows import DONE
 from tamis.broker.records import Delivery, DeliveryOptions, NewEvent
 from tamis.broker.simulation.onlooker import KINDS
 from tamis.broker.simulation.promises import Event, Filter, Promises, Subscription
@@ -147,6 +148,32 @@ class Subscriber:
             self.note(f"{self.name} has {filter_.text}, known to {sorted(one.filters[-1].reached)}")
             return
 
+    async def move(self, there: SimulatedBroker) -> None:
+        """Go on at another broker; it is tried until the subscription is there, and only there."""
+        one, before = self.known, self.broker.name
+        carried = self.promises.carrying(one)
+        text = one.filters[-1].filter.text if self.random.random() < 0.5 else None
+        self._at = None
+        while True:
+            self.note(f"{self.name} moves to {there.name}")
+            try:
+                move = await there.ask(
+                    lambda broker: broker.move_subscription(
+                        account_of(broker), one.topic, one.id, before, text, wait=1.0
+                    )
+                )
+            except (Gone, TamisError) as error:
+                self.note(f"{self.name} cannot move to {there.name}: {error!r}")
+            else:
+                if move.problem:
+                    self.promises.wrong.append(f"{self.name} cannot move: {move.problem}")
+                if move.state == DONE:
+                    break
+            await asyncio.sleep(AGAIN)
+        self.broker = there
+        self.promises.moved(one, there.name, carried)
+        self.note(f"{self.name} has moved, with {move.events} events")
+
     async def unsubscribe(self) -> None:
         """Have no subscription any more."""
         one = self.known
@@ -243,9 +270,10 @@ class Subscriber:
 
     async def ack_all(self) -> None:
         """Acknowledge everything that was taken."""
-        attachment, offset = self._at, max(self._taken, default=-1)
-        if attachment is None or offset < 0:
+        attachment = self._at
+        if attachment is None or not self._taken:
             return
+        offset = max(self._taken)
 
         async def acked() -> None:
             attachment.ack_up_to(offset)

@@ -9,7 +9,8 @@ durable subscription whose filter it matches if, when it was published,
 * every broker on the way held a filter of the next one that the event matches, and that the next
   one did not want to take back.
 
-It has to match all filters that the subscription had from then on until it was delivered.
+It has to match all filters that the subscription had from then on until it was delivered. A
+subscription that moves is where it was until its client knows that it is elsewhere.
 """
 
 import itertools
@@ -58,7 +59,7 @@ class Subscription:
     filters: list[Acknowledged] = field(default_factory=list)  # the last one counts
     possible: list[Filter] = field(default_factory=list)  # it has one of these
     is_gone: bool = False  # or may be
-    got: dict[Event, int] = field(default_factory=dict)  # where in the log
+    got: dict[Event, int | None] = field(default_factory=dict)  # where in the log; None: elsewhere
     firm: set[int] = field(default_factory=set)  # offsets that must not come again
     latest: dict[str, int] = field(default_factory=dict)  # the number of each publisher's last one
 
@@ -79,7 +80,7 @@ class Promises:
         self.wrong: list[str] = []
         self.subscriptions: list[Subscription] = []
         self.events: dict[Event, Promised] = {}
-        self.acknowledged = self.delivered = 0
+        self.acknowledged = self.delivered = self.moves = 0
         self._brokers = brokers
         self._tree = tree
 
@@ -95,20 +96,31 @@ class Promises:
 
     def put(self, one: Subscription, filter_: Filter, carried: dict[tuple[str, str], Any]) -> None:
         """A filter was acknowledged; `carried` is what carried events when it was put."""
+        one.filters.append(Acknowledged(filter_, self._reached(one, carried)))
+        one.possible = [filter_]
+        if one not in self.subscriptions:
+            self.subscriptions.append(one)
+
+    def moved(self, one: Subscription, broker: str, carried: dict[tuple[str, str], Any]) -> None:
+        """A subscription is at another broker; what was acknowledged may come once more there."""
+        self.moves += 1
+        one.broker = broker
+        one.filters = [Acknowledged(one.filters[-1].filter, self._reached(one, carried))]
+        one.firm.clear()
+        one.got = dict.fromkeys(one.got)
+
+    def _reached(self, one: Subscription, carried: dict[tuple[str, str], Any]) -> frozenset[str]:
+        """The brokers to which all links carried events without a break."""
         now = self.carrying(one)
         whole = {link for link, way in carried.items() if way is not None and now[link] is way}
-        reached = {
+        return frozenset(
             name
             for name in self._tree
             if all(
                 (here, there) in whole and (there, here) in whole
                 for here, there in _links(onlooker.path(self._tree, one.broker, name))
             )
-        }
-        one.filters.append(Acknowledged(filter_, frozenset(reached)))
-        one.possible = [filter_]
-        if one not in self.subscriptions:
-            self.subscriptions.append(one)
+        )
 
     # --- events
 
@@ -175,10 +187,11 @@ class Promises:
         if offset in one.firm:
             self.wrong.append(f"{what} again, after it was acknowledged")
         if event in one.got:
-            if one.got[event] != offset:
+            if one.got[event] not in (offset, None):
                 self.wrong.append(f"{what}, which was at offset {one.got[event]}")
-            if attempt == 1:
+            if attempt == 1 and one.got[event] is not None:
                 self.wrong.append(f"{what} twice, as if it were new")
+            one.got[event] = offset
         else:
             # What was published before the subscription may come too, and then late.
             is_owed = event in self.events and one in self.events[event].owed

@@ -42,6 +42,7 @@ class Outcome(NamedTuple):
     faults: Counter[str]
     acknowledged: int
     delivered: int
+    moves: int  # of subscriptions to other brokers
     trace: list[str]
 
 
@@ -83,6 +84,9 @@ class Trial:
         self._subscribers: list[Subscriber] = []
         self._clients: list[asyncio.Task[None]] = []
         self._is_ending = False
+        # Drawn apart, so that a trial without moves is what it was before there were any.
+        moves = Random(f"moves of {seed}")  # noqa: S311 - to be repeated
+        self._moves = moves if len(names) > 1 and moves.random() < 0.3 else None
 
     def _natures(self, names: list[str]) -> tuple[dict[str, Nature], dict[str, Kinds]]:
         """What brokers are like, and the kinds of events that their clients may publish."""
@@ -116,7 +120,7 @@ class Trial:
         wrong = self.promises.wrong + [p for b in self.brokers.values() for p in b.problems]
         return Outcome(
             self.seed, wrong, self.faults.counts, self.promises.acknowledged,
-            self.promises.delivered, self.trace,
+            self.promises.delivered, self.promises.moves, self.trace,
         )  # fmt: skip
 
     def _play(self) -> None:
@@ -258,6 +262,10 @@ class Trial:
         await one.put(random_filter(random))
         while not self._is_ending:
             await asyncio.sleep(random.uniform(0.05, 1.0))
+            if self._moves is not None and self._moves.random() < 0.15:
+                others = [other for other in self.brokers.values() if other is not one.broker]
+                await one.move(self._moves.choice(others))
+                continue
             chance = random.random()
             if chance < 0.45:
                 await one.take(random.randint(1, 5))
