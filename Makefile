@@ -54,10 +54,9 @@ format: $(READY) ## mend style
 types: $(READY) ## check types, strictly
 	$(BIN)/mypy
 
-bench: $(READY) ## measure what docs/performance.md reports
+bench: $(READY) ## measure what docs/performance-*.md report
 	$(BIN)/python benchmarks/parsing.py
 	$(BIN)/python benchmarks/matching.py
-	$(BIN)/python benchmarks/tree.py
 	$(BIN)/python benchmarks/field.py --suite full --json results.jsonl
 	$(BIN)/python benchmarks/field_plot.py results.jsonl
 	$(BIN)/python benchmarks/pipeline.py --json pipeline.jsonl

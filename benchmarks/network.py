@@ -3,7 +3,7 @@
     python benchmarks/network.py [strategies] [changes] [merging] [establishment] [--quick]
                                  [--shapes line star tree] [--sets mbd-a mbd-b stock]
                                  [--rounds N] [--out FILE]
-    python benchmarks/network.py --read FILE [--write docs/performance.md]
+    python benchmarks/network.py --read FILE [--write docs/performance-network.md]
 
 *strategies*: seven broker processes in a line, a star and a tree; subscriptions of MBD's sets A and
 B and stock alerts spread over the edges; for each strategy, and for one broker alone in the centre,
