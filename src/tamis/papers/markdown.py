@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from tamis.papers.measurements import X
 from tamis.papers.rules import VERDICTS, Evidence
-from tamis.papers.verdicts import Record, evidence_of, told
+from tamis.papers.verdicts import Record, evidence_of, tally, told
 from tamis.report.text import shown
 
 _HEAD = """\
@@ -33,11 +33,12 @@ def _summary(records: Sequence[Record]) -> Iterator[str]:
     yield f"{len(records)} tables and figures: {counts}; scale {scales}, {minutes:.1f} minutes of"
     yield "measuring. " + _environment(records)
     yield ""
-    yield "| paper | table or figure | claim | verdict |"
-    yield "|---|---|---|---|"
+    yield "| paper | table or figure | claim | verdict | single claims |"
+    yield "|---|---|---|---|---|"
     for record in records:
         keys = ("paper", "figure", "claim", "verdict")
-        yield "| " + " | ".join(_cell(record[key]) for key in keys) + " |"
+        cells = [*(_cell(record[key]) for key in keys), tally(record)]
+        yield "| " + " | ".join(cells) + " |"
     yield ""
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from tamis import __version__
 from tamis.papers.pictures import curves, unit
 from tamis.papers.rules import VERDICTS
-from tamis.papers.verdicts import Record, told
+from tamis.papers.verdicts import Record, tally, told
 from tamis.report import Curve, CurvePoint, Page
 
 _LEAD = (
@@ -33,8 +33,8 @@ def results_page(records: Sequence[Record]) -> Page:
         ("minutes of measuring", round(sum(r["seconds"] for r in records) / 60, 1)),
     ])  # fmt: skip
     page.table(
-        "Verdicts", ("paper", "table or figure", "claim", "verdict"),
-        [(r["paper"], r["figure"], r["claim"], r["verdict"]) for r in records],
+        "Verdicts", ("paper", "table or figure", "claim", "verdict", "single claims"),
+        [(r["paper"], r["figure"], r["claim"], r["verdict"], tally(r)) for r in records],
     )  # fmt: skip
     for record in records:
         _add(page, record)

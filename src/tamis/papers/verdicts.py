@@ -15,6 +15,7 @@ from tamis.papers.rules import (
     NOT_COMPARABLE,
     REFUTED,
     RULES,
+    VERDICTS,
     Evidence,
     Finding,
     rule_parameters,
@@ -43,6 +44,16 @@ def judge(record: Record) -> Record:
     if len(deciding) < len(claims):
         why = f"{len(deciding)} of {len(claims)} claims: {why}"
     return record | {"claims": claims, "verdict": verdict, "why": why}
+
+
+def tally(record: Record) -> str:
+    """How many claims of a figure have which verdict.
+
+    >>> tally({"claims": [{"verdict": "confirmed"}, {"verdict": "confirmed"}]})
+    '2 confirmed'
+    """
+    verdicts = [claim["verdict"] for claim in record["claims"]]
+    return ", ".join(f"{verdicts.count(one)} {one}" for one in VERDICTS if one in verdicts)
 
 
 def evidence_of(record: Record) -> Evidence:

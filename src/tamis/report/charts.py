@@ -145,9 +145,10 @@ def horizontal_levels(levels: Sequence[float], y: Scale, left: float) -> str:
     return "\n".join(parts)
 
 
-def under_axis(place: float, label: str) -> str:
-    """A label of the horizontal axis."""
-    return element("text", markup(label), class_="middle", x=place, y=HEIGHT - BOTTOM + 18)
+def under_axis(place: float, label: str, row: int = 0) -> str:
+    """A label of the horizontal axis, in one of two rows."""
+    y = HEIGHT - BOTTOM + 15 + 14 * row
+    return element("text", markup(label), class_="middle", x=place, y=y)
 
 
 def _moments(marks: Mapping[float, str], x: Scale) -> str:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from tamis.report.charts import (
     BOTTOM,
     HEIGHT,
+    LETTER,
     RIGHT,
     TOP,
     WIDTH,
@@ -58,7 +59,11 @@ def curve_chart(caption: Caption, curves: Sequence[Curve], *, log: bool) -> str:
     left = left_margin(levels)
     x, places = _horizontal(points, names, left, log=log)
     parts = [horizontal_levels(levels, y, left)]
-    parts += [under_axis(place, label) for place, label in places]
+    # Long names take turns in two rows.
+    room = (WIDTH - RIGHT - left) / max(1, len(names))
+    is_crowded = any(LETTER * len(name) > room for name in names)
+    for number, (place, label) in enumerate(places):
+        parts.append(under_axis(place, label, row=number % 2 if is_crowded else 0))
     for curve in curves:
         kept = [p for p in curve.points if not log or p.low > 0]
         located = [(x.place(_number(p, names)), p) for p in kept]

@@ -69,6 +69,7 @@ th, td { padding: .375rem 1.25rem .375rem 0; border-bottom: 1px solid var(--grid
 th:last-child, td:last-child { padding-right: 0; }
 thead th { color: var(--soft); font-size: .875rem; vertical-align: bottom; }
 .number { text-align: right; white-space: nowrap; overflow-wrap: normal; }
+.short { white-space: nowrap; }
 .bar { width: 26%; min-width: 5rem; }
 .bar svg { display: block; width: 100%; height: .75rem; }
 code, pre { font: .8125rem/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; }

@@ -7,6 +7,7 @@ from typing import Any
 from tamis.report.scales import limits, measured
 from tamis.report.text import CELL, LABEL, cut, element, is_number, markup, shown, tooltip
 
+WORD = 18  # letters of a text that is never broken into lines
 ROWS = 1_000  # rows that are shown, because a page is for reading; a note gives the number of all
 
 
@@ -20,7 +21,11 @@ def table(
         and all(row[n] is None or is_number(row[n]) for row in listed)
         for n in range(len(columns))
     ]
-    kinds = ["number" if numeric else None for numeric in right]
+    short = [all(_is_short(row[n]) for row in listed) for n in range(len(columns))]
+    kinds = [
+        "number" if numeric else "short" if is_short else None
+        for numeric, is_short in zip(right, short, strict=True)
+    ]
     head = "".join(
         element("th", markup(cut(name, CELL)), scope="col", class_=kind)
         for name, kind in zip(columns, kinds, strict=True)
@@ -33,6 +38,11 @@ def table(
         ]
         body.append(element("tr", "".join(cells)))
     return _framed(head, body) + _rest(len(rows))
+
+
+def _is_short(value: Any) -> bool:
+    """Whether a value is a word or two, which are kept in one line."""
+    return isinstance(value, str) and len(value) <= WORD
 
 
 def bars(
