@@ -145,6 +145,30 @@ def test_a_wait_ends_when_the_neighbour_forgets():
     assert list(side.held.values()) == ["price > 1"]
 
 
+def test_requests_wait_until_it_is_known_what_concerns_the_neighbour():
+    wanted = set()
+    side = Side(NoReduction(), wanted.__contains__)
+    side.announcer.expect_interests()
+    some, other = side.add("price > 1"), side.add("price > 2")
+    assert (some.pending, other.pending) == (1, 1)
+    wanted.add("price > 1")
+    side.announcer.reconsider(["price > 1", "price > 2"])
+    side.announcer.know_interests()
+    assert (some.pending, other.pending) == (1, 1)  # both are yet to be considered
+    side.calm()
+    assert side.done == [other, some]
+    assert list(side.held.values()) == ["price > 1"]
+
+
+def test_a_wait_for_what_concerns_the_neighbour_ends_when_it_is_gone():
+    side = Side(NoReduction(), lambda _: False)
+    side.announcer.expect_interests()
+    request = side.add("price > 1")
+    side.announcer.forget()
+    assert side.done == [request]
+    assert not side.add("price > 2").pending  # nobody is expected to say anything
+
+
 def test_what_concerns_the_neighbour_may_change():
     wanted = set()
     side = Side(NoReduction(), wanted.__contains__)

@@ -108,6 +108,8 @@ class Announcer:
     _moment: int = 0  # changes so far
     _may_have_news: bool = False
     _until_live: dict[str, list[tuple[Request, str]]] = field(default_factory=dict)
+    # Requests that came before it is known what concerns the neighbour; None if that is known.
+    _until_known: list[tuple[Request, str]] | None = None
     # Announcements that are stale or going, each with the number of requests that had asked for
     # others to be gone before; and those that have asked, each with its number.
     _leaving: OrderedDict[str, int] = field(default_factory=OrderedDict)
@@ -292,7 +294,9 @@ class Announcer:
         self._untold = OrderedDict.fromkeys(self.roots)
         self._inherited = Inherited()
         waiting = [request for pairs in self._until_live.values() for request, _ in pairs]
+        waiting += [request for request, _ in self._until_known or ()]
         waiting += [request for _, request in self._until_gone]
+        self._until_known = None
         self._until_live.clear()
         self._until_gone.clear()
         for request in waiting:
@@ -311,8 +315,24 @@ class Announcer:
 
     # --- requests
 
+    def expect_interests(self) -> None:
+        """The neighbour is yet to say what concerns it: requests wait for that first."""
+        self._until_known = self._until_known or []
+
+    def know_interests(self) -> None:
+        """The neighbour has said what concerns it: `concerns` is right from now on."""
+        waiting, self._until_known = self._until_known or (), None
+        for request, text in waiting:
+            self.wait_until_live([text], request)
+            self._stop_waiting(request)
+
     def wait_until_live(self, texts: Iterable[str], request: Request) -> None:
         """Let a request wait until all the filters are covered by live announcements."""
+        if self._until_known is not None:
+            for text in texts:
+                request.pending += 1
+                self._until_known.append((request, text))
+            return
         if not self._coming and not self._unconsidered:
             return
         for text in texts:

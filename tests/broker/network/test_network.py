@@ -11,6 +11,7 @@ from tamis.broker.accounts import free_account
 from tamis.broker.grants import Grants
 from tamis.broker.network.messages import Reach
 from tamis.broker.network.origins import ORIGIN, VIA
+from tamis.broker.network.shared_topic import SharedTopic
 from tamis.broker.records import NewEvent
 from tamis.broker.settings import TlsFiles
 from tamis.errors import Conflict
@@ -281,6 +282,33 @@ def test_links_over_tls_need_certificates_on_both_sides(tmp_path, caplog):
                 assert not stranger.linked
                 await stranger.stop()
                 caplog.clear()
+
+    asyncio.run(main())
+
+
+def test_a_subscription_is_established_when_a_topic_that_is_new_is_open_everywhere(
+    tmp_path, monkeypatch
+):
+    async def main():
+        async with line(tmp_path, "b1", "b2", "b3") as (first, _, last):
+            heard = asyncio.Event()
+
+            async def open_later(topic, peer, road, open_now=SharedTopic.open):
+                if topic is first.broker.network._shared["quotes"]:
+                    await heard.wait()
+                await open_now(topic, peer, road)
+
+            monkeypatch.setattr(SharedTopic, "open", open_later)
+            await last.create()
+            await until(lambda: "quotes" in first.broker.network._shared)
+            subscribing = asyncio.create_task(first.subscribe("all", "TRUE"))
+            await asyncio.sleep(0.05)  # it would be done by now
+            was_early = subscribing.done()
+            heard.set()
+            await subscribing
+            assert not was_early
+            await last.publish(quote(1))
+            assert numbers(await first.take("all", 1)) == [1]
 
     asyncio.run(main())
 

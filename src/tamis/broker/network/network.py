@@ -127,7 +127,8 @@ class Network:
         known = {name for (name,) in self._tables.rows("SELECT DISTINCT peer FROM peers")}
         await shared.load(self._tables, {*self._configured, *known, *self._links})
         self._shared[topic.name] = shared
-        for link in self._links.values():
+        for peer, link in self._links.items():
+            shared.expect(peer)
             link.send(shared.offer())
         await self._detours.update()
 
@@ -263,6 +264,8 @@ class Network:
             return
         self._take_reach(link.peer, reach)
         self._links[link.peer] = link
+        for shared in self._shared.values():
+            shared.expect(link.peer)
         self._ended.clear()
         logger.info("linked", extra={"peer": link.peer})
         # To this peer, too: other links may have come up since it was greeted.
@@ -369,6 +372,8 @@ class Network:
             # The reason says all; where it was found would not help.
             logger.error("topic %r of peer %r is not shared: %s", offer.topic, link.peer, error)  # noqa: TRY400
             link.send(Declined(offer.topic, str(error)))
+            if before is not None:
+                await before.decline(link.peer)
             return
         shared = self._shared.get(offer.topic)
         if shared is None or self._links.get(link.peer) is not link:

@@ -8,6 +8,10 @@ events for it are still sent this way, and wait here.
 When a topic is open on a link again, each side tells the other all of its advertisements, and in
 answer to them all of its subscriptions: what the other side held before is replaced at once. That
 keeps the promise, because all that was ever acknowledged is in the catalogue of the one who tells.
+
+From when a link is up until the other side has told its advertisements, it is not known what
+concerns it. Whatever is to be established meanwhile waits for that: nobody is told that a filter
+is established everywhere while a link is being opened.
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
@@ -47,7 +51,8 @@ class RoutePeer:
 
     name: str
     announcers: dict[Kind, Announcer] = field(default_factory=dict)
-    is_up: bool = False  # the topic is open on the link
+    is_up: bool = False  # the link is, and the peer does not decline the topic: requests wait
+    is_open: bool = False  # the topic is open on the link
     told: set[Kind] = field(default_factory=set)  # of which kinds it was told all, since then
     heard: set[Kind] = field(default_factory=set)  # of which kinds it has told us all
     established: list[str] = field(default_factory=list)  # of its filters, to be said
@@ -140,15 +145,23 @@ class Routes:
         if name not in self.peers:
             self.peers.put(RoutePeer(name, self._forwarding.announcers_for(name)))
 
+    def expect(self, name: str) -> None:
+        """A peer can be reached, and is yet to say whether it has the topic."""
+        self.close(name)
+        peer = self.peers[name]
+        peer.is_up = True
+        peer.announcers[Kind.SUBSCRIPTION].expect_interests()
+
     def open(self, name: str) -> None:
         """A peer can be reached, and has the topic: both sides begin again."""
-        self.close(name)
-        self.peers[name].is_up = True
+        if not self.peers[name].is_up:
+            self.expect(name)
+        self.peers[name].is_open = True
 
     def close(self, name: str) -> None:
         """A peer cannot be reached: nobody waits for it, and what it has told us stays."""
         peer = self.peers[name]
-        peer.is_up = peer.is_ready = False
+        peer.is_up = peer.is_open = peer.is_ready = False
         self._forwarding.requests.forget(name)
         peer.established.clear()
         peer.told.clear()
@@ -195,7 +208,10 @@ class Routes:
 
     def heard_all(self, name: str, kind: Kind) -> None:
         """Know that a peer has told all of its filters, and that nothing else is held."""
-        self.peers[name].heard.add(kind)
+        peer = self.peers[name]
+        peer.heard.add(kind)
+        if kind is Kind.ADVERTISEMENT:
+            peer.announcers[Kind.SUBSCRIPTION].know_interests()
 
     def acknowledge(self, name: str, ids: Sequence[str]) -> None:
         """A peer has established what it was told."""
@@ -258,7 +274,7 @@ class Routes:
         With `most`, no more filters than that of each kind; the others when it is asked again.
         """
         peer = self.peers[name]
-        if not peer.is_up:
+        if not peer.is_open:
             return []
         found = []
         for kind in (Kind.ADVERTISEMENT, Kind.SUBSCRIPTION):
@@ -283,13 +299,13 @@ class Routes:
         """Whether a peer knows all subscriptions that concern it, and all beyond do."""
         peer = self.peers[name]
         announced = peer.announcers[Kind.SUBSCRIPTION]
-        return peer.is_up and Kind.SUBSCRIPTION in peer.told and announced.is_settled
+        return peer.is_open and Kind.SUBSCRIPTION in peer.told and announced.is_settled
 
     def has_news(self, name: str) -> bool:
         """Whether there is more to tell a peer."""
         peer = self.peers[name]
         kinds = Kind if Kind.ADVERTISEMENT in peer.heard else (Kind.ADVERTISEMENT,)
-        return peer.is_up and any(peer.announcers[kind].has_news for kind in kinds)
+        return peer.is_open and any(peer.announcers[kind].has_news for kind in kinds)
 
     def is_ready(self, name: str) -> bool:
         """Whether events may be sent to a peer: it knows all that is published on this side.
@@ -297,7 +313,7 @@ class Routes:
         Then all subscriptions that concern that are here, as far as the network can be reached.
         """
         peer = self.peers[name]
-        if peer.is_up and not peer.is_ready:
+        if peer.is_open and not peer.is_ready:
             settled = (
                 Kind.ADVERTISEMENT in peer.told and peer.announcers[Kind.ADVERTISEMENT].is_settled
             )

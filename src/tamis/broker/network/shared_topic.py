@@ -252,6 +252,11 @@ class SharedTopic:
         row = self.topic.row
         return Offer(row.name, dict(row.schema), row.semantics, row.defaults, row.births)
 
+    def expect(self, peer: str) -> None:
+        """The link to a peer is up: filters are established when it has said what it shares."""
+        self.routes.meet(peer)
+        self.routes.expect(peer)
+
     async def open(self, peer: str, road: Road) -> None:
         """A peer has the topic, too: tell it all, and listen."""
         if peer in self._open or peer in self._declined:
