@@ -128,7 +128,7 @@ def chosen(only: Sequence[str]) -> list[str]:
 def measured(options: argparse.Namespace, names: Sequence[str], out: Path) -> "list[Record]":
     """The records of experiments, measured now or, with --resume, earlier."""
     from tamis.papers.experiment import experiment
-    from tamis.papers.run import CellFile, cells_of, run_experiment
+    from tamis.papers.run import CellFile, cells_of, rehearse, run_experiment
 
     experiments = [experiment(name) for name in names]
     total = len({
@@ -137,6 +137,8 @@ def measured(options: argparse.Namespace, names: Sequence[str], out: Path) -> "l
     cells = CellFile(out / CELLS, resume=options.resume)
     with ExitStack() as stack:
         watch = _watch(stack, total, silent=options.json or not sys.stderr.isatty())
+        for one in experiments:
+            rehearse(one, options.scale, cells)
         return [run_experiment(one, options.scale, cells, watch) for one in experiments]
 
 

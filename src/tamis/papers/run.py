@@ -1,8 +1,9 @@
 """A run: every case of an experiment with every seed, kept as soon as it is measured.
 
 The contestants of one case and seed run in one process, one after the other, on the same data; the
-procedure compares their answers. Before an experiment its smallest case is run once and forgotten,
-so that nothing is compiled while it is measured.
+procedure compares their answers. Before anything is measured, the smallest case of every experiment
+is run once and forgotten: then nothing is compiled during a measurement, and what cannot be run at
+all is found out at the beginning.
 """
 
 import gc
@@ -68,6 +69,14 @@ class CellFile:
         self.found[cell] = points, seconds
 
 
+def rehearse(experiment: Experiment, scale_name: str, cells: CellFile) -> None:
+    """Run the smallest case of an experiment, unless all that it needs is measured already."""
+    if any(one not in cells.found for one in cells_of(experiment, experiment.scales[scale_name])):
+        quick = experiment.scales["quick"]
+        for _ in procedure(experiment.procedure)(quick.cases[0], quick.seeds[0], quick.parameters):
+            pass
+
+
 def run_experiment(
     experiment: Experiment, scale_name: str, cells: CellFile, watch: Callable[[Step], object]
 ) -> Record:
@@ -75,9 +84,6 @@ def run_experiment(
     scale = experiment.scales[scale_name]
     wanted = cells_of(experiment, scale)
     measure = procedure(experiment.procedure)
-    if any(cell not in cells.found for cell in wanted):
-        quick = experiment.scales["quick"]
-        list(measure(quick.cases[0], quick.seeds[0], quick.parameters))
     for number, cell in enumerate(wanted, 1):
         if cell in cells.found:
             continue
