@@ -61,7 +61,7 @@ def test_numbers_in_the_text_come_from_the_measurements():
     }
     text = "b takes {times} times as long, {slow} ms; {none}; {other}"
     found = record({("a", 1): [1.0], ("b", 1): [2.25]}, [], facts=facts, today=text)
-    assert told(found) == "b takes 2.2 times as long, 2.25 ms; (not measured); {other}"
+    assert told(found) == "b takes 2.25 times as long, 2.25 ms; (not measured); {other}"
 
 
 def test_a_number_can_be_compared_with_itself_elsewhere():

@@ -92,10 +92,10 @@ def _fact(record: Record, fact: dict[str, Any]) -> str:
     elif "over" in fact:
         values = quotients(series.by_seed(here[0]), series.by_seed(over[0]))
     else:
-        return shown(_rounded(series.median(here[0]), 3))
-    return shown(_rounded(statistics.median(values), 2)) if values else "(not measured)"
+        values = series.at(here[0])
+    return shown(_rounded(statistics.median(values))) if values else "(not measured)"
 
 
-def _rounded(value: float, digits: int) -> float:
-    short = float(f"{value:.{digits}g}")
+def _rounded(value: float) -> float:
+    short = float(f"{value:.3g}")
     return int(short) if short == round(short) else short
