@@ -50,6 +50,7 @@ def add(engine, handle, text, schema=SMALL):
     [
         ({"order": "statistic"}, "unknown order 'statistic'; did you mean 'statistics'?"),
         ({"order": "attribute"}, "choices: statistics, schema, random"),
+        ({"within": "value"}, "unknown within 'value'; choices: arrival, random"),
         ({"restriction": "query"}, "unknown option of the engine mbd 'restriction'"),
         ({"max_nodes": 0}, "max_nodes is a number from 1,000 to 100,000,000"),
         ({"max_nodes": "many"}, "max_nodes is a number"),
@@ -66,6 +67,18 @@ def test_options_that_cannot_be(options, message):
     with pytest.raises(OptionError) as error:
         Matcher(SMALL, engine="mbd", options=options)
     assert message in str(error.value)
+
+
+def test_predicates_on_one_attribute_can_have_a_random_order():
+    """It changes diagrams only where a filter tests an attribute more than once."""
+    found = {}
+    for within in ("arrival", "random"):
+        engine = engine_of(within=within)
+        for handle, limit in enumerate(range(20)):
+            add(engine, handle, f"i > {limit}")
+        levels = [engine.diagram.level(variable) for _, variable in engine.variables()]
+        found[within] = levels == sorted(levels)
+    assert found == {"arrival": True, "random": False}
 
 
 def test_random_orders_come_from_the_seed():
@@ -104,6 +117,7 @@ def test_every_order_gives_the_same_answers(semantics, texts, some_rows):
     meaning = Semantics(semantics, SCHEMA, DEFAULTS if semantics == "default" else None)
     tested = [make_engine("mbd", meaning, {"order": order}) for order in ORDERS]
     tested.append(make_engine("mbd", meaning, {"profile": BACKWARDS}))
+    tested.append(make_engine("mbd", meaning, {"within": "random"}))
     oracle = make_engine("naive", meaning)
     for handle, text in enumerate(texts):
         try:

@@ -29,6 +29,7 @@ from tamis.predicates.comparison_index import Ids
 from tamis.semantics import Semantics
 
 ORDERS = ("statistics", "schema", "random")
+WITHIN = ("arrival", "random")
 
 FIRST_REORDER = 1_000  # filters; then again at every doubling
 HISTORY = 20_000  # filters whose predicates are counted
@@ -41,10 +42,12 @@ class MbdOptions(DiagramOptions):
     ORDERED: ClassVar[str] = "statistics"
 
     order: str = "statistics"  # of attributes: from the filters seen, as in the schema, random
+    within: str = "arrival"  # of the predicates on one attribute: as they come, random
 
     def __post_init__(self) -> None:
         super().__post_init__()
         choose("order", self.order, ORDERS)
+        choose("within", self.within, WITHIN)
 
 
 class MbdEngine(DiagramEngine):
@@ -56,8 +59,9 @@ class MbdEngine(DiagramEngine):
     def __init__(self, semantics: Semantics, options: MbdOptions) -> None:
         super().__init__(semantics, options)
         self.mbds = MbdSet()
+        self._chance = random.Random(options.seed)  # noqa: S311 - an order, not a secret
         if options.order == "random":
-            random.Random(options.seed).shuffle(self.rank)  # noqa: S311 - an order, not a secret
+            self._chance.shuffle(self.rank)
         self._variables_made = 0
         self._reorder_at = FIRST_REORDER
         self._removed = 0  # filters since the last collection
@@ -69,7 +73,8 @@ class MbdEngine(DiagramEngine):
         self._variables_made += 1
         positions = self._semantics.schema.positions
         group = min(self.rank[positions[path]] for path in ast.attributes(predicate))
-        return (group << 40) + self._variables_made
+        place = self._chance.getrandbits(15) if self.options.within == "random" else 0
+        return (group << 40) + (place << 25) + self._variables_made
 
     def insert(self, slot: int, prepared: DiagramFilter) -> None:
         self.mbds.insert(slot, self.with_room(lambda: self._root(prepared)), self.diagram)

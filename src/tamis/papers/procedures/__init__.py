@@ -26,6 +26,10 @@ PROCEDURES = {
     "density-times": ("diagram_times", "times_by_density"),
     "half-a-million": ("diagram_times", "half_a_million"),
     "node-enumerations": ("node_enumerations", "times_by_enumeration"),
+    "table-reductions": ("table_reductions", "reduce_tables"),
+    "covered-subscriptions": ("table_reductions", "cover_subscriptions"),
+    "table-insertion": ("table_insertion", "insert_subscriptions"),
+    "merging-thresholds": ("merging_thresholds", "merge_up_to"),
 }
 
 
