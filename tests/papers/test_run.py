@@ -99,6 +99,17 @@ def test_what_is_measured_already_is_not_measured_again(calls, tmp_path):
     assert len(calls) == 5
 
 
+def test_the_time_of_what_is_shared_counts_once(calls, tmp_path):
+    cells = CellFile(tmp_path / CELLS, resume=False)
+    wanted = cells_of(made(), made().scales["default"])
+    for cell in wanted:
+        cells.keep(cell, [Point("lists", "match", cell.case, 1.0)], 2.0)
+    first = run_experiment(made(), "default", cells, lambda _: None)
+    second = run_experiment(made(), "default", cells, lambda _: None)
+    assert not calls
+    assert (first["seconds"], second["seconds"]) == (2.0 * len(wanted), 0)
+
+
 def test_without_resume_nothing_is_left_of_an_earlier_run(calls, tmp_path):
     path = tmp_path / CELLS
     run_experiment(made(), "quick", CellFile(path, resume=False), lambda _: None)

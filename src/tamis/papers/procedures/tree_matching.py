@@ -16,6 +16,8 @@ from tamis.engines.tree.bound import (
     theorem_bound,
 )
 from tamis.errors import OptionError
+from tamis.language import ast
+from tamis.language.expression import Expression
 from tamis.papers.contest import Answers, Data, build, draw, quiet, time_each
 from tamis.papers.measurements import Point, X
 from tamis.workloads import workload
@@ -31,6 +33,7 @@ def match_by_trees(size: int, seed: int, parameters: Mapping[str, Any]) -> Itera
     * ``search``: those of the search alone, without reading the event and listing the matches;
     * ``visited``: nodes for one event, the mean;
     * ``space``: edges and entries of successor sets, the measure of the paper;
+    * ``space per test``: this, divided by the tests of all subscriptions;
     * ``load``: milliseconds to pre-process all subscriptions.
 
     Of the tree without optimizations also what the analysis says: equation 6 and the bounds, for
@@ -39,9 +42,13 @@ def match_by_trees(size: int, seed: int, parameters: Mapping[str, Any]) -> Itera
     name = parameters["workload"]
     data = draw(workload(name), size, parameters["events"], seed)
     answers = Answers()
+    tests = sum(map(count_tests, data.expressions))
     for line, options in parameters["trees"].items():
         engine, points = _measured_tree(line, size, data, options, answers)
         yield from points
+        sizes = engine.statistics()
+        space = (sizes["edges"] + sizes["successors"]) / tests
+        yield Point(line, "space per test", size, space)
         if options == BARE and isinstance(workload(name).kind, Equalities):
             yield from _analysis(engine, size, name)
     for line in parameters["others"]:
@@ -77,6 +84,12 @@ def count_nodes_by_cost(size: int, seed: int, parameters: Mapping[str, Any]) -> 
         yield Point("Lemma 1", "nodes", j, most_nodes_of_cost(j, attributes, values))
         bound = simpler_most_nodes_of_cost(j, attributes, values)
         yield Point("Corollary 2", "nodes", j, float(bound))
+
+
+def count_tests(expression: Expression) -> int:
+    """How many attributes a conjunction tests."""
+    tree = expression.tree
+    return len(tree.items) if isinstance(tree, ast.And) else 1
 
 
 def _measured_tree(
