@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tamis.engines.preparation import preparation
 from tamis.errors import FileError
 from tamis.papers.environment import environment
 from tamis.papers.experiment import Experiment, Scale
@@ -79,6 +80,9 @@ class CellFile:
 def rehearse(experiment: Experiment, scale_name: str, cells: CellFile) -> None:
     """Run the smallest case of an experiment, unless all that it needs is measured already."""
     if any(one not in cells.found for one in cells_of(experiment, experiment.scales[scale_name])):
+        if scale_name != "quick":
+            # `auto` matches meanwhile, but the time of the thread that compiles would count, too.
+            preparation.wait()
         quick = experiment.scales["quick"]
         for _ in procedure(experiment.procedure)(quick.cases[0], quick.seeds[0], quick.parameters):
             pass
