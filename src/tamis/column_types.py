@@ -8,7 +8,16 @@ import pyarrow as pa
 from tamis.errors import SchemaError, choose
 from tamis.names import Path, path_text
 from tamis.schema import Attribute
-from tamis.types import BOOL, DOUBLE, INT, STRING, TIMESTAMP, Type
+from tamis.types import (
+    BOOL,
+    DOUBLE,
+    INT,
+    MAX_DECIMAL_DIGITS,
+    STRING,
+    TIMESTAMP,
+    Type,
+    decimal_type,
+)
 
 
 def arrow_attributes(schema: pa.Schema, unsupported: str) -> Iterator[Attribute]:
@@ -35,7 +44,8 @@ def _attribute(
     elif unsupported == "refuse":
         raise SchemaError(
             f"column {path_text(path)} has the type {column_type}, which no filter can use; "
-            'leave it out, or pass unsupported="skip"'
+            + ("decimals have at most 38 digits; " if column_type.startswith("decimal") else "")
+            + 'leave it out, or pass unsupported="skip"'
         )
 
 
@@ -46,8 +56,10 @@ def attribute_type(arrow: pa.DataType) -> Type | None:
         return attribute_type(arrow.value_type)
     if types.is_integer(arrow):
         return INT
-    if types.is_floating(arrow) or types.is_decimal(arrow):
+    if types.is_floating(arrow):
         return DOUBLE
+    if types.is_decimal(arrow):
+        return _decimal(arrow.precision, arrow.scale)
     if types.is_string(arrow) or types.is_large_string(arrow) or types.is_string_view(arrow):
         return STRING
     if types.is_boolean(arrow):
@@ -55,6 +67,13 @@ def attribute_type(arrow: pa.DataType) -> Type | None:
     if types.is_timestamp(arrow) or types.is_date(arrow):
         return TIMESTAMP
     return None
+
+
+def _decimal(digits: int, scale: int) -> Type | None:
+    """The type of a decimal column; a negative scale means zeros before the point."""
+    digits, scale = (digits, scale) if scale >= 0 else (digits - scale, 0)
+    digits = max(digits, scale)
+    return decimal_type(digits, scale) if digits <= MAX_DECIMAL_DIGITS else None
 
 
 def without_views(table: pa.Table) -> pa.Table:
@@ -87,7 +106,7 @@ def _without_views(kind: pa.DataType) -> pa.DataType:
 # By the names of Spark's types, so that PySpark need not be imported.
 _SPARK = {
     "byte": INT, "short": INT, "integer": INT, "long": INT,
-    "float": DOUBLE, "double": DOUBLE, "decimal": DOUBLE,
+    "float": DOUBLE, "double": DOUBLE,
     "string": STRING, "char": STRING, "varchar": STRING,
     "boolean": BOOL, "timestamp": TIMESTAMP, "timestamp_ntz": TIMESTAMP, "date": TIMESTAMP,
 }  # fmt: skip
@@ -123,4 +142,6 @@ def spark_attributes(schema: Any, unsupported: str, path: Path = ()) -> Iterator
             written = field.dataType.simpleString()
             # A collation compares strings differently than filters do.
             found = None if "collate" in written else _SPARK.get(kind)
+            if kind == "decimal":
+                found = _decimal(field.dataType.precision, field.dataType.scale)
             yield from _attribute(inner, found, written, unsupported)

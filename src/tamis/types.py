@@ -1,9 +1,8 @@
 """The types of values, in events and inside expressions.
 
-An attribute has one of five types; a domain (`int(1, 250)`, `enum('a', 'b')`) narrows one of them.
+An attribute has one of six types; a domain (`int(1, 250)`, `enum('a', 'b')`) narrows one of them.
 Expressions need more kinds, because tamis gives the answers of Spark SQL, which has them: small
-integer constants have 32 bits and wrap around, ``0.5`` is an exact decimal, and a date is not a
-timestamp.
+integer constants have 32 bits and wrap around, and a date is not a timestamp.
 """
 
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 MAX_DECIMAL_DIGITS = 38
+SHORT_DECIMAL_DIGITS = 18  # that fit in 64 bits, whatever they are
 
 
 class Kind(Enum):
@@ -77,6 +77,7 @@ MONTHS = Type(Kind.MONTHS)  # 32 bits
 DAYS, DURATION = Type(Kind.DAYS), Type(Kind.DURATION)  # both in microseconds
 NULL = Type(Kind.NULL)
 
+# The types of attributes by their names; those of decimals have digits, too.
 ATTRIBUTE_TYPES = {
     kind.value: Type(kind)
     for kind in (Kind.INT, Kind.DOUBLE, Kind.STRING, Kind.BOOL, Kind.TIMESTAMP)

@@ -9,7 +9,7 @@ from tamis.events.schema_inference import schema_of_records
 from tamis.matcher import Matcher
 from tamis.names import Path
 from tamis.schema import Schema
-from tamis.types import Kind
+from tamis.types import Kind, Type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -48,7 +48,7 @@ def columns_of(schema: Schema) -> "StructType":
         inner: Any = fields
         for part in attribute.path[:-1]:
             inner = inner.setdefault(part, {})
-        inner[attribute.path[-1]] = _SPARK_TYPES[attribute.type.kind]
+        inner[attribute.path[-1]] = _spark_type(attribute.type)
 
     def made(of: Mapping[str, Any]) -> StructType:
         found = StructType()
@@ -59,6 +59,10 @@ def columns_of(schema: Schema) -> "StructType":
     return made(fields)
 
 
+def _spark_type(of: Type) -> str:
+    return f"decimal({of.digits},{of.scale})" if of.kind is Kind.DECIMAL else _SPARK_TYPES[of.kind]
+
+
 def _typed(found: "StructType", schema: Schema, path: Path = ()) -> "StructType":
     """The columns that Spark found, with the types of a schema."""
     from pyspark.sql.types import StructField, StructType
@@ -67,7 +71,7 @@ def _typed(found: "StructType", schema: Schema, path: Path = ()) -> "StructType"
         inner = (*path, field.name)
         known = schema.find(inner)
         if known is not None and field.dataType.typeName() not in {"struct", "array", "map"}:
-            return _SPARK_TYPES[known.type.kind]
+            return _spark_type(known.type)
         if isinstance(field.dataType, StructType):
             return _typed(field.dataType, schema, inner)
         return field.dataType

@@ -5,6 +5,7 @@ dictionary-encoded columns are converted. What a column cannot give is what a si
 give either, and the reason is the same.
 """
 
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,7 +65,8 @@ class ColumnValues(NamedTuple):
 
 def plain_type(attribute: Attribute) -> pa.DataType:
     """The Arrow type of a converted column: a timestamp is a number of microseconds."""
-    return _ARROW[attribute.type.kind]
+    of = attribute.type
+    return pa.decimal128(of.digits, of.scale) if of.kind is Kind.DECIMAL else _ARROW[of.kind]
 
 
 def check_type(column: pa.ChunkedArray, attribute: Attribute) -> None:
@@ -73,11 +75,23 @@ def check_type(column: pa.ChunkedArray, attribute: Attribute) -> None:
     if pa.types.is_null(of):
         return
     found, wanted = attribute_type(of), attribute.type
-    if found != wanted and (found, wanted) not in {(INT, DOUBLE), (STRING, TIMESTAMP)}:
+    is_long = found is None and pa.types.is_decimal(of)  # of more digits than attributes have
+    if is_long and wanted.kind in {Kind.DECIMAL, Kind.DOUBLE}:
+        return
+    if found != wanted and (found is None or not is_readable(found, wanted)):
         raise EventError(
             f"column {attribute.name} has the type {column.type}, expected {attribute}"
             + _advice(found, wanted)
         )
+
+
+def is_readable(found: Type, wanted: Type) -> bool:
+    """Whether the values of a column of another type than its attribute's can be read."""
+    if wanted.kind is Kind.DECIMAL:
+        return found.is_number or found == STRING
+    if wanted == DOUBLE:
+        return found == INT or found.kind is Kind.DECIMAL
+    return (found, wanted) == (STRING, TIMESTAMP)
 
 
 def _advice(found: Type | None, wanted: Type) -> str:
@@ -97,6 +111,8 @@ def values_of(column: pa.ChunkedArray, attribute: Attribute) -> ColumnValues:
         given = _without(given, bad)
     if attribute.type == TIMESTAMP:
         values, more = _moments(given)
+    elif attribute.type.kind is Kind.DECIMAL:
+        values, more = _decimals(given, attribute)
     else:
         values, more = _cast(given, wanted)
     for found in (more, _outside(values, attribute)):
@@ -122,6 +138,32 @@ def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
         for chunk in column.chunks
     ]
     return pa.chunked_array(chunks, plain)
+
+
+# --- decimals
+
+
+def _decimals(column: pa.ChunkedArray, attribute: Attribute) -> tuple[pa.ChunkedArray, Array]:
+    """Numbers and texts as decimals; those that have more digits are bad."""
+    wanted = plain_type(attribute)
+    if not (pa.types.is_floating(column.type) or attribute_type(column.type) == STRING):
+        try:
+            return column.cast(wanted), _NONE
+        except pa.ArrowInvalid:
+            pass  # which ones do not fit, is found below
+    if pa.types.is_float16(column.type):
+        column = column.cast(pa.float32())
+    read = value_reader(attribute)
+    encoded = column.combine_chunks().dictionary_encode()
+    found: list[Decimal | None] = []
+    for value in encoded.dictionary.to_pylist():
+        try:
+            found.append(read(value))
+        except EventError:
+            found.append(None)
+    values = pa.array(found, wanted).take(encoded.indices)
+    lost = pc.and_(values.is_null(), encoded.indices.is_valid())
+    return pa.chunked_array([values]), _rows(lost)
 
 
 # --- text

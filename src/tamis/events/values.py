@@ -1,8 +1,8 @@
 """Values of events: checked against the schema and converted to the form that engines use.
 
-Inside tamis an int is a Python int within 64 bits, a double a float, a string a str that is valid
-Unicode, a bool a bool, a timestamp an int of microseconds since 1970 in UTC, and a missing value
-None.
+Inside tamis an int is a Python int within 64 bits, a double a float, a decimal a Decimal with as
+many digits after the point as its type has, a string a str that is valid Unicode, a bool a bool, a
+timestamp an int of microseconds since 1970 in UTC, and a missing value None.
 """
 
 import numbers
@@ -13,9 +13,10 @@ from math import isinf
 from typing import Any
 
 from tamis.errors import EventError, did_you_mean
+from tamis.events.decimal_values import decimal_of_text, decimal_reader
 from tamis.schema import Attribute, Enumeration
 from tamis.timestamps import timestamp_from_datetime, timestamp_from_text
-from tamis.types import INT64_MAX, INT64_MIN, Kind
+from tamis.types import INT64_MAX, INT64_MIN, Kind, Type
 
 Reader = Callable[[Any], Any]
 
@@ -25,15 +26,23 @@ _TRUTHS = {"true": True, "false": False, "1": True, "0": False}
 
 def value_reader(attribute: Attribute) -> Reader:
     """A function that checks and converts the values of one attribute."""
-    return _with_domain(attribute, _READERS[attribute.type.kind])
+    return _with_domain(attribute, _plain_reader(attribute.type))
 
 
 def text_reader(attribute: Attribute) -> Reader:
     """`value_reader` for values given as text, in CSV or XML; only a string can be empty."""
-    read = _with_domain(attribute, _TEXT_READERS[attribute.type.kind])
+    if attribute.type.kind is Kind.DECIMAL:
+        exact = _plain_reader(attribute.type)
+        read = _with_domain(attribute, lambda text: exact(decimal_of_text(text)))
+    else:
+        read = _with_domain(attribute, _TEXT_READERS[attribute.type.kind])
     if attribute.type.kind is Kind.STRING:
         return read
     return lambda text: None if text == "" else read(text)
+
+
+def _plain_reader(of: Type) -> Reader:
+    return decimal_reader(of) if of.kind is Kind.DECIMAL else _READERS[of.kind]
 
 
 def _with_domain(attribute: Attribute, read: Callable[[Any], Any]) -> Reader:

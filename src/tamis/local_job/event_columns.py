@@ -35,7 +35,8 @@ def with_types(found: pa.Schema, schema: Schema) -> pa.Schema:
 def _typed(path: Path, found: pa.DataType, schema: Schema) -> pa.DataType:
     known = schema.find(path)
     if known is not None and not pa.types.is_nested(found):
-        return _TYPES[known.type.kind]
+        of = known.type
+        return pa.decimal128(of.digits, of.scale) if of.kind is Kind.DECIMAL else _TYPES[of.kind]
     if pa.types.is_struct(found):
         return pa.struct(
             [(inner.name, _typed((*path, inner.name), inner.type, schema)) for inner in found]

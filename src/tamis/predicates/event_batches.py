@@ -14,7 +14,8 @@ from tamis.errors import EventError
 from tamis.events.column_values import plain_type
 from tamis.events.columns import checked_columns
 from tamis.events.event_reader import Row
-from tamis.predicates.keys import double_keys, key_values
+from tamis.predicates.decimal_columns import column_keys
+from tamis.predicates.keys import double_keys, has_values, key_values
 from tamis.schema import Attribute, Enumeration, Schema
 from tamis.semantics import Semantics
 from tamis.types import Kind
@@ -29,6 +30,7 @@ class Column(NamedTuple):
     keys: Array  # int64[event]: keys of the values, or codes of strings; 0 where missing
     distinct: pa.Array | None  # the strings of the codes, None if there are keys
     doubles: Array | None = None  # of a double: the values, where zeros have their signs
+    decimals: pa.Array | None = None  # of a decimal that may be too long for its key: the values
 
 
 class Batch(NamedTuple):
@@ -45,6 +47,7 @@ def slice_of(batch: Batch, start: int, end: int) -> Batch:
         column._replace(
             present=column.present[start:end], keys=column.keys[start:end],
             doubles=None if column.doubles is None else column.doubles[start:end],
+            decimals=None if column.decimals is None else column.decimals[start:end],
         )
         for column in batch.columns
     ]  # fmt: skip
@@ -85,6 +88,8 @@ def rows_of_batch(batch: Batch, schema: Schema) -> list[Row]:
         if column.distinct is not None:
             texts = column.distinct.to_pylist() or [None]
             values = [texts[code] for code in column.keys.tolist()]
+        elif column.decimals is not None:
+            values = column.decimals.to_pylist()
         else:
             values = key_values(attribute, column.keys)
         if not column.present.all():
@@ -128,4 +133,7 @@ def _column(values: pa.ChunkedArray, attribute: Attribute) -> Column:
         return Column(present, double_keys(doubles), None, doubles)
     if kind is Kind.BOOL:
         return Column(present, np.asarray(pc.fill_null(whole, False)).astype(np.int64), None)
+    if kind is Kind.DECIMAL:
+        keys = column_keys(whole, attribute.type)
+        return Column(present, keys, None, None, None if has_values(attribute.type) else whole)
     return Column(present, np.asarray(pc.fill_null(whole, 0)).astype(np.int64), None)

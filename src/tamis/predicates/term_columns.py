@@ -16,10 +16,12 @@ from tamis.events.event_reader import Row
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.evaluation import compile_value
+from tamis.language.functions.decimal_kernels import doubles, narrowed, rescaled
 from tamis.language.functions.function import Nulls
 from tamis.language.functions.table import FUNCTIONS
+from tamis.predicates.decimal_columns import column_numbers, number_keys
 from tamis.predicates.event_batches import Batch, Column
-from tamis.predicates.keys import decimal_key, double_keys, key_doubles
+from tamis.predicates.keys import double_keys, key_doubles, scaled, unscaled
 from tamis.schema import Enumeration
 from tamis.types import BOOL, DATE, DAYS, DOUBLE, DURATION, INT32, STRING, TIMESTAMP, Kind, Type
 
@@ -30,7 +32,7 @@ class Vector(NamedTuple):
     """A value for each event, or one for all; what `values` has where it is missing is anything."""
 
     present: Array  # bool[event]
-    values: Array  # int64, float64, bool; codes of texts; objects for decimals
+    values: Array  # int64, float64, bool; codes of texts; numbers of decimals (`decimal_kernels`)
     texts: list[str] | None = None  # the strings of the codes
 
 
@@ -65,10 +67,8 @@ class TermColumns:
             values = np.where(present, values, 0.0)
             return Column(present, double_keys(values), None, values)
         if term.type.kind is Kind.DECIMAL:
-            scale = term.type.scale
-            pairs = zip(present.tolist(), values.tolist(), strict=True)
-            keys = [decimal_key(value, scale) if there else 0 for there, value in pairs]
-            return Column(present, np.array(keys, np.int64), None)
+            numbers = np.where(present, values, 0)
+            return Column(present, number_keys(numbers, term.type), None)
         return Column(present, np.where(present, values, 0).astype(np.int64), None)
 
     def vector(self, node: Node) -> Vector:
@@ -124,6 +124,8 @@ class TermColumns:
             return Vector(present, values)
         if attribute.type == BOOL:
             return Vector(present, column.keys.astype(np.bool_))
+        if column.decimals is not None:
+            return Vector(present, column_numbers(column.decimals))
         return Vector(present, column.keys)
 
     @staticmethod
@@ -132,6 +134,10 @@ class TermColumns:
             return inner if source == wanted else _constant(None, wanted)
         if source.is_integer and wanted == DOUBLE:
             return Vector(inner.present, inner.values.astype(np.float64))
+        if wanted.kind is Kind.DECIMAL:
+            return Vector(inner.present, rescaled(inner.values, source.scale, wanted.scale))
+        if source.kind is Kind.DECIMAL and wanted == DOUBLE:
+            return Vector(inner.present, doubles(inner.values, source.scale))
         if source.is_integer and wanted.is_integer:
             if wanted != INT32:
                 return inner
@@ -147,8 +153,6 @@ class TermColumns:
     def _call(self, node: ast.Call) -> Vector:
         entry = FUNCTIONS[node.name]
         nulls, kernel = entry.nulls(node), entry.kernel(node)
-        if any(argument.type.kind is Kind.DECIMAL for argument in node.arguments):
-            kernel = None
         if kernel is None:
             return self._by_texts(node)
         arguments = [self.vector(argument) for argument in node.arguments]
@@ -169,7 +173,7 @@ class TermColumns:
         return Vector(present, np.asarray(found))
 
     def _comparison(self, op: str, left: Node, right: Node) -> Vector:
-        if left.type != right.type or left.type.kind in {Kind.DECIMAL, Kind.NULL}:
+        if left.type != right.type or left.type.kind is Kind.NULL:
             raise _NoColumn
         a, b = self.vector(left), self.vector(right)
         present = a.present & b.present
@@ -193,7 +197,10 @@ class TermColumns:
     def _by_texts(self, node: ast.Call) -> Vector:
         """A function called once for each distinct combination of its arguments."""
         arguments = [self.vector(argument) for argument in node.arguments]
-        lists = [_listed(vector) for vector in arguments]
+        lists = [
+            _listed(vector, argument.type)
+            for vector, argument in zip(arguments, node.arguments, strict=True)
+        ]
         sizes = [len(values) for _, values in lists]
         room = int(np.prod([float(size) for size in sizes])) if sizes else 1
         if room >= 2**62:
@@ -229,7 +236,8 @@ class TermColumns:
                 row[place] = one
             return compute(row)
 
-        rows: list[Row] = list(zip(*map(_objects, columns), strict=True))
+        types = [self._schema.attributes[place].type for place in places]
+        rows: list[Row] = list(zip(*map(_objects, columns, types), strict=True))
         if not columns:
             return _spread([compute(row)], np.zeros(self._batch.size, np.int64), node.type)
         known: dict[Row, int] = {}
@@ -252,7 +260,8 @@ def _constant(value: Any, of: Type) -> Vector:
     if of == STRING:
         return Vector(there, np.array(0), ["" if value is None else value])
     if of.kind is Kind.DECIMAL:
-        return Vector(there, np.array(value, object))
+        number = 0 if value is None else unscaled(value, of.scale)
+        return Vector(there, narrowed(np.array(number, object)))
     kind = np.float64 if of == DOUBLE else np.bool_ if of == BOOL else np.int64
     return Vector(there, np.array(value or 0, kind))
 
@@ -271,7 +280,7 @@ def _ordered(vector: Vector, of: Type) -> Array:
     return double_keys(np.atleast_1d(vector.values))
 
 
-def _listed(vector: Vector) -> tuple[Array, list[Any]]:
+def _listed(vector: Vector, of: Type) -> tuple[Array, list[Any]]:
     """Codes, and the values that they stand for, the last one for a missing value."""
     if vector.texts is not None:
         values: list[Any] = [*vector.texts, None]
@@ -279,16 +288,18 @@ def _listed(vector: Vector) -> tuple[Array, list[Any]]:
     if vector.values.dtype == np.bool_:
         return np.where(vector.present, vector.values.astype(np.int64), 2), [False, True, None]
     if vector.values.ndim == 0:
-        constant = vector.values.item() if vector.present else None
-        return np.array(0), [constant]
+        one = Vector(np.atleast_1d(vector.present), np.atleast_1d(vector.values))
+        return np.array(0), _objects(one, of)
     raise _NoColumn
 
 
-def _objects(vector: Vector) -> list[Any]:
+def _objects(vector: Vector, of: Type) -> list[Any]:
     """The values as Python has them, None where they are missing."""
     values: list[Any] = vector.values.tolist()
     if vector.texts is not None:
         values = [vector.texts[code] for code in values]
+    if of.kind is Kind.DECIMAL:
+        values = scaled(values, of.scale)
     if vector.present.all():
         return values
     pairs = zip(values, vector.present.tolist(), strict=True)
@@ -303,9 +314,9 @@ def _spread(found: list[Any], places: Array, of: Type) -> Vector:
         codes = [0 if value is None else texts.setdefault(value, len(texts)) for value in found]
         return Vector(there[places], np.array(codes, np.int64)[places], list(texts))
     if of.kind is Kind.DECIMAL:
-        objects = np.empty(len(found), object)
-        objects[:] = found
-        return Vector(there[places], objects[places])
+        numbers = np.empty(len(found), object)
+        numbers[:] = [0 if value is None else unscaled(value, of.scale) for value in found]
+        return Vector(there[places], narrowed(numbers)[places])
     kind = np.float64 if of == DOUBLE else np.bool_ if of == BOOL else np.int64
     values: Array = np.array([value if value is not None else 0 for value in found], kind)
     return Vector(there[places], values[places])

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from tamis.errors import EventError, OptionError
 from tamis.events.chunks import ROWS
+from tamis.events.column_values import plain_type
 from tamis.events.event_reader import EventReader, Row
 from tamis.names import Path
 from tamis.predicates.event_batches import Batch, Column, batch_of_rows, batch_of_table
@@ -32,7 +33,7 @@ class Values(NamedTuple):
 
     def counted(self) -> tuple[Any, Array, bool]:
         """The distinct values, how often each occurs, and whether they are doubles."""
-        present, keys, distinct, _ = self.column
+        present, keys, distinct, *_ = self.column
         keys = keys[present.view(np.bool_)]
         if distinct is None:
             values, counts = np.unique(keys, return_counts=True)
@@ -43,7 +44,7 @@ class Values(NamedTuple):
 
     def taken(self, rows: Array) -> pa.Array:
         """The values of some events."""
-        present, keys, distinct, _ = self.column
+        present, keys, distinct, *_ = self.column
         missing = present[rows] == 0
         found = pa.array(keys[rows], mask=missing)
         return found if distinct is None else distinct.take(found)
@@ -148,11 +149,10 @@ def restored(values: pa.Array, attribute: Attribute) -> pa.Array:
         return values.cast(pa.timestamp("us", "UTC"))
     if kind is Kind.BOOL:
         return values.cast(pa.bool_())
-    if kind is Kind.DOUBLE:
+    if kind in {Kind.DOUBLE, Kind.DECIMAL}:
         keys = np.asarray(pc.fill_null(values, 0))
-        return pa.array(
-            key_values(attribute, keys), pa.float64(), mask=np.asarray(values.is_null())
-        )
+        found = key_values(attribute, keys)  # of a long decimal, the first digits
+        return pa.array(found, plain_type(attribute), mask=np.asarray(values.is_null()))
     return values
 
 

@@ -44,7 +44,8 @@ def own_names(schema: Schema) -> OwnNames:
 
 def column_type(attribute: Attribute) -> pa.DataType:
     """The Arrow type of the column of an attribute."""
-    return _TYPES[attribute.type.kind]
+    of = attribute.type
+    return pa.decimal128(of.digits, of.scale) if of.kind is Kind.DECIMAL else _TYPES[of.kind]
 
 
 def attribute_columns(schema: Schema, arrays: Sequence[pa.Array], size: int) -> dict[str, pa.Array]:
