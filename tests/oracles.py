@@ -4,30 +4,37 @@ import numpy as np
 import pyarrow as pa
 
 from stocks import SMALL
-from strategies import DECIMALS, LONG_DECIMALS, SCHEMA, delicate_rows
+from strategies import SCHEMA, delicate_rows
 from tamis import ExpressionError, parse
 from tamis.engines import make_engine
 from tamis.events.column_values import plain_type
+from tamis.events.values import MapValue
 from tamis.predicates.event_batches import batch_of_rows, batch_of_table
 from tamis.semantics import Semantics
+from tamis.types import Kind
 
 # What stands for a missing attribute of SCHEMA where semantics is "default".
 DEFAULTS = dict(zip(SCHEMA, delicate_rows()[7], strict=True)) | {
     "x": None, "s": "", "b": None, "at": "2024-01-01", "until": None,
 }  # fmt: skip
-PRESENT = {
-    "int": 1, "double": 2.5, "string": "T1", "bool": True, "timestamp": 0,
-    "decimal(9, 2)": DECIMALS[3], "decimal(38, 10)": LONG_DECIMALS[-1],
-}  # fmt: skip
+PRESENT = {"int": 1, "double": 2.5, "string": "T1", "bool": True, "timestamp": 0}
 
 
 def whole(row, schema=SCHEMA):
     """A row without missing values, for the semantics that allows none."""
     fill = [
-        attribute.domain.values[0] if attribute.domain else PRESENT[str(attribute.type)]
+        attribute.domain.values[0] if attribute.domain else present(attribute.type)
         for attribute in schema.attributes
     ]
     return tuple(f if v is None else v for v, f in zip(row, fill, strict=True))
+
+
+def present(kind):
+    """A value of a type."""
+    if not kind.is_nested:
+        return PRESENT[str(kind)]
+    one = PRESENT[str(kind.element)]
+    return (one,) if kind.kind is Kind.ARRAY else MapValue(k=one)
 
 
 def accepted(texts, schema=SCHEMA):
@@ -55,6 +62,8 @@ def table_of(some, schema):
         column = pa.array([row[n] for row in some], plain_type(attribute))
         if str(attribute.type) == "timestamp":
             column = column.cast(pa.timestamp("us", "UTC"))
+        elif str(attribute.type) == "array<timestamp>":
+            column = column.cast(pa.large_list(pa.timestamp("us", "UTC")))
         columns[".".join(attribute.path)] = column
     return pa.table(columns)
 

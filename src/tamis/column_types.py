@@ -8,16 +8,7 @@ import pyarrow as pa
 from tamis.errors import SchemaError, choose
 from tamis.names import Path, path_text
 from tamis.schema import Attribute
-from tamis.types import (
-    BOOL,
-    DOUBLE,
-    INT,
-    MAX_DECIMAL_DIGITS,
-    STRING,
-    TIMESTAMP,
-    Type,
-    decimal_type,
-)
+from tamis.types import BOOL, DOUBLE, INT, STRING, TIMESTAMP, Type, array_of, map_of
 
 
 def arrow_attributes(schema: pa.Schema, unsupported: str) -> Iterator[Attribute]:
@@ -44,8 +35,7 @@ def _attribute(
     elif unsupported == "refuse":
         raise SchemaError(
             f"column {path_text(path)} has the type {column_type}, which no filter can use; "
-            + ("decimals have at most 38 digits; " if column_type.startswith("decimal") else "")
-            + 'leave it out, or pass unsupported="skip"'
+            'leave it out, or pass unsupported="skip"'
         )
 
 
@@ -56,24 +46,37 @@ def attribute_type(arrow: pa.DataType) -> Type | None:
         return attribute_type(arrow.value_type)
     if types.is_integer(arrow):
         return INT
-    if types.is_floating(arrow):
+    if types.is_floating(arrow) or types.is_decimal(arrow):
         return DOUBLE
-    if types.is_decimal(arrow):
-        return _decimal(arrow.precision, arrow.scale)
     if types.is_string(arrow) or types.is_large_string(arrow) or types.is_string_view(arrow):
         return STRING
     if types.is_boolean(arrow):
         return BOOL
     if types.is_timestamp(arrow) or types.is_date(arrow):
         return TIMESTAMP
-    return None
+    return _nested_type(arrow)
 
 
-def _decimal(digits: int, scale: int) -> Type | None:
-    """The type of a decimal column; a negative scale means zeros before the point."""
-    digits, scale = (digits, scale) if scale >= 0 else (digits - scale, 0)
-    digits = max(digits, scale)
-    return decimal_type(digits, scale) if digits <= MAX_DECIMAL_DIGITS else None
+def is_list(arrow: pa.DataType) -> bool:
+    """Whether a column holds lists, of any of Arrow's layouts."""
+    types = pa.types
+    return bool(
+        types.is_list(arrow) or types.is_large_list(arrow) or types.is_fixed_size_list(arrow)
+        or types.is_list_view(arrow) or types.is_large_list_view(arrow)
+    )  # fmt: skip
+
+
+def _nested_type(arrow: pa.DataType) -> Type | None:
+    """The type of a column of lists or maps whose values filters can use."""
+    if pa.types.is_map(arrow):
+        value = attribute_type(arrow.item_type)
+        if attribute_type(arrow.key_type) != STRING or value is None or value.is_nested:
+            return None
+        return map_of(value)
+    if not is_list(arrow):
+        return None
+    element = attribute_type(arrow.value_type)
+    return None if element is None or element.is_nested else array_of(element)
 
 
 def without_views(table: pa.Table) -> pa.Table:
@@ -94,6 +97,8 @@ def _without_views(kind: pa.DataType) -> pa.DataType:
         return pa.large_string()
     if types.is_binary_view(kind):
         return pa.large_binary()
+    if types.is_map(kind):
+        return pa.map_(_without_views(kind.key_type), _without_views(kind.item_type))
     if types.is_list(kind) or types.is_list_view(kind):
         return pa.list_(_without_views(kind.value_type))
     if types.is_large_list(kind) or types.is_large_list_view(kind):
@@ -106,7 +111,7 @@ def _without_views(kind: pa.DataType) -> pa.DataType:
 # By the names of Spark's types, so that PySpark need not be imported.
 _SPARK = {
     "byte": INT, "short": INT, "integer": INT, "long": INT,
-    "float": DOUBLE, "double": DOUBLE,
+    "float": DOUBLE, "double": DOUBLE, "decimal": DOUBLE,
     "string": STRING, "char": STRING, "varchar": STRING,
     "boolean": BOOL, "timestamp": TIMESTAMP, "timestamp_ntz": TIMESTAMP, "date": TIMESTAMP,
 }  # fmt: skip
@@ -126,6 +131,8 @@ def arrow_of_spark(kind: Any) -> pa.DataType:
         return pa.struct([(field.name, arrow_of_spark(field.dataType)) for field in kind.fields])
     if name == "array":
         return pa.list_(arrow_of_spark(kind.elementType))
+    if name == "map":
+        return pa.map_(arrow_of_spark(kind.keyType), arrow_of_spark(kind.valueType))
     if name == "decimal":
         return pa.decimal128(kind.precision, kind.scale)
     return _ARROW.get(name, pa.string())
@@ -141,7 +148,17 @@ def spark_attributes(schema: Any, unsupported: str, path: Path = ()) -> Iterator
         else:
             written = field.dataType.simpleString()
             # A collation compares strings differently than filters do.
-            found = None if "collate" in written else _SPARK.get(kind)
-            if kind == "decimal":
-                found = _decimal(field.dataType.precision, field.dataType.scale)
+            found = None if "collate" in written else _spark_type(field.dataType)
             yield from _attribute(inner, found, written, unsupported)
+
+
+def _spark_type(kind: Any) -> Type | None:
+    name = kind.typeName()
+    if name == "array":
+        element = _SPARK.get(kind.elementType.typeName())
+        return None if element is None else array_of(element)
+    if name == "map":
+        value = _SPARK.get(kind.valueType.typeName())
+        is_text = _SPARK.get(kind.keyType.typeName()) == STRING
+        return map_of(value) if is_text and value is not None else None
+    return _SPARK.get(name)

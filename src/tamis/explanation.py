@@ -14,7 +14,7 @@ from tamis.language.printer import print_tree
 from tamis.names import Path, path_text
 from tamis.semantics import Semantics
 from tamis.timestamps import timestamp_text
-from tamis.types import TIMESTAMP
+from tamis.types import TIMESTAMP, Type
 from tamis.visible_text import visible
 
 _LONGEST_TEXT = 60  # characters of an atom that is shown on one line
@@ -36,12 +36,21 @@ class Step:
         if self.parts:
             plain["parts"] = [part.to_dict() for part in self.parts]
         else:
-            # JSON has no nan and no infinities.
-            plain["values"] = {
-                name: repr(value) if isinstance(value, float) and not isfinite(value) else value
-                for name, value in self.values.items()
-            }
+            plain["values"] = {name: _plain(value) for name, value in self.values.items()}
         return plain
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON can hold it, which has no nan and no infinities."""
+    match value:
+        case float() if not isfinite(value):
+            return repr(value)
+        case list():
+            return [_plain(one) for one in value]
+        case dict():
+            return {key: _plain(one) for key, one in value.items()}
+        case _:
+            return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +143,16 @@ def _step(node: ast.Node, semantics: Semantics, row: Row) -> Step:
 
 def _value(semantics: Semantics, row: Row, path: Path) -> Any:
     position = semantics.schema.positions[path]
-    value = row[position]
-    if value is not None and semantics.schema.attributes[position].type == TIMESTAMP:
-        return timestamp_text(value)
-    return value
+    value, of = row[position], semantics.schema.attributes[position].type
+    if of.element is None:
+        return _readable(value, of)
+    if isinstance(value, Mapping):
+        return {key: _readable(one, of.element) for key, one in value.items()}
+    return None if value is None else [_readable(one, of.element) for one in value]
+
+
+def _readable(value: Any, of: Type) -> Any:
+    return timestamp_text(value) if value is not None and of == TIMESTAMP else value
 
 
 def _lines(step: Step, depth: int) -> Iterator[tuple[str, bool | None, str]]:

@@ -16,14 +16,13 @@ from tamis.column_types import without_views
 from tamis.dead_letters import DeadLetter, short_text, valid
 from tamis.errors import EventError, OptionError, choose, did_you_mean
 from tamis.events.bad_events import faults_of, python_value
-from tamis.events.column_values import plain_type
+from tamis.events.column_values import plain_type, readable_type
 from tamis.events.columns import as_table, check_names, find_column, table_rows
 from tamis.events.event_reader import EventReader, Row
 from tamis.predicates.event_batches import Batch, batch_of_rows, batch_of_table
 from tamis.results import Numbers
 from tamis.schema import Schema
 from tamis.semantics import Semantics
-from tamis.types import TIMESTAMP
 
 ON_BAD = ("raise", "skip")
 EVENT, EVENT_ID = "event", "event_id"  # columns of matches: the number of an event, or its id
@@ -270,8 +269,7 @@ class GivenEventsReader:
     def _column(self, name: str, values: list[Any]) -> pa.Array:
         attribute = self._schema.find((name,))
         if attribute is not None:
-            made = pa.array(values, plain_type(attribute))
-            return made.cast(pa.timestamp("us", "UTC")) if attribute.type == TIMESTAMP else made
+            return pa.array(values, plain_type(attribute)).cast(readable_type(attribute))
         try:
             return pa.array(values)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:

@@ -12,10 +12,10 @@ from tamis.types import (
     INT,
     INT64_MAX,
     INT64_MIN,
-    MAX_DECIMAL_DIGITS,
     STRING,
     Type,
-    decimal_type,
+    array_of,
+    map_of,
 )
 
 if TYPE_CHECKING:
@@ -23,15 +23,14 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _INT_DOMAIN = re.compile(r"int\s*\(\s*(-?[0-9]{1,40})\s*,\s*(-?[0-9]{1,40})\s*\)")
-_DECIMAL = re.compile(r"decimal\s*\(\s*([0-9]{1,9})\s*(?:,\s*([0-9]{1,9})\s*)?\)")
 _ENUM_DOMAIN = re.compile(r"enum\s*\(\s*(.*?)\s*\)", re.DOTALL)
 _ENUM_VALUE = re.compile(r"\s*'((?:[^']|'')*)'\s*(,|$)", re.DOTALL)
+_NESTED = re.compile(r"(array|map)\s*<(.*)>", re.DOTALL)
 _OTHER_NAMES = {  # other names for these types
     "integer": "int", "int32": "int", "int64": "int", "long": "int", "bigint": "int",
     "smallint": "int", "float": "double", "float64": "double", "real": "double",
-    "decimal": "decimal(10, 2)", "numeric": "decimal(10, 2)", "number": "double", "str": "string",
-    "text": "string", "varchar": "string", "boolean": "bool", "datetime": "timestamp",
-    "date": "timestamp",
+    "decimal": "double", "number": "double", "str": "string", "text": "string",
+    "varchar": "string", "boolean": "bool", "datetime": "timestamp", "date": "timestamp",
 }  # fmt: skip
 
 
@@ -90,10 +89,11 @@ class Schema(Mapping[str, Attribute]):
     >>> schema["level"].domain.high
     250
 
-    Types are ``int`` (64 bits), ``double``, ``decimal(digits, scale)``, ``string``, ``bool`` and
-    ``timestamp`` (microseconds, UTC); ``int(low, high)`` and ``enum('a', 'b')`` are domains, and
-    values outside them are refused. A dot in a name goes into a nested record; a name that contains
-    a dot is put in backticks. `from_arrow` and `from_spark` read a schema from a table.
+    Types are ``int`` (64 bits), ``double``, ``string``, ``bool`` and ``timestamp`` (microseconds,
+    UTC), and ``array<T>`` and ``map<string, T>`` of these; ``int(low, high)`` and ``enum('a',
+    'b')`` are domains, and values outside them are refused. A dot in a name goes into a nested
+    record; a name that contains a dot is put in
+    backticks. `from_arrow` and `from_spark` read a schema from a table.
     """
 
     def __init__(self, attributes: Mapping[str, str] | Iterable[tuple[str, str]]) -> None:
@@ -131,8 +131,8 @@ class Schema(Mapping[str, Attribute]):
     def from_arrow(cls, schema: "pa.Schema", *, unsupported: str = "refuse") -> "Schema":
         """The schema of an Arrow table; nested structs become dotted paths.
 
-        Columns that no filter can use (lists, maps, binary) are refused with an error, or left out
-        with ``unsupported="skip"``.
+        Columns that no filter can use (lists of records, binary) are refused with an error, or left
+        out with ``unsupported="skip"``.
         """
         from tamis.column_types import arrow_attributes
 
@@ -232,27 +232,32 @@ def _parse_attribute(name: str, text: object) -> Attribute:
         return Attribute(path, ATTRIBUTE_TYPES[word])
     if found := _INT_DOMAIN.fullmatch(word):
         return Attribute(path, INT, _int_range(name, int(found[1]), int(found[2])))
-    if found := _DECIMAL.fullmatch(word):
-        return Attribute(path, _decimal(name, int(found[1]), int(found[2] or 0)))
     if found := _ENUM_DOMAIN.fullmatch(word):
         return Attribute(path, STRING, _enumeration(name, found[1]))
-    other = _OTHER_NAMES.get(word.lower())
-    hint = None
-    if other is not None:
-        hint = f"did you mean {other!r}?"
-        if other.startswith("decimal"):
-            hint += " It has 10 digits, 2 of them after the point"
+    if found := _NESTED.fullmatch(word):
+        return Attribute(path, _nested(name, found[1], found[2].strip()))
+    hint = f"did you mean {_OTHER_NAMES[word.lower()]!r}?" if word.lower() in _OTHER_NAMES else None
     hint = hint or did_you_mean(word, [*ATTRIBUTE_TYPES, "int(1, 250)", "enum('a', 'b')"])
     raise SchemaError(f"attribute {name!r} has the unknown type {text!r}; {hint}")
 
 
-def _decimal(name: str, digits: int, scale: int) -> Type:
-    if not 0 <= scale <= digits or not 1 <= digits <= MAX_DECIMAL_DIGITS:
+def _nested(name: str, kind: str, inside: str) -> Type:
+    """The type of ``array<T>`` or ``map<string, T>``, given what is between the brackets."""
+    if kind == "map":
+        key, comma, inside = (part.strip() for part in inside.partition(","))
+        if key != "string" or not comma:
+            raise SchemaError(
+                f"attribute {name!r}: the keys of a map are strings; write map<string, int>"
+            )
+    element = ATTRIBUTE_TYPES.get(inside)
+    if element is None:
+        known = _OTHER_NAMES.get(inside.lower())
+        hint = f"; did you mean {known!r}?" if known else ""
         raise SchemaError(
-            f"attribute {name!r}: decimal({digits}, {scale}) must have 1 to {MAX_DECIMAL_DIGITS} "
-            "digits, and at most that many of them after the point"
+            f"attribute {name!r}: {kind}s hold values of the types {', '.join(ATTRIBUTE_TYPES)}, "
+            f"not {inside!r}{hint}"
         )
-    return decimal_type(digits, scale)
+    return array_of(element) if kind == "array" else map_of(element)
 
 
 def _int_range(name: str, low: int, high: int) -> IntRange:

@@ -1,8 +1,10 @@
 """The types of values, in events and inside expressions.
 
-An attribute has one of six types; a domain (`int(1, 250)`, `enum('a', 'b')`) narrows one of them.
+An attribute has one of five scalar types, or is an array of one of them or a map from strings to
+one of them; a domain (`int(1, 250)`, `enum('a', 'b')`) narrows a scalar type.
 Expressions need more kinds, because tamis gives the answers of Spark SQL, which has them: small
-integer constants have 32 bits and wrap around, and a date is not a timestamp.
+integer constants have 32 bits and wrap around, ``0.5`` is an exact decimal, and a date is not a
+timestamp.
 """
 
 from dataclasses import dataclass
@@ -12,7 +14,6 @@ INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 MAX_DECIMAL_DIGITS = 38
-SHORT_DECIMAL_DIGITS = 18  # that fit in 64 bits, whatever they are
 
 
 class Kind(Enum):
@@ -30,6 +31,9 @@ class Kind(Enum):
     DAYS = "interval of days"
     DURATION = "interval"
     NULL = "null"
+    ARRAY = "array"
+    MAP = "map"
+    FUNCTION = "function"
 
     def __repr__(self) -> str:
         return self.name
@@ -37,13 +41,21 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """The type of an expression. Digits and scale belong to decimals only."""
+    """The type of an expression.
+
+    Digits and scale belong to decimals only, and the type of the elements, or of the values of a
+    map, to arrays and maps. The keys of a map are strings.
+    """
 
     kind: Kind
     digits: int = 0
     scale: int = 0
+    element: "Type | None" = None
 
     def __str__(self) -> str:
+        if self.element is not None:
+            keys = "string, " if self.kind is Kind.MAP else ""
+            return f"{self.kind.value}<{keys}{self.element}>"
         if self.kind is Kind.DECIMAL:
             return f"decimal({self.digits}, {self.scale})"
         if self.kind is Kind.INT32:
@@ -57,6 +69,11 @@ class Type:
     @property
     def is_number(self) -> bool:
         return self.kind in {Kind.INT32, Kind.INT, Kind.DECIMAL, Kind.DOUBLE}
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether it is an array or a map."""
+        return self.element is not None
 
     @property
     def is_time(self) -> bool:
@@ -76,17 +93,34 @@ DATE = Type(Kind.DATE)  # days since 1970-01-01, 32 bits
 MONTHS = Type(Kind.MONTHS)  # 32 bits
 DAYS, DURATION = Type(Kind.DAYS), Type(Kind.DURATION)  # both in microseconds
 NULL = Type(Kind.NULL)
+FUNCTION = Type(Kind.FUNCTION)  # of the condition in exists and forall
 
-# The types of attributes by their names; those of decimals have digits, too.
 ATTRIBUTE_TYPES = {
     kind.value: Type(kind)
     for kind in (Kind.INT, Kind.DOUBLE, Kind.STRING, Kind.BOOL, Kind.TIMESTAMP)
 }
 
 
+def array_of(element: Type) -> Type:
+    """The type of arrays of a type."""
+    return Type(Kind.ARRAY, element=element)
+
+
+def map_of(value: Type) -> Type:
+    """The type of maps from strings to a type."""
+    return Type(Kind.MAP, element=value)
+
+
 def decimal_type(digits: int, scale: int) -> Type:
     """The type of decimals with `digits` digits, `scale` of them after the point."""
     return Type(Kind.DECIMAL, digits, scale)
+
+
+def reads_as(found: Type, wanted: Type) -> bool:
+    """Whether a column of one type can be read as another: whole numbers, and times as texts."""
+    if found.element is not None and wanted.element is not None:
+        return found.kind is wanted.kind and reads_as(found.element, wanted.element)
+    return found == wanted or (found, wanted) in {(INT, DOUBLE), (STRING, TIMESTAMP)}
 
 
 def wider_time(a: Type, b: Type) -> Type | None:

@@ -15,6 +15,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from array_strategies import ARRAYS, array_filters, array_rows
 from cases import each
 from oracles import DEFAULTS, listed, table_of, whole
 from strategies import SCHEMA, delicate_rows, filters, rows
@@ -107,6 +108,26 @@ def test_answers(engines, semantics, texts, some):
     for handle, expression in enumerate(accepted(texts)):
         compared.put(handle, expression)
     compared.check([*some, *delicate_rows()[:8], (None,) * len(SCHEMA)])
+
+
+ARRAY_DEFAULTS = dict.fromkeys(ARRAYS) | {
+    "tags": ["a", None], "ns": [], "props": {"k": 1}, "s": "a", "xs": [0.0],
+}  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("semantics", NAMES)
+@given(
+    texts=st.lists(array_filters(), min_size=1, max_size=10),
+    some=st.lists(array_rows(), max_size=6),
+)
+@settings(max_examples=15)
+def test_answers_about_arrays_and_maps(engines, semantics, texts, some):
+    defaults = ARRAY_DEFAULTS if semantics == "default" else None
+    compared = Compared(engines, Semantics(semantics, ARRAYS, defaults))
+    for handle, text in enumerate(texts):
+        compared.put(handle, parse(text, ARRAYS))
+    compared.check([*some, (None,) * len(ARRAYS)])
 
 
 FINITE = Schema({"level": "int(1, 5)", "side": "enum('sell', 'buy')", "n": "int(-3, 3)"})

@@ -1,8 +1,10 @@
 import math
+import re
 from collections import ChainMap
 from datetime import datetime
 from types import MappingProxyType
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -380,3 +382,61 @@ def test_many_keys_and_one_twice():
 def test_texts_that_do_not_fit():
     with pytest.raises(EventError, match="attribute level: 9"):
         READER.row_of_texts({"level": "9"})
+
+
+LISTS = EventReader(
+    Schema(
+        {
+            "tags": "array<string>", "ns": "array<int>", "props": "map<string, double>",
+            "item._id": "int", "item._VALUE": "string", "price": "double",
+        }
+    )
+)  # fmt: skip
+
+
+@each(
+    ("text", "row"),
+    [
+        ("<tags>a</tags><tags>b</tags>", (("a", "b"), None, None, None, None, None)),
+        ("<tags>a</tags>", (("a",), None, None, None, None, None)),
+        ("<e><ns>1</ns><x/><ns/><tags/></e>", (("",), (1, None), None, None, None, None)),
+        ("<tags lang='de'>a</tags><tags>b</tags>", (("a", "b"), None, None, None, None, None)),
+        ("<item id=' 5'>z</item>", (None, None, None, 5, "z", None)),
+        ("<item>z</item>", (None, None, None, None, "z", None)),
+        ("<item id='5'/>", (None, None, None, 5, None, None)),
+        ("<price currency='EUR'>5</price>", (None, None, None, None, None, 5.0)),
+        ("<other>1</other><other>2</other>", (None,) * 6),
+    ],
+)
+def test_repeated_elements_and_attributes_of_xml(text, row):
+    assert LISTS.row(text) == row
+
+
+def test_elements_of_an_element_are_a_map():
+    row = LISTS.row("<props><a>1.5</a><b/></props>")
+    assert row[2] == {"a": 1.5, "b": None}
+
+
+@each(
+    ("event", "complaint"),
+    [
+        ({"tags": "a"}, "expects array<string>, got 'a' (str): write a list"),
+        ({"tags": {"a"}}, "write a list"),
+        ({"tags": ["a", 5]}, "element 1 is 5 (int)"),
+        ({"ns": [2**63]}, "element 0 is 9223372036854775808 (int): it does not fit in 64 bits"),
+        ({"props": ["a"]}, "expects map<string, double>, got ['a'] (list): write a dict"),
+        ({"props": {1: 2.0}}, "expects map<string, double>"),
+        ({"props": {"a": "x"}}, "element 'a' (str) is 'x' (str)"),
+        ({"props": [("a", 1.0), ("a", 2.0)]}, "it has the key 'a' (str) twice"),
+    ],
+)
+def test_arrays_and_maps_that_do_not_fit(event, complaint):
+    with pytest.raises(EventError, match=re.escape(complaint)):
+        LISTS.row(event)
+
+
+def test_arrays_and_maps_of_dicts():
+    event = {"tags": ("a", None), "ns": np.array([1, 2]), "props": {"a": 1, "b": None}}
+    row = LISTS.row(event)
+    assert row[:3] == (("a", None), (1, 2), {"a": 1.0, "b": None})
+    assert hash(row) == hash(LISTS.row(dict(event)))

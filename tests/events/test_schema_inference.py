@@ -64,7 +64,7 @@ def test_the_type_of_a_text(text, kind):
     assert of_texts({"a": text}) == Schema({"a": kind})
 
 
-@each("value", [None, [1], b"a", object()])
+@each("value", [None, [[1]], [{"x": 1}], b"a", object()])
 def test_a_value_without_a_type_gives_no_attribute(value):
     assert of_values({"a": value, "b": 1}) == Schema({"b": "int"})
 
@@ -184,3 +184,25 @@ def test_text_that_is_not_a_filter():
 )
 def test_each_part_of_a_filter_is_inferred_by_itself(text, types):
     assert " ".join(map(str, schema_of_filter(text).values())) == types
+
+
+@each(
+    ("events", "kind"),
+    [
+        ([[1, None], [2]], "array<int>"), ([[1], [2.5], None], "array<double>"),
+        ([[], None], "array<string>"), ([[], [True]], "array<bool>"), ([["a"]], "array<string>"),
+    ],
+)  # fmt: skip
+def test_lists_are_arrays(events, kind):
+    assert of_values(*({"a": event} for event in events)) == Schema({"a": kind})
+
+
+@each("events", [[["a"], "a"], [[1], ["a"]], [[1, "a"]]])
+def test_lists_of_different_types(events):
+    with pytest.raises(SchemaError, match="attribute a has values of type"):
+        of_values(*({"a": event} for event in events))
+
+
+def test_elements_that_come_once_or_often():
+    assert of_texts({"a": "1"}, {"a": ["2", ""]}) == Schema({"a": "array<int>"})
+    assert of_texts({"a": ["1", "x"]}) == Schema({"a": "array<string>"})

@@ -11,6 +11,7 @@ from tamis import Schema, errors, parse
 SCHEMA = Schema(
     {name: str(attribute) for name, attribute in COMMON.items()}
     | {"level": "int(1, 250)", "side": "enum('buy', 'sell')"}
+    | {"words": "array<string>", "counts": "array<int>", "props": "map<string, int>"}
     | {"`and`": "bool", "`zip code`": "int", "a.`b.c`": "string"}
 )
 

@@ -26,7 +26,7 @@ EVERYTHING = pa.table(
         "b": [True, False, None, True, True],
         "t": pa.array([datetime(1, 1, 1), None, None, datetime(9999, 12, 31), None]),  # noqa: DTZ001 - Arrow has such times, too
         "none": pa.nulls(5, pa.string()),
-        "untyped": [[1]] * 5,
+        "untyped": [[[1]]] * 5,
         "r": [{"a": 1, "b.c": "x"}, {"a": None, "b.c": "y"}, None, {"a": 2, "b.c": None}, None],
     }
 )
@@ -260,3 +260,23 @@ def test_questions_that_have_no_answer():
         found.merge(Profile.of(pa.table({"price": [1]})))
     with pytest.raises(OptionError, match="the same schema, top and sample"):
         found.merge(Profile.of(pa.table({"price": [1.0]}), top=3))
+
+
+def test_arrays_and_maps_are_known_by_their_sizes():
+    table = pa.table(
+        {
+            "tags": pa.array([["a"], [], None, ["a", "b"]]),
+            "at": pa.array([[datetime(2024, 1, 1)]] * 4),  # noqa: DTZ001 - as above
+            "props": pa.array([[("k", 1)]] * 4, pa.map_(pa.string(), pa.int64())),
+        }
+    )
+    found = Profile.of(table)
+    assert {name: str(a) for name, a in found.schema.items()} == {
+        "tags": "array<string>", "at": "array<timestamp>", "props": "map<string, int>",
+    }  # fmt: skip
+    assert [found.present(name) for name in found.schema] == [3, 4, 4]
+    assert found.range("tags") == (0, 2)
+    assert found.frequency("tags", ["x", "y"]).likely == 0.25
+    assert "array<string>" in found.report()
+    assert Schema.from_arrow(found.sample.schema) == found.schema
+    assert Profile.empty(found.schema, found.limits).with_bytes(found.to_bytes()).events == 4

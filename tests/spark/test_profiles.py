@@ -32,12 +32,12 @@ def test_columns_of_every_kind(spark):
     moment = datetime(2024, 1, 31, 12, tzinfo=UTC)
     frame = spark.createDataFrame(
         [
-            (1, 2.5, "é", True, moment, (7, "x", [1]), [1]),
-            (None, float("nan"), "", None, None, (None, "x", [1]), [1]),
+            (1, 2.5, "é", True, moment, (7, "x", [[1]]), [[1]]),
+            (None, float("nan"), "", None, None, (None, "x", [[1]]), [[1]]),
             (-(2**63), None, None, False, moment, None, None),
         ],
         "i long, x double, s string, b boolean, t timestamp, "
-        "r struct<n: int, `a.b`: string, skipped: array<int>>, skipped array<int>",
+        "r struct<n: int, `a.b`: string, skipped: array<array<int>>>, skipped array<array<int>>",
     ).coalesce(1)
     found = profile(frame.selectExpr("*", "cast(i as decimal(20, 0)) as `d.e`"))
     assert list(found.schema) == ["i", "x", "s", "b", "t", "r.n", "r.`a.b`", "`d.e`"]
@@ -59,7 +59,8 @@ def test_a_schema_of_ones_own_and_frames_without_events(spark):
     assert found.missing("other.thing") == 1
     nobody = profile(frame.limit(0))
     assert (nobody.events, len(nobody.schema)) == (0, 2)
-    assert profile(frame.selectExpr("array(level) as l")).events == 2
+    assert profile(frame.selectExpr("array(array(level)) as l")).events == 2
+    assert profile(frame.selectExpr("array(level) as l")).range("l") == (1, 1)
 
 
 def test_a_stream_is_refused(spark):

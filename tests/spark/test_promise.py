@@ -74,8 +74,6 @@ def event_table(events: list[tuple[object, ...]]) -> pa.Table:
             "until": array("until", pa.int64()).cast(moment),
             "r": record,
             "odd `name`.": array("`odd ``name``.`", pa.float64()),
-            "d": array("d", pa.decimal128(9, 2)),
-            "e": array("e", pa.decimal128(38, 10)),
         }
     )
 
@@ -222,8 +220,10 @@ def test_a_schema_is_taken_from_a_spark_frame(cases):
 
 
 def test_spark_columns_that_no_filter_can_use_are_refused_or_skipped(spark):
-    frame = spark.sql("SELECT 1Y AS a, 1.5F AS b, 1.5 AS c, DATE '2024-01-01' AS d, array(1) AS e")
-    with pytest.raises(SchemaError, match="column e has the type array<int>"):
+    frame = spark.sql(
+        "SELECT 1Y AS a, 1.5F AS b, 1.5 AS c, DATE '2024-01-01' AS d, array(X'1') AS e"
+    )
+    with pytest.raises(SchemaError, match="column e has the type array<binary>"):
         Schema.from_spark(frame.schema)
     schema = Schema.from_spark(frame.schema, unsupported="skip")
     assert [str(schema[name]) for name in schema] == ["int", "double", "double", "timestamp"]

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from tamis.errors import SchemaError
 from tamis.schema import Schema
 
-# A comma separates attributes unless it is inside parentheses, quotes or backticks.
-_PART = re.compile(r"(?:[^,('`]|'(?:[^']|'')*'|`[^`]*`|\((?:[^()']|'(?:[^']|'')*')*\))+")
+# A comma separates attributes unless it is inside parentheses, brackets, quotes or backticks.
+_PART = re.compile(r"(?:[^,(<'`]|'(?:[^']|'')*'|`[^`]*`|\((?:[^()']|'(?:[^']|'')*')*\)|<[^<>]*>)+")
 _ATTRIBUTE = re.compile(r"\s*((?:`[^`]*`|[^\s`])+)\s+(.+?)\s*", re.DOTALL)
 
 

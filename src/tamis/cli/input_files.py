@@ -43,7 +43,7 @@ def columns_of(schema: Schema) -> "StructType":
     """The columns of events with the attributes of a schema, for Spark; records by their paths."""
     from pyspark.sql.types import StructType
 
-    fields: dict[str, str | dict[str, Any]] = {}
+    fields: dict[str, Any] = {}
     for attribute in schema.attributes:
         inner: Any = fields
         for part in attribute.path[:-1]:
@@ -59,8 +59,16 @@ def columns_of(schema: Schema) -> "StructType":
     return made(fields)
 
 
-def _spark_type(of: Type) -> str:
-    return f"decimal({of.digits},{of.scale})" if of.kind is Kind.DECIMAL else _SPARK_TYPES[of.kind]
+def _spark_type(of: Type) -> "DataType | str":
+    """The type of Spark for an attribute's type."""
+    from pyspark.sql import types
+
+    if of.element is None:
+        return _SPARK_TYPES[of.kind]
+    element = getattr(types, _SPARK_TYPES[of.element.kind].capitalize() + "Type")()
+    if of.kind is Kind.MAP:
+        return types.MapType(types.StringType(), element)
+    return types.ArrayType(element)
 
 
 def _typed(found: "StructType", schema: Schema, path: Path = ()) -> "StructType":
@@ -70,7 +78,8 @@ def _typed(found: "StructType", schema: Schema, path: Path = ()) -> "StructType"
     def kind(field: StructField) -> "DataType | str":
         inner = (*path, field.name)
         known = schema.find(inner)
-        if known is not None and field.dataType.typeName() not in {"struct", "array", "map"}:
+        is_nested = field.dataType.typeName() in {"struct", "array", "map"}
+        if known is not None and (known.type.is_nested or not is_nested):
             return _spark_type(known.type)
         if isinstance(field.dataType, StructType):
             return _typed(field.dataType, schema, inner)

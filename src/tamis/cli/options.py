@@ -122,7 +122,7 @@ class _Pairs(list[tuple[str, str]]):
 
 
 def _split_pairs(text: str) -> list[tuple[str, str]]:
-    """``a:int(1, 2),`b,c`:enum('x','y')`` split at commas outside parentheses and backticks."""
+    """``a:int(1, 2),`b,c`:enum('x','y')`` split at commas outside brackets and backticks."""
     pairs = []
     start, colon, depth, quoted = 0, -1, 0, ""
     for position, character in enumerate(text + ","):
@@ -132,8 +132,8 @@ def _split_pairs(text: str) -> list[tuple[str, str]]:
             character == "'" and depth
         ):  # outside parentheses, as in it's, it is a plain character
             quoted = character
-        elif character in "()":
-            depth += 1 if character == "(" else -1
+        elif character in "()<>":
+            depth += 1 if character in "(<" else -1
         elif character == ":" and not depth:
             colon = position
         if position == len(text) or (character == "," and not depth and not quoted):

@@ -124,14 +124,7 @@ def _print_all(deliveries: "Subscription", left: float, options: argparse.Namesp
 def _line(delivery: "Delivery", options: argparse.Namespace) -> str:
     shown = delivery.to_dict() if options.json else delivery.event
     # A value must not command a terminal; a pipe gets what was published.
-    if sys.stdout.isatty():
-        return visible_json(shown)
-    try:
-        return json.dumps(shown, ensure_ascii=False)
-    except TypeError:  # a decimal
-        from tamis.client.publications import event_text
-
-        return event_text(shown).decode()
+    return visible_json(shown) if sys.stdout.isatty() else json.dumps(shown, ensure_ascii=False)
 
 
 def _check_reader() -> None:

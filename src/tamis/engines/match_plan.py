@@ -12,9 +12,13 @@ from tamis.engines.sliced.segment import Segment
 from tamis.errors import counted
 from tamis.kernels.programs import MIXED
 from tamis.kernels.simd_rows import LANES
+from tamis.kernels.value_classes import REF_KINDS
+from tamis.language import ast
 from tamis.language.printer import print_tree
 from tamis.schema import Schema
 from tamis.visible_text import visible
+
+Array = np.ndarray[Any, Any]
 
 
 class PlanGroup(NamedTuple):
@@ -151,12 +155,16 @@ def _clusters(segment: Segment, schema: Schema, shape: int) -> Iterator[tuple[st
     sizes = np.diff(subs[first : end + 1])
     is_alike = bool((programs.signatures[first:end] != MIXED).all())
     owners = segment.predicates.attributes_of(refs)
-    for owner in np.unique(owners).tolist():
-        mine = owners == owner
+    of_sets = _owners_of_sets(segment, refs, owners)
+    for owner in np.unique(of_sets).tolist():
+        mine = of_sets == owner
         clusters, places = np.unique(refs[mine], return_inverse=True)
         totals = np.bincount(places.reshape(-1), weights=sizes[mine])
-        name = _name(owner, segment, schema) if owner >= 0 else None
-        how = f"found by the value of {name}" if name else "found by sets and tests"
+        how = "found by sets and tests"
+        if owner >= 0:
+            name = _name(owner, segment, schema)
+            is_array = name.startswith("elements of ")
+            how = f"found by {name}" if is_array else f"found by the value of {name}"
         yield (
             how,
             _Found(
@@ -167,6 +175,21 @@ def _clusters(segment: Segment, schema: Schema, shape: int) -> Iterator[tuple[st
                 is_alike,
             ),
         )
+
+
+def _owners_of_sets(segment: Segment, refs: Array, owners: Array) -> Array:
+    """The owner of each reference; that of a set of elements is what stands for the elements."""
+    predicates = segment.predicates
+    first = len(predicates.cuts) - len(predicates.terms)
+    arrays = [first + n for n, t in enumerate(predicates.terms) if isinstance(t, ast.Elements)]
+    if not arrays:
+        return owners
+    found = owners.copy()
+    numbers = refs // REF_KINDS - predicates.base
+    inside = (numbers >= 0) & (numbers < predicates.first_test)
+    of_set = predicates.in_sets.attributes[numbers[inside]]
+    found[inside] = np.where(np.isin(of_set, arrays), of_set, -1)
+    return found
 
 
 def _name(owner: int, segment: Segment, schema: Schema) -> str:

@@ -18,14 +18,16 @@ from tamis.predicates.event_batches import Batch, batch_of_table
 from tamis.schema import Schema
 from tamis.semantics import Semantics
 
-SCHEMA = Schema({"s": "string", "x": "double", "n": "int", "hour": "int(0, 23)"})
-ROW = ("b", 1.5, 3, 7)
+SCHEMA = Schema(
+    {"s": "string", "x": "double", "n": "int", "hour": "int(0, 23)", "tags": "array<string>"}
+)
+ROW = ("b", 1.5, 3, 7, ("a", "b"))
 EVENTS = 600  # more than one block
 FILTERS = (
     "x > 1", "n < 5", "n = 3", "n <> 3", "s = 'b'", "s >= 'b'", "hour = 7", "hour >= 3",
     "s IS NULL", "n IN (1, 3, 5)", "n NOT IN (1, 3, 5)", "s LIKE '%b%'", "x > n", "TRUE",
     "s = 'b' AND n = 3", "(n < 9 OR s = 'a') AND (hour > 2 OR x < 7) OR n = 3",
-    "n = 3 AND x > 1 AND s LIKE 'b%'",
+    "n = 3 AND x > 1 AND s LIKE 'b%'", "array_contains(tags, 'b')", "NOT array_contains(tags, 'b')",
 )  # fmt: skip
 SELECTIVE = 2200  # filters with so many constants that `sliced` does not give each a row
 
@@ -36,6 +38,7 @@ def events() -> pa.Table:
         "s": [None if k % 7 == 0 else "abc"[k % 3] for k in range(EVENTS)],
         "x": [k / 8 for k in range(EVENTS)], "n": range(EVENTS),
         "hour": [k % 24 for k in range(EVENTS)],
+        "tags": [["a", "b"][k % 3 :] for k in range(EVENTS)],
     })  # fmt: skip
 
 
@@ -88,7 +91,7 @@ def rehearse_papers() -> None:
         for some in (texts, equalities):
             for handle, text in enumerate(some):
                 engine.add(handle, engine.prepare(parse(text, SCHEMA)))
-            list(engine.match_many([ROW, (None, 0.5, 2, 8), (None, None, None, None)]))
+            list(engine.match_many([ROW, (None, 0.5, 2, 8, ()), (None,) * 5]))
             for handle in (*range(0, len(some), 2), *range(1, len(some), 2)):
                 engine.remove(handle)
                 if handle % 50 == 0:

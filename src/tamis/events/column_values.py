@@ -5,7 +5,7 @@ dictionary-encoded columns are converted. What a column cannot give is what a si
 give either, and the reason is the same.
 """
 
-from decimal import Decimal
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from tamis.column_types import attribute_type
 from tamis.errors import EventError
+from tamis.events.nested_columns import fits, put_together, repeated_keys, taken_apart
 from tamis.events.values import value_reader
 from tamis.schema import Attribute, Enumeration, IntRange
 from tamis.timestamps import FIRST, timestamp_from_text
@@ -28,6 +29,7 @@ _ARROW = {
     Kind.BOOL: pa.bool_(),
     Kind.TIMESTAMP: pa.int64(),  # microseconds
 }
+_READABLE = _ARROW | {Kind.TIMESTAMP: pa.timestamp("us", "UTC")}
 _NONE: Array = np.empty(0, np.int64)
 
 # Microseconds per unit; one of nanoseconds is less than one.
@@ -65,43 +67,43 @@ class ColumnValues(NamedTuple):
 
 def plain_type(attribute: Attribute) -> pa.DataType:
     """The Arrow type of a converted column: a timestamp is a number of microseconds."""
-    of = attribute.type
-    return pa.decimal128(of.digits, of.scale) if of.kind is Kind.DECIMAL else _ARROW[of.kind]
+    return _plain(attribute.type)
+
+
+def readable_type(attribute: Attribute) -> pa.DataType:
+    """The same for readers who expect moments where these are numbers."""
+    return _plain(attribute.type, _READABLE)
+
+
+def _plain(kind: Type, scalars: Mapping[Kind, pa.DataType] = _ARROW) -> pa.DataType:
+    if kind.element is None:
+        return scalars[kind.kind]
+    if kind.kind is Kind.MAP:
+        return pa.map_(pa.large_string(), _plain(kind.element, scalars))
+    return pa.large_list(_plain(kind.element, scalars))
 
 
 def check_type(column: pa.ChunkedArray, attribute: Attribute) -> None:
     """Refuse a column of a type that the attribute cannot be read from."""
-    of = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if pa.types.is_null(of):
-        return
-    found, wanted = attribute_type(of), attribute.type
-    is_long = found is None and pa.types.is_decimal(of)  # of more digits than attributes have
-    if is_long and wanted.kind in {Kind.DECIMAL, Kind.DOUBLE}:
-        return
-    if found != wanted and (found is None or not is_readable(found, wanted)):
+    if not fits(column.type, attribute.type):
         raise EventError(
             f"column {attribute.name} has the type {column.type}, expected {attribute}"
-            + _advice(found, wanted)
+            + _advice(column.type, attribute.type)
         )
 
 
-def is_readable(found: Type, wanted: Type) -> bool:
-    """Whether the values of a column of another type than its attribute's can be read."""
-    if wanted.kind is Kind.DECIMAL:
-        return found.is_number or found == STRING
-    if wanted == DOUBLE:
-        return found == INT or found.kind is Kind.DECIMAL
-    return (found, wanted) == (STRING, TIMESTAMP)
-
-
-def _advice(found: Type | None, wanted: Type) -> str:
-    if (found, wanted) == (DOUBLE, INT):
+def _advice(found: pa.DataType, wanted: Type) -> str:
+    if (attribute_type(found), wanted) == (DOUBLE, INT):
         return "; pandas makes floats of integers with missing values, unless their type is Int64"
+    if pa.types.is_struct(found) and wanted.kind is Kind.MAP:
+        return "; a record has the same fields in every row: make the column one of Arrow's maps"
     return ""
 
 
 def values_of(column: pa.ChunkedArray, attribute: Attribute) -> ColumnValues:
     """The values of a column whose type `check_type` has accepted."""
+    if attribute.type.element is not None:
+        return _nested_values(column, attribute, attribute.type.element)
     given = _decoded(column) if pa.types.is_dictionary(column.type) else column
     wanted = plain_type(attribute)
     if pa.types.is_null(given.type):
@@ -111,13 +113,30 @@ def values_of(column: pa.ChunkedArray, attribute: Attribute) -> ColumnValues:
         given = _without(given, bad)
     if attribute.type == TIMESTAMP:
         values, more = _moments(given)
-    elif attribute.type.kind is Kind.DECIMAL:
-        values, more = _decimals(given, attribute)
     else:
         values, more = _cast(given, wanted)
     for found in (more, _outside(values, attribute)):
         bad = np.union1d(bad, found) if len(found) else bad
     return ColumnValues(values, bad, column, attribute)
+
+
+def _nested_values(column: pa.ChunkedArray, attribute: Attribute, element: Type) -> ColumnValues:
+    """Arrays or maps: a row is bad if one of its elements is."""
+    nested = taken_apart(column, attribute.type)
+    types = (STRING, element) if attribute.type.kind is Kind.MAP else (element,)
+    parts, bad = [], [_NONE]
+    for part, of in zip(nested.parts, types, strict=True):
+        read = values_of(part, Attribute(attribute.path, of))
+        parts.append(read.values if len(part) else pa.chunked_array([pa.array([], _plain(of))]))
+        bad.append(np.searchsorted(nested.offsets, read.bad, side="right") - 1)
+    if attribute.type.kind is Kind.MAP:
+        bad.append(repeated_keys(parts[0], nested.offsets))
+        if parts[0].null_count:  # a map of Arrow has no such key; its row is bad
+            parts[0] = pc.fill_null(parts[0], "")
+    whole = put_together(nested._replace(parts=tuple(parts)), attribute.type)
+    return ColumnValues(
+        pa.chunked_array([whole]), np.unique(np.concatenate(bad)), column, attribute
+    )
 
 
 def _cast(column: pa.ChunkedArray, wanted: pa.DataType) -> tuple[pa.ChunkedArray, Array]:
@@ -138,32 +157,6 @@ def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
         for chunk in column.chunks
     ]
     return pa.chunked_array(chunks, plain)
-
-
-# --- decimals
-
-
-def _decimals(column: pa.ChunkedArray, attribute: Attribute) -> tuple[pa.ChunkedArray, Array]:
-    """Numbers and texts as decimals; those that have more digits are bad."""
-    wanted = plain_type(attribute)
-    if not (pa.types.is_floating(column.type) or attribute_type(column.type) == STRING):
-        try:
-            return column.cast(wanted), _NONE
-        except pa.ArrowInvalid:
-            pass  # which ones do not fit, is found below
-    if pa.types.is_float16(column.type):
-        column = column.cast(pa.float32())
-    read = value_reader(attribute)
-    encoded = column.combine_chunks().dictionary_encode()
-    found: list[Decimal | None] = []
-    for value in encoded.dictionary.to_pylist():
-        try:
-            found.append(read(value))
-        except EventError:
-            found.append(None)
-    values = pa.array(found, wanted).take(encoded.indices)
-    lost = pc.and_(values.is_null(), encoded.indices.is_valid())
-    return pa.chunked_array([values]), _rows(lost)
 
 
 # --- text

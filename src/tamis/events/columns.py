@@ -12,8 +12,10 @@ import pyarrow.compute as pc
 
 from tamis.errors import EventError, OptionError, unknown_attribute
 from tamis.events.column_values import check_type, values_of
+from tamis.events.values import MapValue
 from tamis.names import Path, path_text
 from tamis.schema import Attribute, Schema
+from tamis.types import Kind
 
 
 def as_table(events: Any) -> pa.Table | None:
@@ -56,7 +58,10 @@ def _refuse_unread(events: Any) -> None:
 def table_rows(table: pa.Table, schema: Schema, *, refuse_unknown: bool) -> list[tuple[Any, ...]]:
     """The rows of a table, in the order of the schema."""
     found = checked_columns(table, schema, refuse_unknown=refuse_unknown)
-    columns = [column_values(column, table.num_rows) for column in found]
+    columns = [
+        column_values(column, table.num_rows, attribute)
+        for column, attribute in zip(found, schema.attributes, strict=True)
+    ]
     return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
 
 
@@ -87,11 +92,14 @@ def _checked(column: pa.ChunkedArray | None, attribute: Attribute) -> pa.Chunked
     return found.values
 
 
-def column_values(column: pa.ChunkedArray | None, size: int) -> list[Any]:
+def column_values(column: pa.ChunkedArray | None, size: int, attribute: Attribute) -> list[Any]:
     """The values of one attribute, None where it is missing."""
     if column is None:
         return [None] * size
     values: list[Any] = column.to_pylist()
+    if attribute.type.is_nested:
+        made = MapValue if attribute.type.kind is Kind.MAP else tuple
+        values = [None if value is None else made(value) for value in values]
     return values
 
 

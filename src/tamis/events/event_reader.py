@@ -9,14 +9,13 @@ import json
 import logging
 import re
 from collections.abc import Container, Iterable, Mapping
-from decimal import Decimal
 from math import isinf
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError
 from xml.parsers.expat import ErrorString
 
 from tamis.errors import EventError, choose, unknown_attribute
-from tamis.events.values import Reader, text_reader, value_reader
+from tamis.events.values import XML_VALUE, Reader, text_reader, value_reader
 from tamis.names import Path, path_text
 from tamis.schema import Schema
 
@@ -25,7 +24,6 @@ Row = tuple[Any, ...]
 MAX_EVENT_TEXT = 16_000_000  # characters of one JSON or XML event
 MAX_EVENT_DEPTH = 100  # nested records of one event
 UNKNOWN_CHOICES = ("ignore", "refuse")
-EXACT_DIGITS = 15  # of a number that a double holds: reading and printing it gives it back
 MOST_NOTICED = 100  # sets of names; events that all have other names are not looked at
 
 logger = logging.getLogger("tamis")
@@ -126,6 +124,8 @@ class EventReader:
             if value is None:
                 continue
             if isinstance(target, dict):
+                if isinstance(value, str) and XML_VALUE in target:
+                    value = {XML_VALUE: value}  # an element without the attributes of others
                 if not isinstance(value, Mapping):
                     raise EventError(
                         f"attribute {path_text((*path, key))} expects a record, "
@@ -211,21 +211,12 @@ def parse_json(text: str) -> Any:
     return _JSON.decode(text)
 
 
-def exact_number(text: str) -> float | Decimal:
-    """A number of JSON: a float, or a Decimal if Python would print another number for the float.
-
-    So a decimal attribute gets all digits that were written.
-    """
+def _finite(text: str) -> float:
     number = float(text)
     if isinf(number):
         shown = text if len(text) <= 40 else text[:37] + "..."
         raise EventError(f"the number {shown} is too large for a double")
-    if len(text) <= EXACT_DIGITS and "e" not in text and "E" not in text:
-        return number
-    shortest = repr(number)
-    if shortest == text or Decimal(shortest) == Decimal(text):
-        return number
-    return Decimal(text)
+    return number
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -241,7 +232,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 # Made once: `json.loads` with settings would make one for each text.
-_JSON = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_float=exact_number)
+_JSON = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_float=_finite)
 
 
 def parse_xml_event(text: str, names: Container[str]) -> Mapping[str, Any]:
@@ -296,18 +287,34 @@ def inner_elements(element: Element) -> list[Element]:
 
 
 def xml_texts(elements: list[Element], depth: int = MAX_EVENT_DEPTH) -> dict[str, Any]:
-    """The texts of elements by their names, nested like the elements."""
+    """The texts of elements by their names, nested like the elements.
+
+    Elements of one name are a list. As in Spark, an attribute of an element has the name ``_name``
+    inside it, and the text beside attributes the name ``_VALUE``.
+    """
     if depth == 0:
         raise EventError(f"the event is nested more than {MAX_EVENT_DEPTH} records deep")
     record: dict[str, Any] = {}
     for element in elements:
-        if element.tag in record:
-            raise EventError(f"the event names {element.tag!r} twice")
-        if len(element):
-            record[element.tag] = xml_texts(inner_elements(element), depth - 1)
+        value = _xml_value(element, depth)
+        if element.tag not in record:
+            record[element.tag] = value
+        elif isinstance(record[element.tag], list):
+            record[element.tag].append(value)
         else:
-            record[element.tag] = (element.text or "").strip()
+            record[element.tag] = [record[element.tag], value]
     return record
+
+
+def _xml_value(element: Element, depth: int) -> Any:
+    """The text of an element, or the record of what is in it; attributes are named ``_name``."""
+    attributes = {f"_{name}": text.strip() for name, text in element.attrib.items()}
+    if len(element):
+        return attributes | xml_texts(inner_elements(element), depth - 1)
+    text = (element.text or "").strip()
+    if not attributes:
+        return text
+    return attributes | {XML_VALUE: text} if text else attributes
 
 
 def _check_size(text: str, most: int = MAX_EVENT_TEXT) -> None:

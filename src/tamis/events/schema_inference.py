@@ -12,7 +12,18 @@ from tamis.language.parser import Parser, parse_tree
 from tamis.language.tokens import Token, TokenKind, tokenize
 from tamis.names import Path, path_text
 from tamis.schema import Attribute, Schema
-from tamis.types import BOOL, DOUBLE, INT, INT64_MAX, INT64_MIN, STRING, TIMESTAMP, Type
+from tamis.types import (
+    BOOL,
+    DOUBLE,
+    INT,
+    INT64_MAX,
+    INT64_MIN,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    Type,
+    array_of,
+)
 
 _GUESSES = (DOUBLE, STRING, BOOL, TIMESTAMP)
 _MOST_GUESSES = 256  # combinations of types for one part
@@ -21,18 +32,42 @@ _MOST_GUESSES = 256  # combinations of types for one part
 def schema_of_records(records: Iterable[tuple[Mapping[str, Any], bool]]) -> Schema:
     """The schema of events; each comes with whether its values are text, as in CSV.
 
-    An attribute with whole and other numbers is a double. Values that have no type in common are
-    an error that names their attribute.
+    An attribute with whole and other numbers is a double, and one with lists an array; elements of
+    XML that come several times in an event are a list. Values that have no type in common are an
+    error that names their attribute.
     """
     types: dict[Path, Type] = {}
     for record, is_text in records:
         for path, value in _leaves(record, ()):
-            found = _type_of_text(value) if is_text and isinstance(value, str) else _type_of(value)
+            if isinstance(value, list):
+                found = _type_of_list(path, value, is_text=is_text)
+            else:
+                found = _type_of_one(value, is_text=is_text)
             if found is None:
                 continue
             known = types.get(path)
             types[path] = found if known is None else _joined(path, known, found, is_text=is_text)
-    return Schema.of_attributes(Attribute(path, found) for path, found in types.items())
+    return Schema.of_attributes(Attribute(path, _settled(of)) for path, of in types.items())
+
+
+def _type_of_one(value: Any, *, is_text: bool) -> Type | None:
+    return _type_of_text(value) if is_text and isinstance(value, str) else _type_of(value)
+
+
+def _type_of_list(path: Path, values: list[Any], *, is_text: bool) -> Type | None:
+    """The type of an array; None if no filter can use it, as lists of records or of lists."""
+    element = NULL
+    for value in values:
+        found = NULL if value is None else _type_of_one(value, is_text=is_text)
+        if found is None and not (is_text and value == ""):
+            return None
+        element = _joined(path, element, found or NULL, is_text=is_text)
+    return array_of(element)
+
+
+def _settled(of: Type) -> Type:
+    """An array of which nothing is known has strings, as in Spark."""
+    return array_of(STRING) if of == array_of(NULL) else of
 
 
 def _leaves(record: Mapping[str, Any], path: Path) -> Iterable[tuple[Path, Any]]:
@@ -73,8 +108,12 @@ def _type_of_text(text: str) -> Type | None:
 
 
 def _joined(path: Path, known: Type, found: Type, *, is_text: bool) -> Type:
-    if known == found:
+    if found in {known, NULL}:
         return known
+    if known == NULL:
+        return found
+    if known.element is not None or found.element is not None:
+        return _joined_arrays(path, known, found, is_text=is_text)
     if {known, found} == {INT, DOUBLE}:
         return DOUBLE
     if is_text:
@@ -83,6 +122,17 @@ def _joined(path: Path, known: Type, found: Type, *, is_text: bool) -> Type:
         f"attribute {path_text(path)} has values of type {known} and of type {found}; "
         "give a schema (--schema on the command line)"
     )
+
+
+def _joined_arrays(path: Path, known: Type, found: Type, *, is_text: bool) -> Type:
+    """The type of arrays; an element of XML that comes once goes with those that come often."""
+    if not is_text and (known.element is None or found.element is None):
+        raise SchemaError(
+            f"attribute {path_text(path)} has values of type {known} and of type {found}; "
+            "give a schema (--schema on the command line)"
+        )
+    one, other = known.element or known, found.element or found
+    return array_of(_joined(path, one, other, is_text=is_text))
 
 
 def schema_of_filter(text: str) -> Schema:

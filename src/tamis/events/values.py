@@ -1,48 +1,65 @@
 """Values of events: checked against the schema and converted to the form that engines use.
 
-Inside tamis an int is a Python int within 64 bits, a double a float, a decimal a Decimal with as
-many digits after the point as its type has, a string a str that is valid Unicode, a bool a bool, a
-timestamp an int of microseconds since 1970 in UTC, and a missing value None.
+Inside tamis an int is a Python int within 64 bits, a double a float, a string a str that is valid
+Unicode, a bool a bool, a timestamp an int of microseconds since 1970 in UTC, an array a tuple of
+such values, a map a `MapValue`, and a missing value or element None.
 """
 
 import numbers
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
 from math import isinf
 from typing import Any
 
 from tamis.errors import EventError, did_you_mean
-from tamis.events.decimal_values import decimal_of_text, decimal_reader
 from tamis.schema import Attribute, Enumeration
 from tamis.timestamps import timestamp_from_datetime, timestamp_from_text
 from tamis.types import INT64_MAX, INT64_MIN, Kind, Type
 
 Reader = Callable[[Any], Any]
 
+
+class MapValue(dict[str, Any]):
+    """The value of a map. It has a hash, as it never changes: values are looked up in caches."""
+
+    __slots__ = ("_hash",)
+    _hash: int
+
+    def __hash__(self) -> int:  # type: ignore[override]  # a dict has none
+        try:
+            return self._hash
+        except AttributeError:
+            self._hash = hash(frozenset(self.items()))
+            return self._hash
+
+
+XML_VALUE = "_VALUE"  # the text of an element of XML that has attributes, beside these
 _WHOLE = re.compile(r"\s*([+-]?)0*([0-9]{1,30})\s*")
 _TRUTHS = {"true": True, "false": False, "1": True, "0": False}
 
 
 def value_reader(attribute: Attribute) -> Reader:
     """A function that checks and converts the values of one attribute."""
-    return _with_domain(attribute, _plain_reader(attribute.type))
+    return _with_domain(attribute, _reader_of(attribute.type, _READERS))
 
 
 def text_reader(attribute: Attribute) -> Reader:
     """`value_reader` for values given as text, in CSV or XML; only a string can be empty."""
-    if attribute.type.kind is Kind.DECIMAL:
-        exact = _plain_reader(attribute.type)
-        read = _with_domain(attribute, lambda text: exact(decimal_of_text(text)))
-    else:
-        read = _with_domain(attribute, _TEXT_READERS[attribute.type.kind])
-    if attribute.type.kind is Kind.STRING:
+    of = attribute.type
+    read = _with_domain(attribute, _reader_of(of, _TEXT_READERS))
+    if of.is_nested:
         return read
-    return lambda text: None if text == "" else read(text)
+    if of.kind is Kind.STRING:
+        return lambda text: read(_plain_text(text, attribute))
+    return lambda text: None if text == "" else read(_plain_text(text, attribute))
 
 
-def _plain_reader(of: Type) -> Reader:
-    return decimal_reader(of) if of.kind is Kind.DECIMAL else _READERS[of.kind]
+def _plain_text(value: Any, attribute: Attribute) -> Any:
+    """The text of an element that has attributes, of which the schema does not know."""
+    if isinstance(value, list):
+        raise EventError(f"the event names {attribute.path[-1]!r} twice, and it is not an array")
+    return value.get(XML_VALUE, value) if isinstance(value, dict) else value
 
 
 def _with_domain(attribute: Attribute, read: Callable[[Any], Any]) -> Reader:
@@ -82,6 +99,60 @@ def _shown(value: Any) -> str:
     except Exception:  # noqa: BLE001 - a huge number, or an object whose repr fails
         return f"a value of type {kind}"
     return f"{text if len(text) <= 60 else text[:57] + '...'} ({kind})"
+
+
+# --- arrays and maps
+
+
+def _reader_of(kind: Type, scalars: Mapping[Kind, Reader]) -> Reader:
+    if kind.element is None:
+        return scalars[kind.kind]
+    is_text = scalars is _TEXT_READERS
+    read = scalars[kind.element.kind]
+    if is_text and kind.element.kind is not Kind.STRING:
+        whole = read
+        read = lambda text: None if text == "" else whole(text)  # noqa: E731 - as `text_reader`
+    if kind.kind is Kind.MAP:
+        return lambda value: _read_map(value, read)
+    return lambda value: _read_array(value, read, is_text=is_text)
+
+
+def _read_array(value: Any, read: Reader, *, is_text: bool) -> tuple[Any, ...]:
+    if is_text:  # an element of XML may be there once, and have attributes
+        value = value if isinstance(value, list) else [value]
+        value = [one.get(XML_VALUE, one) if isinstance(one, dict) else one for one in value]
+    if type(value).__name__ == "ndarray" and value.ndim == 1:
+        value = value.tolist()
+    if not isinstance(value, list | tuple):
+        raise TypeError("write a list")
+    return tuple([_read_element(n, one, read) for n, one in enumerate(value)])
+
+
+def _read_map(value: Any, read: Reader) -> MapValue:
+    if isinstance(value, list) and all(isinstance(one, tuple) and len(one) == 2 for one in value):
+        pairs: Iterable[tuple[Any, Any]] = value  # as Arrow gives a map
+    elif isinstance(value, Mapping):
+        pairs = value.items()
+    else:
+        raise TypeError("write a dict")
+    found = MapValue()
+    for key, one in pairs:
+        name = _read_string(key)
+        if name in found:
+            raise ValueError(f"it has the key {_shown(name)} twice")
+        found[name] = _read_element(name, one, read)
+    return found
+
+
+def _read_element(place: int | str, value: Any, read: Reader) -> Any:
+    if value is None or type(value).__name__ == "NAType":
+        return None
+    try:
+        return read(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        reason = f": {error}" if str(error) else ""
+        at = place if isinstance(place, int) else _shown(place)
+        raise ValueError(f"element {at} is {_shown(value)}{reason}") from None
 
 
 def _read_int(value: Any) -> int:

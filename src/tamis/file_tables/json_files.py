@@ -385,13 +385,15 @@ def with_texts(text: str, kind: pa.DataType) -> dict[str, Any]:
 
 
 def _object(text: str, place: int, kind: pa.DataType) -> tuple[dict[str, Any], int]:
-    types = {field.name: field.type for field in kind}
+    is_map = pa.types.is_map(kind)
+    types = {} if is_map else {field.name: field.type for field in kind}
+    other = kind.item_type if is_map else NULL
     record: dict[str, Any] = {}
     place = _skipped(text, place + 1)
     while text[place] != "}":
         name, place = _DECODER.raw_decode(text, place)
         place = _skipped(text, _skipped(text, place) + 1)
-        record[name], place = _written(text, place, types.get(name, NULL))
+        record[name], place = _written(text, place, types.get(name, other))
         place = _after_comma(text, place)
     return record, place + 1
 
@@ -412,6 +414,8 @@ def _written(text: str, place: int, kind: pa.DataType) -> tuple[Any, int]:
         return _object(text, place, kind)
     if pa.types.is_list(kind) and text[place] == "[":
         return _array(text, place, kind.value_type)
+    if pa.types.is_map(kind) and text[place] == "{":
+        return _object(text, place, kind)
     value, end = _DECODER.raw_decode(text, place)
     is_written = pa.types.is_string(kind) and not isinstance(value, str | type(None))
     return text[place:end] if is_written else value, end

@@ -86,6 +86,8 @@ def column_of(
         return _records(values, kind, path, leaves, faults)
     if pa.types.is_list(kind):
         return _lists(values, kind, path, leaves, faults)
+    if pa.types.is_map(kind):
+        return _maps(values, kind, path, leaves, faults)
     column = leaves.column(values, kind)
     if column is not None:
         return column
@@ -141,6 +143,27 @@ def _lists(
         faults.setdefault(rows[place], fault)
     offsets = pa.array(ends, pa.int32())
     return pa.ListArray.from_arrays(offsets, items, mask=pa.array(missing))
+
+
+def _maps(
+    values: list[Any], kind: pa.DataType, path: Path, leaves: Leaves, faults: Faults
+) -> pa.Array:
+    is_map = [isinstance(value, Mapping) for value in values]
+    for row, value in enumerate(values):
+        if value is not None and not is_map[row]:
+            faults.setdefault(row, Fault(path, value, kind))
+    maps = [value if there else {} for value, there in zip(values, is_map, strict=True)]
+    rows = [row for row, value in enumerate(maps) for _ in value]
+    found: Faults = {}
+    flat = [one for value in maps for one in value.values()]
+    items = column_of(flat, kind.item_type, path, leaves, found)
+    for place, fault in found.items():
+        faults.setdefault(rows[place], fault)
+    keys = text_column([key for value in maps for key in value])
+    ends = np.zeros(len(values) + 1, np.int32)
+    np.cumsum([len(value) for value in maps], out=ends[1:])
+    mask = pa.array(~np.array(is_map, bool))
+    return pa.MapArray.from_arrays(pa.array(ends), keys, items, mask=mask)
 
 
 def type_of_all(

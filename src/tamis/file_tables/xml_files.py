@@ -271,6 +271,9 @@ def _fitted(value: Any, kind: pa.DataType) -> Any:
     if pa.types.is_list(kind):
         items = value if isinstance(value, list) else [value]
         return [_fitted(item, kind.value_type) for item in items]
+    if pa.types.is_map(kind):
+        inside = value if isinstance(value, dict) else {}
+        return {name: _fitted(inner, kind.item_type) for name, inner in inside.items()}
     if pa.types.is_struct(kind):
         if value == "":
             return None

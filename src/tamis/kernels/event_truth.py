@@ -92,6 +92,29 @@ def touched_references(
 
 
 @jit
+def touched_elements(
+    classes: Array, numbering: PredicateNumbering, listed: Array, touched: Array, count: Number
+) -> Number:
+    """As `touched_references`, for the elements of an array: adds to touched[*], from count on."""
+    base = numbering.starts[numbering.masks.size]
+    size = numbering.set_cuts.size
+    for element in range(classes.size):
+        if not classes[element] & 1:
+            continue
+        cut = np.int64(classes[element] >> 1)
+        place = first_at_least(numbering.set_cuts, 0, size, cut)
+        if place < size and numbering.set_cuts[place] == cut:
+            for k in range(numbering.set_at[place], numbering.set_at[place + 1]):
+                number = numbering.set_numbers[k]
+                if listed[number] == NO_ROW:  # another element may have touched it
+                    positive = number < numbering.absent_from[0]
+                    listed[number] = positive
+                    touched[count] = (base + number) * REF_KINDS
+                    count += positive
+    return count
+
+
+@jit
 def fill_truth_table(
     named: Array, numbering: PredicateNumbering, owners: NumberOwners, event: EventTruth
 ) -> None:

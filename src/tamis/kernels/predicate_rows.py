@@ -261,6 +261,27 @@ def rows_of_tests(codes: Array, starts: Array, numbers: Array, block: BlockRows)
     block.sizes[ROWS] = free
 
 
+@jit
+def rows_of_failed_sets(
+    codes: Array, starts: Array, numbers: Array, a: int, block: BlockRows
+) -> None:
+    """Make the rows of sets of NOT IN of attribute a, of which events may have several members.
+
+    As `rows_of_tests`, but numbers[starts[code]:starts[code + 1]] are the sets that an event fails.
+    """
+    rows, listed = block.rows, block.listed
+    free = block.sizes[ROWS]
+    for e in range(codes.size):
+        for k in range(starts[codes[e]], starts[codes[e] + 1]):
+            number = numbers[k]
+            if listed[number] == NO_ROW:
+                store_row(rows, free, load_row(rows, np.int64(block.there[a])))
+                _name(number, free, block)
+                free += 1
+            rows[listed[number], e >> 6] &= ~(np.uint64(1) << np.uint64(e & 63))
+    block.sizes[ROWS] = free
+
+
 def finish_block(numbering: PredicateNumbering, block: BlockRows) -> None:
     """Make the runs of sets and tests, and the table from numbers to runs."""
     block.names[: block.sizes[NAMED]].sort()

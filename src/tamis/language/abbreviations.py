@@ -54,7 +54,7 @@ def _expand_in(operand: Node, items: tuple[Node, ...]) -> Node:
 def is_condition(node: Node) -> bool:
     """Whether a node is a test or made of tests, rather than a value that is true or false."""
     bare = ast.without_cast(node)
-    is_plain = isinstance(bare, ast.Attribute | ast.Literal) or is_value(bare)
+    is_plain = isinstance(bare, ast.Attribute | ast.Variable | ast.Literal) or is_value(bare)
     return node.type == BOOL and not is_plain
 
 

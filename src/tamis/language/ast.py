@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any, TypeVar, dataclass_transform
 
 from tamis.names import Path
-from tamis.types import BOOL, Type
+from tamis.types import BOOL, FUNCTION, Type
 
 SHALLOW = 12  # levels of a tree that is not deep
 
@@ -20,8 +20,8 @@ C = TypeVar("C", bound="Base")
 
 NODE_BYTES = 80  # of a node by itself
 
-# An int may also be a timestamp: microseconds since 1970 in UTC.
-Value = int | float | Decimal | str | bool | None
+# An int may also be a timestamp: microseconds since 1970 in UTC. A tuple is an array.
+Value = int | float | Decimal | str | bool | None | tuple[Any, ...]
 
 
 class Base:
@@ -106,6 +106,41 @@ class Call(Base):
 
     name: str
     arguments: tuple["Node", ...]
+    type: Type
+
+
+@node
+class Variable(Base):
+    """The element in the condition of exists or forall."""
+
+    name: str
+    type: Type
+
+
+class _Function(Base):
+    __slots__ = ()
+
+    @property
+    def type(self) -> Type:
+        return FUNCTION
+
+
+@node
+class Lambda(_Function):
+    """``name -> body``: the condition that exists and forall test each element with."""
+
+    name: str
+    body: "Node"
+
+
+@node
+class Elements(Base):
+    """The elements of an array, as a value of which an event may have several.
+
+    No filter has it: it is the term (`predicates.computed_values`) of tests for elements.
+    """
+
+    operand: "Node"
     type: Type
 
 
@@ -211,7 +246,7 @@ class Slot(Condition):
 
 
 Node = (
-    Literal | Attribute | Cast | Call
+    Literal | Attribute | Cast | Call | Variable | Lambda | Elements
     | Compare | Between | In | Like | RLike | IsNull | IsTruth
     | Not | And | Or | Slot
 )  # fmt: skip
@@ -236,8 +271,10 @@ def without_cast(node: Node) -> Node:
 def children(node: Node) -> tuple[Node, ...]:
     """The nodes directly below a node, from left to right."""
     match node:
-        case Literal() | Attribute() | Slot():
+        case Literal() | Attribute() | Variable() | Slot():
             return ()
+        case Lambda(_, body):
+            return (body,)
         case And(items) | Or(items):
             return items
         case Compare(_, left, right):
@@ -255,8 +292,10 @@ def children(node: Node) -> tuple[Node, ...]:
 def rebuild(node: Node, parts: tuple[Node, ...]) -> Node:
     """The node with other nodes below it, in the order of `children`."""
     match node:
-        case Literal() | Attribute() | Slot():
+        case Literal() | Attribute() | Variable() | Slot():
             return node
+        case Lambda(name):
+            return Lambda(name, parts[0])
         case And():
             return And(parts)
         case Or():

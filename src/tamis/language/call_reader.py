@@ -2,6 +2,7 @@
 
 from tamis.errors import LimitError, ParseError
 from tamis.language import ast
+from tamis.language.functions.arrays import QUANTIFIERS
 from tamis.language.functions.casts import TYPE_NAMES, named_type
 from tamis.language.functions.conditionals import CASE, CASE_OF
 from tamis.language.interval_literals import UNITS, interval_literal
@@ -24,6 +25,8 @@ class CallReader(TreeReader):
         self.position += 1
         if name.text.lower() in {"cast", "try_cast"}:
             return self.cast(name)
+        if name.text.lower() in QUANTIFIERS:
+            return self.quantifier(name)
         spelling, arguments = self.arguments(name.text)
         end = self.tokens[self.position - 1].end
         if len(arguments) > MAX_ARGUMENTS:
@@ -48,6 +51,39 @@ class CallReader(TreeReader):
         self.position += 1
         self.accept_word("FROM")
         return side, self.list_until(")", words)
+
+    def quantifier(self, name: Token) -> LocatedNode:
+        """``exists(array, element -> condition)`` or forall, after its opening parenthesis."""
+        self.enter()
+        arguments = [self.expression(0)]
+        while self.accept(","):
+            is_function = self.tokens[min(self.position + 1, len(self.tokens) - 1)].text == "->"
+            arguments.append(
+                self.function(name, arguments[0]) if is_function else self.expression(0)
+            )
+        end = self.expect(")", "at the end of the list, or a comma").end
+        self.depth -= 1
+        node = self.rules.call(name.text, arguments, name.start, end)
+        result = self.located(node, name.start, end, *arguments)
+        self.count_atom(result)
+        return result
+
+    def function(self, of: Token, array: LocatedNode) -> LocatedNode:
+        """``element -> condition``, the second argument of exists and forall."""
+        name = self.token
+        if name.kind not in {TokenKind.NAME, TokenKind.QUOTED}:
+            raise self.unexpected("expected a name for the element: t -> t = 'x'")
+        self.position += 2
+        word = self.name(name)
+        with self.rules.element_named(word, of.text, array, name.start, name.end):
+            body = self.expression(0)
+            condition = self.rules.boolean(body, of.text)
+        return self.located(ast.Lambda(word, condition), name.start, body.end, body)
+
+    @staticmethod
+    def name(token: Token) -> str:
+        """The name that a token stands for, without its backticks."""
+        return token.text[1:-1].replace("``", "`") if token.kind is TokenKind.QUOTED else token.text
 
     def cast(self, name: Token) -> LocatedNode:
         """``CAST(condition AS type)``, after its opening parenthesis."""

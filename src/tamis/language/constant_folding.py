@@ -26,13 +26,13 @@ def _fold(node: Node, logic: Logic) -> Node:
     parts = ast.children(node)
     if isinstance(node, ast.And | ast.Or):
         return fold_chain(node)
-    if not parts:
-        return node
+    if not parts or isinstance(node, ast.Lambda):
+        return _empty_array(node)
     if isinstance(node, ast.In):
         return _fold_in(node, logic)
-    if all(isinstance(part, ast.Literal) for part in parts):
+    if all(map(_is_known, parts)):
         value = compile_value(node, _NO_ATTRIBUTES, logic)(())
-        if isinstance(value, float) and (value - value) != 0:  # inf and nan cannot be written
+        if any(map(_is_unwritten, value if isinstance(value, tuple) else (value,))):
             return node
         return ast.Literal(value, node.type)
     has_null = any(isinstance(part, ast.Literal) and part.value is None for part in parts)
@@ -40,6 +40,25 @@ def _fold(node: Node, logic: Logic) -> Node:
         unknown = is_condition(node) and logic is Logic.CLASSICAL
         return FALSE if unknown else ast.Literal(None, node.type)
     return node
+
+
+def _is_known(part: Node) -> bool:
+    """Whether a part of a node does not depend on the event: infinity and nan stay calls."""
+    if isinstance(part, ast.Literal):
+        return True
+    if isinstance(part, ast.Lambda):
+        return not ast.attributes(part)
+    return isinstance(part, ast.Call | ast.Cast) and all(map(_is_known, ast.children(part)))
+
+
+def _is_unwritten(value: object) -> bool:
+    """Whether a constant cannot be written: infinity and nan."""
+    return isinstance(value, float) and (value - value) != 0
+
+
+def _empty_array(node: Node) -> Node:
+    is_empty = isinstance(node, ast.Call) and node.type.is_nested
+    return ast.Literal((), node.type) if is_empty else node
 
 
 def _propagates_null(node: Node) -> bool:
@@ -52,7 +71,7 @@ def _propagates_null(node: Node) -> bool:
 
 
 def _fold_in(node: ast.In, logic: Logic) -> Node:
-    if isinstance(node.operand, ast.Literal):
+    if all(map(_is_known, ast.children(node))):
         return ast.Literal(compile_value(node, _NO_ATTRIBUTES, logic)(()), BOOL)
     known = tuple(i for i in node.items if not (isinstance(i, ast.Literal) and i.value is None))
     if len(known) == len(node.items):

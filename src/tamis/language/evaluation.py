@@ -165,8 +165,29 @@ class _Compiler:
                 return _on_one(conversion(operand.type, wanted), self.value(operand))
             case ast.Call() if is_value(node):
                 return self.call(node)
+            case ast.Variable():
+                return _last
+            case ast.Lambda(_, body):
+                return self.function(body)
+            case ast.Elements(operand, _):
+                return self.value(operand)
             case _:
                 return self.condition(node)
+
+    def function(self, body: Node) -> Evaluator:
+        """A function from a row to the condition on an element, which comes after the row."""
+        holds = self.condition(body)
+
+        def of_row(row: Row) -> Callable[[Any], Any]:
+            extended = [*row, None]
+
+            def test(element: Any) -> Any:
+                extended[-1] = element
+                return holds(extended)
+
+            return test
+
+        return of_row
 
     def call(self, node: ast.Call) -> Evaluator:
         entry = FUNCTIONS[node.name]
@@ -192,6 +213,10 @@ def _comparison(op: str, kind: Type) -> Callable[[Any, Any], bool]:
 
 def _itself(value: Any) -> Any:
     return value
+
+
+def _last(row: Row) -> Any:
+    return row[-1]
 
 
 def _is_constant(node: Node) -> bool:

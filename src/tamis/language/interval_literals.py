@@ -51,7 +51,7 @@ def _amount(number: str, unit: str) -> Fraction:
 
 def interval_text(literal: Literal) -> str:
     """An interval as a filter writes it."""
-    value = int(literal.value or 0)
+    value = literal.value if isinstance(literal.value, int) else 0
     if literal.type == MONTHS:
         sizes: dict[str, int] = _MONTHS
     else:

@@ -50,6 +50,9 @@ def settle_conditions(node: Node, logic: Logic) -> Node:
         return node
 
     def settled(part: Node) -> Node:
+        if isinstance(part, ast.Lambda):
+            body = ast.IsTruth(push_negations(part.body, logic), truth=True)
+            return ast.Lambda(part.name, body)
         if not is_value(part):
             return part
         conditions = tuple(
@@ -161,7 +164,7 @@ def _opposite(predicate: Node) -> Node:
 
 
 def _some_null(predicate: Node) -> Node:
-    is_itself = isinstance(predicate, ast.Attribute) or is_value(predicate)
+    is_itself = isinstance(predicate, ast.Attribute | ast.Variable) or is_value(predicate)
     operands = (predicate,) if is_itself else ast.children(predicate)
     return ast.Or(tuple(is_null(operand) for operand in operands))
 

@@ -20,7 +20,9 @@ def needed_attributes(node: Node) -> frozenset[Path]:
             return frozenset((path,))
         case ast.Call() if nulls_of(node) is Nulls.OWN:
             return _NOTHING
-        case ast.IsNull() | ast.IsTruth() | ast.And() | ast.Or() | ast.Compare("<=>"):
+        case (
+            ast.Lambda() | ast.IsNull() | ast.IsTruth() | ast.And() | ast.Or() | ast.Compare("<=>")
+        ):
             return _NOTHING
         case ast.In(operand, _) | ast.Between(operand):
             return needed_attributes(operand)

@@ -23,6 +23,8 @@
                 | INTERVAL (number | string) unit {(number | string) unit}
                 | name {'.' name}
                 | name '(' [condition {',' condition}] ')'
+                | (EXISTS | FORALL) '(' condition ',' name '->' condition ')'
+                | value '[' condition ']'
                 | (CAST | TRY_CAST) '(' condition AS type ')'
                 | CASE [condition] {WHEN condition THEN condition} [ELSE condition] END
                 | '(' condition ')'
@@ -77,7 +79,7 @@ class Parser(PatternReader):
                 hint = "there is no open parenthesis for it to close"
             elif self.token.text in _TESTS or self.token.text in _BINARY:
                 hint = "put parentheses around what comes before it"
-            raise self.unexpected(hint)
+            raise self.unexpected(hint, self.rules.other_words(whole))
         return self.rules.boolean(whole, "a filter")
 
     def expression(self, floor: int) -> LocatedNode:
@@ -174,7 +176,7 @@ class Parser(PatternReader):
         """``left IN (...)`` or ``{...}``, or the interval ``left IN [low, high]``."""
         opening = self.accept(*_BRACKETS)
         if opening is None:
-            raise self.unexpected("expected a list in parentheses: IN (1, 2)")
+            raise self.unexpected(self.rules.list_hint(self.token))
         closing = _BRACKETS[opening.text]
         items = self.list_until(closing)
         end = self.tokens[self.position - 1].end
@@ -241,8 +243,21 @@ class Parser(PatternReader):
             column = token.start - self.text.rfind("\n", 0, token.start)
             closing = self.expect(")", f"to close the ( at column {column}")
             self.depth -= 1
-            return inner._replace(start=token.start, end=closing.end)
-        return self.primary()
+            found = inner._replace(start=token.start, end=closing.end)
+        else:
+            found = self.primary()
+        return self.indexed(found) if self.token.text == "[" else found
+
+    def indexed(self, holder: LocatedNode) -> LocatedNode:
+        """``holder[place]``, an element of an array or the value of a key of a map."""
+        while self.accept("["):
+            self.enter()
+            place = self.expression(0)
+            self.depth -= 1
+            end = self.expect("]", "after the place of an element").end
+            node = self.rules.element(holder, place, end)
+            holder = self.located(node, holder.start, end, holder, place)
+        return holder
 
     def signed(self, sign: Token) -> LocatedNode:
         number = self.token
@@ -309,11 +324,6 @@ class Parser(PatternReader):
             parts.append(self.name(last))
         node = self.rules.attribute(tuple(parts), first.start, last.end)
         return LocatedNode(node, first.start, last.end)
-
-    @staticmethod
-    def name(token: Token) -> str:
-        """The name that a token stands for, without its backticks."""
-        return token.text[1:-1].replace("``", "`") if token.kind is TokenKind.QUOTED else token.text
 
     def timestamp(self, word: Token) -> LocatedNode:
         text = self.expect_string(f"after {word.text}")

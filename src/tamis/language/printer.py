@@ -61,6 +61,12 @@ class _Printer:
                 return self.test(operand, "NOT "), TEST
             case ast.Not(operand):
                 return f"NOT {self.at(operand, NOT)}", NOT
+            case ast.Variable(name, _):
+                return path_text((name,)), _PRIMARY
+            case ast.Lambda(name, body):
+                return f"{path_text((name,))} -> {self.text(body)}", 0
+            case ast.Elements(operand, _):
+                return f"elements of {self.text(operand)}", 0
             case ast.Slot(index):
                 return f"?{index}", _PRIMARY
             case _:
@@ -74,6 +80,8 @@ class _Printer:
             case ast.Call(op, (left, right), _) if op in _INFIX:
                 power = _INFIX[op]
                 return f"{self.at(left, power)} {op} {self.at(right, power + 1)}", power
+            case ast.Call("[]", (holder, place), _):
+                return f"{self.at(holder, _PRIMARY)}[{self.text(place)}]", _PRIMARY
             case ast.Call("CASE", arguments, _):
                 return self.case("CASE", arguments), _PRIMARY
             case ast.Call("CASE OF", (subject, *rest), _):
@@ -128,6 +136,9 @@ def literal_text(literal: ast.Literal, *, suffixes: bool = True) -> str:
     if not suffixes and literal.type.is_number and value is not None:
         return format(value, "f") if isinstance(value, Decimal) else repr(value)
     match literal.type.kind:
+        case Kind.ARRAY if isinstance(value, tuple) and literal.type.element is not None:
+            items = [ast.Literal(item, literal.type.element) for item in value]
+            return f"array({', '.join(literal_text(item) for item in items)})"
         case _ if value is None:
             return "NULL"
         case Kind.BOOL:

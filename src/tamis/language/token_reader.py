@@ -1,5 +1,7 @@
 """A position in the tokens of a filter, which the parser moves forward."""
 
+from collections.abc import Mapping
+
 from tamis.errors import ParseError
 from tamis.language.literals import BadLiteral, string_value
 from tamis.language.tokens import Token, TokenKind
@@ -19,6 +21,9 @@ OPERATOR_WORDS = {
     "mod": "write %",
     "xor": "write <> between two conditions in parentheses",
 }
+_CONTAINS = ("contains", "includes", "has")
+ARRAY_WORDS = OPERATOR_WORDS | dict.fromkeys(_CONTAINS, "write array_contains(a, 'element')")
+MAP_WORDS = OPERATOR_WORDS | dict.fromkeys(_CONTAINS, "write map_contains_key(m, 'key')")
 
 
 class TokenReader:
@@ -78,12 +83,14 @@ class TokenReader:
         except BadLiteral as error:
             raise ParseError(str(error), self.text, token.start, token.end) from None
 
-    def unexpected(self, hint: str | None = None) -> ParseError:
-        """The error that the next token does not belong here."""
+    def unexpected(
+        self, hint: str | None = None, words: Mapping[str, str] = OPERATOR_WORDS
+    ) -> ParseError:
+        """The error that the next token does not belong here; `words` have hints of their own."""
         token = self.token
         problem = "the filter ends too early"
         if token.kind is not TokenKind.END:
             problem = f"unexpected {token.text[:40]!r}"
             if token.kind is TokenKind.NAME:
-                hint = OPERATOR_WORDS.get(token.text.lower(), hint)
+                hint = words.get(token.text.lower(), hint)
         return ParseError(problem, self.text, token.start, token.end, hint)

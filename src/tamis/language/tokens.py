@@ -43,7 +43,7 @@ COMPARISON = r"<=>|<=|>=|<>|!=|==|[=<>]"
 
 _TOKEN = re.compile(
     rf"(?P<STRING>{STRING})|(?P<NAME>{NAME})|(?P<NUMBER>{NUMBER})|(?P<QUOTED>{QUOTED})"
-    rf"|(?P<COMMENT>--|/\*)|(?P<OPERATOR>{COMPARISON}|\|\||[-+*/%!(),.\[\]{{}}])|(?P<SPACE>\s+)",
+    rf"|(?P<COMMENT>--|/\*)|(?P<OPERATOR>->|{COMPARISON}|\|\||[-+*/%!(),.\[\]{{}}])|(?P<SPACE>\s+)",
     re.DOTALL,
 )
 _WORD = re.compile(r"\w")

@@ -7,24 +7,27 @@ where filters go wrong.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
 from typing import NamedTuple
 
 from tamis.calendar import moment_of
 from tamis.errors import LimitError, ParseError, TypeMismatch, did_you_mean
 from tamis.language import ast
-from tamis.language.arithmetic import loses_digits, wider
+from tamis.language.arithmetic import wider
 from tamis.language.ast import Node
+from tamis.language.functions.arrays import ELEMENT
 from tamis.language.functions.casts import cast
 from tamis.language.functions.conditionals import CASE
 from tamis.language.functions.date_texts import day_of_text, moment_of_text
 from tamis.language.functions.function import Function, Refusal, TooLarge
-from tamis.language.functions.signatures import as_common, compared_types
 from tamis.language.functions.table import BY_SPELLING, FUNCTIONS
 from tamis.language.like_patterns import BadPattern, compile_like
 from tamis.language.limits import MAX_PATTERN
 from tamis.language.regular_expressions import compile_regex
-from tamis.language.token_reader import OPERATOR_WORDS
+from tamis.language.token_reader import ARRAY_WORDS, MAP_WORDS, OPERATOR_WORDS
+from tamis.language.tokens import Token, TokenKind
 from tamis.names import Path, path_text
 from tamis.schema import Attribute, Schema
 from tamis.timestamps import timestamp_from_text, timestamp_text
@@ -37,6 +40,11 @@ _WORD = re.compile(r"\s+(\w{1,20})")
 _COMPARED = re.compile(r"(?:=|<>|\bIN\s*\([^()]*)\s*$", re.IGNORECASE)
 _CLOCKS = {"now", "current_timestamp", "current_date", "localtimestamp", "curdate"}
 _CLOCK = "a filter knows no clock; give events an attribute with the time, and name that"
+_WORDS_AFTER = {Kind.ARRAY: ARRAY_WORDS, Kind.MAP: MAP_WORDS}
+_NESTED_HINTS = {
+    Kind.ARRAY: "write array_contains(a, 'x'), arrays_overlap(a, array('x', 'y')) or a[0]",
+    Kind.MAP: "write m['key'] for one of its values",
+}
 
 
 class LocatedNode(NamedTuple):
@@ -54,6 +62,7 @@ class TypingRules:
     def __init__(self, schema: Schema, text: str) -> None:
         self.schema = schema
         self.text = text
+        self.variable: ast.Variable | None = None  # the element, inside exists and forall
 
     def mismatch(self, problem: str, start: int, end: int, hint: str | None = None) -> TypeMismatch:
         return TypeMismatch(problem, self.text, start, end, hint)
@@ -61,6 +70,8 @@ class TypingRules:
     # --- values
 
     def attribute(self, path: Path, start: int, end: int) -> Node:
+        if self.variable is not None and path == (self.variable.name,):
+            return self.variable
         found = self.schema.find(path)
         if found is not None:
             return ast.Attribute(path, found.type)
@@ -102,7 +113,21 @@ class TypingRules:
         if entry is None:
             hint = _CLOCK if name.lower() in _CLOCKS else did_you_mean(name, BY_SPELLING)
             raise self.mismatch(f"unknown function {name!r}", start, end, hint)
+        if entry.name == "element_at" and arguments and arguments[0].node.type.kind is Kind.MAP:
+            entry = FUNCTIONS[ELEMENT]  # it is map[key]
+        if self.variable is not None and entry.name in {"array_contains", "arrays_overlap"}:
+            self._check_search(arguments)
         return self.apply(entry, name.lower(), arguments, start, end)
+
+    def _check_search(self, arguments: Sequence[LocatedNode]) -> None:
+        """Refuse to search an array of the event for each element of another."""
+        for argument in arguments:
+            if argument.node.type.is_nested and ast.attributes(argument.node):
+                raise self.mismatch(
+                    "an array of the event is not searched for each element of another",
+                    argument.start, argument.end,
+                    "arrays_overlap(a, b) tests whether two arrays have an element in common",
+                )  # fmt: skip
 
     def operator(self, op: str, arguments: Sequence[LocatedNode]) -> Node:
         """An operator, or the sign before a number."""
@@ -111,6 +136,38 @@ class TypingRules:
         if op == "||" and BOOL in {argument.node.type for argument in arguments}:
             raise self.mismatch("|| joins strings, not conditions", start, end, "write OR")
         return self.apply(FUNCTIONS[name], op, arguments, start, end)
+
+    def element(self, holder: LocatedNode, place: LocatedNode, end: int) -> Node:
+        """``holder[place]``."""
+        return self.apply(FUNCTIONS[ELEMENT], "[ ]", (holder, place), holder.start, end)
+
+    @contextmanager
+    def element_named(
+        self, name: str, of: str, array: LocatedNode, start: int, end: int
+    ) -> Iterator[None]:
+        """Read a condition in which a name stands for the element of an array."""
+        if self.variable is not None:
+            raise self.mismatch(
+                "exists and forall cannot be inside each other", start, end,
+                "arrays_overlap(a, b) tests whether two arrays have an element in common",
+            )  # fmt: skip
+        element = array.node.type.element
+        if element is None or array.node.type.kind is not Kind.ARRAY:
+            raise self.mismatch(
+                f"{of} takes an array, but this is of type {array.node.type}",
+                array.start, array.end,
+            )  # fmt: skip
+        for path in self.schema.positions:
+            if path[0] != name and path[0].casefold() == name.casefold():
+                raise self.mismatch(
+                    f"the element {name!r} has the name of the attribute {path_text(path)}, but in "
+                    "another case", start, end, "choose another name for the element",
+                )  # fmt: skip
+        self.variable = ast.Variable(name, element)
+        try:
+            yield
+        finally:
+            self.variable = None
 
     def positive(self, operand: LocatedNode) -> Node:
         self._number(operand, "+")
@@ -167,8 +224,6 @@ class TypingRules:
             operand = operand._replace(node=self._as_time(operand, first))
         at_least = self.compare(">=", operand, low)
         at_most = self.compare("<=", operand, high)
-        if any(loses_digits(operand.node.type, side.left.type) for side in (at_least, at_most)):
-            return ast.And((at_least, at_most))
         return ast.Between(
             operand.node, at_least.right, at_most.right, at_least.left.type, at_most.left.type
         )
@@ -188,7 +243,7 @@ class TypingRules:
         for item in items:
             self._check_domain(operand, item.node, item)
         return ast.In(
-            as_common(operand.node, common),
+            ast.converted(operand.node, common),
             tuple(_converted(item.node, common) for item in items),
         )
 
@@ -238,11 +293,23 @@ class TypingRules:
         if isinstance(operand.node, ast.Literal) and operand.node.value in {0, 1}:
             hint = "write TRUE or FALSE"
         if word := _WORD.match(self.text, operand.end):
-            hint = OPERATOR_WORDS.get(word[1].lower(), hint)
+            hint = self.other_words(operand).get(word[1].lower(), hint)
         raise self.mismatch(
             f"{where} needs a condition, but this is a value of type {operand.node.type}",
             operand.start, operand.end, hint,
         )  # fmt: skip
+
+    @staticmethod
+    def other_words(operand: LocatedNode) -> Mapping[str, str]:
+        """What to write instead of words that other languages have after such a value."""
+        return _WORDS_AFTER.get(operand.node.type.kind, OPERATOR_WORDS)
+
+    def list_hint(self, token: Token) -> str:
+        """What to write instead of something that follows IN and is not a list."""
+        found = self.schema.get(token.text) if token.kind is TokenKind.NAME else None
+        if found is not None and found.type.kind is Kind.ARRAY:
+            return f"write array_contains({found.name}, ...)"
+        return "expected a list in parentheses: IN (1, 2)"
 
     # --- checks and conversions
 
@@ -271,7 +338,7 @@ class TypingRules:
     def _same_type(self, left: LocatedNode, right: LocatedNode, op: str) -> tuple[Node, Node]:
         a = self._as_time(left, right.node.type)
         b = self._as_time(right, left.node.type)
-        common = self._common(*compared_types(a, b))
+        common = self._common(a.type, b.type)
         if common is None:
             raise self._incomparable(left, right, op)
         return _converted(a, common), _converted(b, common)
@@ -290,6 +357,8 @@ class TypingRules:
 
     @staticmethod
     def _common(a: Type, b: Type) -> Type | None:
+        if a.is_nested or b.is_nested:
+            return None
         if b in {a, NULL}:
             return a
         if a == NULL:
@@ -299,7 +368,11 @@ class TypingRules:
     def _incomparable(self, left: LocatedNode, right: LocatedNode, op: str) -> TypeMismatch:
         a, b = left.node.type, right.node.type
         hint = None
-        if Kind.STRING in {a.kind, b.kind}:
+        if a.is_nested or b.is_nested:
+            hint = _NESTED_HINTS.get((a if a.is_nested else b).kind)
+        elif a.is_number and b.is_number:
+            hint = f"together they need more than 38 digits: {a} and {b}"
+        elif Kind.STRING in {a.kind, b.kind}:
             text = left if a == STRING else right
             if isinstance(text.node, ast.Literal) and _NUMBER.fullmatch(str(text.node.value)):
                 hint = f"write {str(text.node.value)[:40]} without quotes"
@@ -320,11 +393,11 @@ class TypingRules:
         constant = place.node.value
         if attribute is None or attribute.domain is None or constant is None:
             return
-        if isinstance(constant, str | int):
-            inside = constant in attribute.domain
-        else:
+        if isinstance(constant, float | Decimal):
             whole = int(constant)
             inside = whole == constant and whole in attribute.domain
+        else:
+            inside = constant in attribute.domain
         if not inside:
             raise self.mismatch(
                 f"{literal_for_message(place.node)} lies outside the domain {attribute} of "
@@ -338,7 +411,7 @@ def _converted(node: Node, wanted: Type) -> Node:
     match node:
         case ast.Literal(int(day), of) if of == DATE and wanted == TIMESTAMP:
             return ast.Literal(moment_of(day), TIMESTAMP)
-    return as_common(node, wanted)
+    return ast.converted(node, wanted)
 
 
 def literal_for_message(literal: ast.Literal) -> str:

@@ -19,7 +19,7 @@ from tamis.names import Path, path_text
 from tamis.schema import Schema
 from tamis.spark.tables.event_chunks import EventLayout
 from tamis.spark.tables.event_table import check_columns, present_attributes
-from tamis.types import Kind
+from tamis.types import Kind, Type
 
 _TYPES = {
     Kind.INT: pa.int64(), Kind.DOUBLE: pa.float64(), Kind.STRING: pa.string(),
@@ -32,11 +32,17 @@ def with_types(found: pa.Schema, schema: Schema) -> pa.Schema:
     return pa.schema([(field.name, _typed((field.name,), field.type, schema)) for field in found])
 
 
+def _arrow_type(of: Type) -> pa.DataType:
+    if of.element is None:
+        return _TYPES[of.kind]
+    inner = _TYPES[of.element.kind]
+    return pa.map_(pa.string(), inner) if of.kind is Kind.MAP else pa.list_(inner)
+
+
 def _typed(path: Path, found: pa.DataType, schema: Schema) -> pa.DataType:
     known = schema.find(path)
-    if known is not None and not pa.types.is_nested(found):
-        of = known.type
-        return pa.decimal128(of.digits, of.scale) if of.kind is Kind.DECIMAL else _TYPES[of.kind]
+    if known is not None and (known.type.is_nested or not pa.types.is_nested(found)):
+        return _arrow_type(known.type)
     if pa.types.is_struct(found):
         return pa.struct(
             [(inner.name, _typed((*path, inner.name), inner.type, schema)) for inner in found]

@@ -16,6 +16,7 @@ kind             predicate                                              example
 ================ ====================================================== =========================
 `Comparison`     value op constant of the same type, ``= <> < <= > >=`` ``i <= 4``, ``b = TRUE``
 `Membership`     value IN (constants), or NOT IN                        ``i IN (1, 2)``
+`ElementTest`    an array has one of some constants among its elements  ``array_contains(a, 1)``
 `Presence`       value IS NULL, or IS NOT NULL                          ``s IS NULL``
 `StringTest`     value starts with, ends with or contains a text        ``s LIKE 'ab%'``
 `PartTest`       value is a prefix, a suffix or any part of a text      ``s SUBSTRING OF 'ab'``
@@ -28,7 +29,8 @@ kind             predicate                                              example
 
 A comparison with infinity or NaN, which cannot be written as constants, is a `PairComparison` one
 side of which has no attributes. A negated test is true of the values that fail the plain one; of a
-missing value neither is true.
+missing value neither is true, and neither is a test for elements that the null elements of an array
+leave open.
 """
 
 from collections.abc import Callable
@@ -39,6 +41,7 @@ from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.nulls import needed_attributes
 from tamis.names import Path
+from tamis.types import STRING, Kind, array_of
 
 
 class Comparison(NamedTuple):
@@ -53,6 +56,18 @@ class Membership(NamedTuple):
     """``value IN (constants)``, or NOT IN; constants of the value's type, ascending."""
 
     value: Node
+    constants: tuple[Any, ...]
+    negated: bool = False
+
+
+class ElementTest(NamedTuple):
+    """An array has one of the constants among its elements; or none of them, and no null.
+
+    It is ``array_contains``, ``arrays_overlap`` with constants, or ``map_contains_key``; constants
+    of the type of the elements, ascending.
+    """
+
+    value: Node  # the array
     constants: tuple[Any, ...]
     negated: bool = False
 
@@ -121,7 +136,7 @@ class OtherTest(NamedTuple):
 
 
 Test = (
-    Comparison | Membership | Presence | StringTest | PartTest | LikeTest | RegexTest
+    Comparison | Membership | ElementTest | Presence | StringTest | PartTest | LikeTest | RegexTest
     | PairComparison | Constant | OtherTest
 )  # fmt: skip
 
@@ -175,8 +190,46 @@ def _comparison(node: ast.Compare, negated: bool) -> Test:
     if negated or op == "<=>":  # in a normal form neither occurs
         return OtherTest(node, negated)
     if _fits(right, left):
+        if type(left) is ast.Call and left.name in _OF_ELEMENTS and op == "=":
+            found = _elements(left)
+            if found is not None:
+                return ElementTest(*found, negated=right.value is False)
         return Comparison(left, op, right.value)
     return PairComparison(left, op, right)
+
+
+_OF_ELEMENTS = frozenset({"array_contains", "arrays_overlap", "map_contains_key"})
+# Elements of these kinds are looked up by their value.
+_ELEMENT_KINDS = frozenset({Kind.INT, Kind.DOUBLE, Kind.STRING, Kind.BOOL, Kind.TIMESTAMP})
+
+
+def _elements(call: ast.Call) -> tuple[Node, tuple[Any, ...]] | None:
+    """The array that a call looks into, and the constants that it looks for."""
+    holder, wanted = call.arguments
+    if call.name == "arrays_overlap" and isinstance(holder, ast.Literal):
+        holder, wanted = wanted, holder
+    if isinstance(holder, ast.Literal) or not isinstance(wanted, ast.Literal):
+        return None
+    if call.name == "map_contains_key":
+        return ast.Call("map_keys", (holder,), array_of(STRING)), (wanted.value,)
+    element = holder.type.element
+    if element is None or element.kind not in _ELEMENT_KINDS:
+        return None
+    if call.name == "array_contains":
+        value = wanted.value
+        # -0.0 equals 0.0.
+        return holder, (value + 0.0 if isinstance(value, float) else value,)
+    found = _distinct(wanted)
+    return None if found is None else (holder, found)
+
+
+@remembered()
+def _distinct(array: ast.Literal) -> tuple[Any, ...] | None:
+    """The elements of a constant array, ascending; None if there are none, or nulls."""
+    found = array.value
+    if not isinstance(found, tuple) or not found or None in found:
+        return None
+    return tuple(sorted({one + 0.0 if isinstance(one, float) else one for one in found}))
 
 
 @remembered()

@@ -8,6 +8,10 @@ term share it, and all its comparisons are found at once.
 for a row or, column by column, for a batch, and writes predicates as tests of the new attributes:
 from then on nobody needs to know that these were computed. A predicate that relates two computed
 values, or is a test of several attributes, is itself the term: a truth value.
+
+The elements of an array are a term of which an event may have several values, or none.
+``array_contains(tags, 'x')`` is ``IN ('x')`` of it, true if one of the values is among the
+constants; NOT IN is true if none of them is, and the array has no null. It has no other tests.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,6 +24,7 @@ from tamis.language.ast import Node
 from tamis.language.evaluation import compile_value
 from tamis.predicates.classification import (
     Comparison,
+    ElementTest,
     LikeTest,
     Membership,
     OtherTest,
@@ -31,7 +36,7 @@ from tamis.predicates.classification import (
     classify,
 )
 from tamis.predicates.event_batches import Batch
-from tamis.predicates.keys import constant_key, has_values
+from tamis.predicates.keys import constant_key
 from tamis.predicates.term_columns import TermColumns
 from tamis.schema import Attribute, Schema
 from tamis.types import Kind, Type
@@ -44,8 +49,11 @@ def term_of(predicate: Node) -> Node | None:
 
     * of ``price * qty < 100`` it is ``price * qty``
     * of ``price * qty < total`` it is the predicate itself
+    * of ``array_contains(tags, 'x')`` it is the elements of ``tags``
     """
     match classify(predicate):
+        case ElementTest(value):
+            return elements_of(value)
         case Comparison(value, _, constant) if not _have_keys((constant,), value.type):
             return predicate
         case Membership(value, constants) if not _have_keys(constants, value.type):
@@ -55,9 +63,7 @@ def term_of(predicate: Node) -> Node | None:
             | PartTest(value) | LikeTest(value) | RegexTest(value)
         ):  # fmt: skip
             return None if isinstance(value, ast.Attribute) else value
-        case PairComparison(ast.Attribute(_, of), _, ast.Attribute()) if (
-            of.kind is not Kind.STRING and has_values(of)
-        ):
+        case PairComparison(ast.Attribute(_, of), _, ast.Attribute()) if of.kind is not Kind.STRING:
             return None
         case PairComparison():
             return predicate
@@ -67,15 +73,24 @@ def term_of(predicate: Node) -> Node | None:
             return None
 
 
+def elements_of(array: Node) -> ast.Elements:
+    """The term that tests for elements of an array are about."""
+    return ast.Elements(array, array.type.element or array.type)
+
+
 def _have_keys(constants: Sequence[Any], of: Type) -> bool:
     """Whether constants can be compared with values by keys; a long decimal cannot."""
     if of.kind is not Kind.DECIMAL:
         return True
-    return all(constant_key(constant, of) is not None for constant in constants)
+    return all(constant_key(constant, of.scale) is not None for constant in constants)
 
 
 def test_of(predicate: Node, term: Node, attribute: ast.Attribute) -> Node:
     """A predicate on a term, as one on the attribute that stands for the term."""
+    test = classify(predicate) if isinstance(term, ast.Elements) else None
+    if isinstance(test, ElementTest):
+        items = tuple([ast.Literal(constant, attribute.type) for constant in test.constants])
+        return ast.Not(ast.In(attribute, items)) if test.negated else ast.In(attribute, items)
     negated = isinstance(predicate, ast.Not)
     bare = predicate.operand if isinstance(predicate, ast.Not) else predicate
     if bare == term:
@@ -106,6 +121,16 @@ class ComputedAttributes:
     @cached_property
     def _values(self) -> list[Callable[[Row], Any]]:
         return [compile_value(term, self._plain) for term in self.terms]
+
+    @cached_property
+    def elements(self) -> dict[int, Type]:
+        """The terms that are elements of arrays: the type of these by the place in the schema."""
+        first = len(self._plain)
+        return {
+            first + number: term.type
+            for number, term in enumerate(self.terms)
+            if isinstance(term, ast.Elements)
+        }
 
     def test(self, predicate: Node) -> Node:
         """A predicate of the schema, as one on attributes and on terms that are held here."""

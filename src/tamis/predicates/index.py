@@ -11,6 +11,7 @@ by kind of test (`classification`):
 * other tests of one attribute (prefix, suffix, contains, contained in, LIKE, RLIKE), evaluated
   once per distinct value,
 * tests of a computed value by that value, which is computed once (`term_index`),
+* tests for elements of an array by each of its elements (`element_index`),
 * comparisons of two attributes one by one.
 """
 
@@ -27,6 +28,7 @@ from tamis.predicates.attribute_index import AttributeIndex
 from tamis.predicates.classification import Comparison, classify, deciding_attribute
 from tamis.predicates.comparison_index import Comparisons, Ids
 from tamis.predicates.computed_values import term_of
+from tamis.predicates.element_index import ElementIndex
 from tamis.predicates.id_pool import IdPool
 from tamis.predicates.keys import Keys
 from tamis.predicates.term_index import TermIndex
@@ -53,7 +55,7 @@ class PredicateIndex:
         self._comparisons = Comparisons(schema, self._keys, form)
         self._attributes = [AttributeIndex(n, schema) for n in range(len(schema))]
         self._busy: set[int] = set()  # attributes with predicates other than keyed comparisons
-        self._terms: dict[Node, TermIndex] = {}
+        self._terms: dict[Node, TermIndex | ElementIndex] = {}
         self._others: dict[int, Callable[[Row], Any]] = {}  # not decided by one attribute
 
     def __len__(self) -> int:
@@ -75,7 +77,8 @@ class PredicateIndex:
         term = term_of(predicate)
         if term is not None:
             if term not in self._terms:
-                self._terms[term] = TermIndex(term, self.schema)
+                made = ElementIndex if isinstance(term, ast.Elements) else TermIndex
+                self._terms[term] = made(term, self.schema)
             self._terms[term].add(predicate, new)
             return new
         path = deciding_attribute(predicate)

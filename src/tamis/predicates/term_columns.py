@@ -5,45 +5,45 @@ once for each distinct combination of the strings they are given, or event by ev
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from tamis.calendar import DAY, moments_of
 from tamis.deep_stack import with_deep_stack
-from tamis.events.event_reader import Row
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.evaluation import compile_value
-from tamis.language.functions.decimal_kernels import doubles, narrowed, rescaled
 from tamis.language.functions.function import Nulls
 from tamis.language.functions.table import FUNCTIONS
-from tamis.predicates.decimal_columns import column_numbers, number_keys
+from tamis.predicates import nested_vectors as nested
 from tamis.predicates.event_batches import Batch, Column
-from tamis.predicates.keys import double_keys, key_doubles, scaled, unscaled
-from tamis.schema import Enumeration
-from tamis.types import BOOL, DATE, DAYS, DOUBLE, DURATION, INT32, STRING, TIMESTAMP, Kind, Type
+from tamis.predicates.vectors import (
+    NoColumn,
+    Vector,
+    column_of,
+    comparable,
+    constant,
+    objects_of,
+    spread,
+    taken,
+    vector_of,
+)
+from tamis.schema import Schema
+from tamis.types import DATE, DAYS, DOUBLE, DURATION, INT32, TIMESTAMP, Kind, Type
 
 Array = np.ndarray[Any, Any]
-
-
-class Vector(NamedTuple):
-    """A value for each event, or one for all; what `values` has where it is missing is anything."""
-
-    present: Array  # bool[event]
-    values: Array  # int64, float64, bool; codes of texts; numbers of decimals (`decimal_kernels`)
-    texts: list[str] | None = None  # the strings of the codes
-
-
-class _NoColumn(Exception):
-    """Something that is not computed by columns."""
-
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "=": np.equal, "<>": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater,
     ">=": np.greater_equal,
 }  # fmt: skip
+
+# Functions of arrays and maps that are computed by columns.
+_NESTED = frozenset(
+    {"size", "array_size", "[]", "element_at", "map_keys", "map_values", "map_contains_key",
+     "array_contains", "arrays_overlap", "exists", "forall"}
+)  # fmt: skip
 
 
 class TermColumns:
@@ -51,25 +51,29 @@ class TermColumns:
 
     def __init__(self, batch: Batch) -> None:
         self._batch = batch
-        self._schema = batch.schema
+        self.schema: Schema = batch.schema
+        self.size = batch.size
         self._known: dict[Node, Vector] = {}
+        self._map_keys: dict[Node, nested.MapKeys] = {}
 
     @with_deep_stack
     def column(self, term: Node) -> Column:
         """The column of a term."""
-        found = self.vector(term)
-        present = np.broadcast_to(found.present, self._batch.size).astype(np.uint8)
-        values = np.broadcast_to(found.values, self._batch.size)
-        if found.texts is not None:
-            codes = np.where(present, values, 0).astype(np.int64)
-            return Column(present, codes, pa.array(found.texts, pa.large_string()))
-        if term.type == DOUBLE:
-            values = np.where(present, values, 0.0)
-            return Column(present, double_keys(values), None, values)
-        if term.type.kind is Kind.DECIMAL:
-            numbers = np.where(present, values, 0)
-            return Column(present, number_keys(numbers, term.type), None)
-        return Column(present, np.where(present, values, 0).astype(np.int64), None)
+        if isinstance(term, ast.Elements):
+            return self._elements(term)
+        return column_of(self.vector(term), term.type, self.size)
+
+    def _elements(self, term: ast.Elements) -> Column:
+        """The column of the elements of arrays; an array with a null counts as a missing one."""
+        try:
+            array = self.vector(term.operand)
+        except NoColumn:
+            return self._listed_elements(term)
+        inner = array.parts[0]
+        part = column_of(inner, term.type, len(inner.values))
+        present = nested.without_nulls(array).astype(np.uint8)
+        keys = np.zeros(self.size, np.int64)
+        return Column(present, keys, None, offsets=nested.offsets_of(array), parts=(part,))
 
     def vector(self, node: Node) -> Vector:
         """The values of a node."""
@@ -77,7 +81,9 @@ class TermColumns:
         if known is None:
             try:
                 known = self._computed(node)
-            except _NoColumn:
+            except NoColumn:
+                if node.type.is_nested:
+                    raise
                 known = self._by_rows(node)
             self._known[node] = known
         return known
@@ -87,11 +93,13 @@ class TermColumns:
     def _computed(self, node: Node) -> Vector:
         match node:
             case ast.Literal(value, of):
-                return _constant(value, of)
+                return constant(value, of)
             case ast.Attribute(path, _):
-                return self._attribute(self._schema.positions[path])
+                return self._attribute(self.schema.positions[path])
             case ast.Cast(operand, wanted):
                 return self._converted(self.vector(operand), operand.type, wanted)
+            case ast.Call(name) if name in _NESTED:
+                return self._nested(node)
             case ast.Call():
                 return self._call(node)
             case ast.Compare(op, left, right) if op in _COMPARE:
@@ -110,34 +118,20 @@ class TermColumns:
                 inner = self.vector(operand)
                 return Vector(np.array(True), inner.present & (inner.values == truth))
             case _:
-                raise _NoColumn
+                raise NoColumn
 
     def _attribute(self, position: int) -> Vector:
-        column, attribute = self._batch.columns[position], self._schema.attributes[position]
-        present = column.present.view(np.bool_)
-        if isinstance(attribute.domain, Enumeration):
-            return Vector(present, column.keys, sorted(attribute.domain.values))
-        if column.distinct is not None:
-            return Vector(present, column.keys, column.distinct.to_pylist() or [""])
-        if attribute.type == DOUBLE:
-            values = key_doubles(column.keys) if column.doubles is None else column.doubles
-            return Vector(present, values)
-        if attribute.type == BOOL:
-            return Vector(present, column.keys.astype(np.bool_))
-        if column.decimals is not None:
-            return Vector(present, column_numbers(column.decimals))
-        return Vector(present, column.keys)
+        return vector_of(self._batch.columns[position], self.schema.attributes[position])
 
     @staticmethod
     def _converted(inner: Vector, source: Type, wanted: Type) -> Vector:
         if source == wanted or source.kind is Kind.NULL:
-            return inner if source == wanted else _constant(None, wanted)
+            return inner if source == wanted else constant(None, wanted)
+        if source.element is not None and wanted.element is not None:
+            part = TermColumns._converted(inner.parts[0], source.element, wanted.element)
+            return inner._replace(parts=(part,))
         if source.is_integer and wanted == DOUBLE:
             return Vector(inner.present, inner.values.astype(np.float64))
-        if wanted.kind is Kind.DECIMAL:
-            return Vector(inner.present, rescaled(inner.values, source.scale, wanted.scale))
-        if source.kind is Kind.DECIMAL and wanted == DOUBLE:
-            return Vector(inner.present, doubles(inner.values, source.scale))
         if source.is_integer and wanted.is_integer:
             if wanted != INT32:
                 return inner
@@ -148,11 +142,13 @@ class TermColumns:
             return Vector(inner.present, moments_of(inner.values))
         if source == DAYS and wanted == DURATION:
             return inner
-        raise _NoColumn
+        raise NoColumn
 
     def _call(self, node: ast.Call) -> Vector:
         entry = FUNCTIONS[node.name]
         nulls, kernel = entry.nulls(node), entry.kernel(node)
+        if any(argument.type.kind is Kind.DECIMAL for argument in node.arguments):
+            kernel = None
         if kernel is None:
             return self._by_texts(node)
         arguments = [self.vector(argument) for argument in node.arguments]
@@ -160,7 +156,7 @@ class TermColumns:
             vector.texts is not None and not isinstance(argument, ast.Literal)
             for vector, argument in zip(arguments, node.arguments, strict=True)
         ):  # constants are known to the kernel
-            raise _NoColumn
+            raise NoColumn
         with np.errstate(all="ignore"):
             if nulls is Nulls.OWN:
                 values, present = kernel(*((a.values, a.present) for a in arguments))
@@ -173,15 +169,10 @@ class TermColumns:
         return Vector(present, np.asarray(found))
 
     def _comparison(self, op: str, left: Node, right: Node) -> Vector:
-        if left.type != right.type or left.type.kind is Kind.NULL:
-            raise _NoColumn
+        if left.type != right.type or left.type.kind in {Kind.DECIMAL, Kind.NULL}:
+            raise NoColumn
         a, b = self.vector(left), self.vector(right)
-        present = a.present & b.present
-        if a.texts is not None and b.texts is not None:
-            order = {text: place for place, text in enumerate(sorted({*a.texts, *b.texts}))}
-            x, y = (np.array([order[t] for t in v.texts or ()])[v.values] for v in (a, b))
-            return Vector(present, _COMPARE[op](x, y))
-        return Vector(present, _COMPARE[op](_ordered(a, left.type), _ordered(b, right.type)))
+        return Vector(a.present & b.present, _COMPARE[op](*comparable(a, b, left.type)))
 
     def _chain(self, items: Sequence[Node], *, decisive: bool) -> Vector:
         """AND or OR: decided by one part that is false, or true; unknown if a part is."""
@@ -192,20 +183,104 @@ class TermColumns:
             unknown = unknown | ~part.present
         return Vector(decided | ~unknown, decided if decisive else ~decided)
 
+    # --- arrays and maps
+
+    def _nested(self, node: ast.Call) -> Vector:
+        match node.name:
+            case "size" | "array_size":
+                return self._size(node)
+            case "[]" | "element_at":
+                return self._element(node)
+            case "map_keys" | "map_values":
+                return self._map_part(node)
+            case "map_contains_key":
+                return self._keys_of(node.arguments[0]).has(_key_of(node.arguments[1]))
+            case "array_contains":
+                return self._contains(node)
+            case "arrays_overlap":
+                return self._overlap(node)
+            case _:
+                return self._quantified(node)
+
+    def _size(self, node: ast.Call) -> Vector:
+        array = self.vector(node.arguments[0])
+        found = nested.sizes(array)
+        if node.name == "array_size":
+            return Vector(array.present, found)
+        return Vector(np.array(True), np.where(array.present, found, -1))
+
+    def _element(self, node: ast.Call) -> Vector:
+        holder, place = node.arguments
+        if holder.type.kind is Kind.MAP:
+            return self._keys_of(holder).values_of(_key_of(place))
+        from_one = node.name == "element_at"
+        return nested.elements_at(self.vector(holder), self.vector(place), from_one=from_one)
+
+    def _map_part(self, node: ast.Call) -> Vector:
+        found = self.vector(node.arguments[0])
+        return found._replace(parts=(found.parts[node.name == "map_values"],))
+
+    def _keys_of(self, node: Node) -> nested.MapKeys:
+        if node not in self._map_keys:
+            self._map_keys[node] = nested.MapKeys(self.vector(node))
+        return self._map_keys[node]
+
+    def _contains(self, node: ast.Call) -> Vector:
+        array, value = node.arguments
+        if value.type.kind is Kind.DECIMAL:
+            raise NoColumn
+        return nested.containing(self.vector(array), self.vector(value), value.type)
+
+    def _overlap(self, node: ast.Call) -> Vector:
+        a, b = node.arguments
+        element = a.type.element
+        if element is None or element.kind is Kind.DECIMAL:
+            raise NoColumn
+        return nested.overlapping(self.vector(a), self.vector(b), element)
+
+    def _quantified(self, node: ast.Call) -> Vector:
+        """exists or forall: a condition on elements alone is tested once per distinct element."""
+        array, (inner,) = self.vector(node.arguments[0]), self.vector(node.arguments[0]).parts
+        function, of = node.arguments[1], node.arguments[0].type.element
+        if not isinstance(function, ast.Lambda) or of is None:  # pragma: no cover - typed
+            raise NoColumn
+        owners = nested.owners_of(nested.offsets_of(array))
+        if ast.attributes(function):
+            truth = _ElementColumns(self, inner, owners, of).vector(function.body)
+        else:
+            distinct, codes = nested.distinct_elements(inner, of)
+            truth = taken(_ElementColumns(self, distinct, None, of).vector(function.body), codes)
+        return nested.quantified(array, truth, decisive=node.name == "exists")
+
     # --- one by one
+
+    def _listed_elements(self, term: ast.Elements) -> Column:
+        """The column of elements of arrays that are computed event by event."""
+        compute = compile_value(term, self.schema)
+        inputs = self._inputs(term)
+        row: list[Any] = [None] * len(self.schema)
+        arrays: list[Any] = []
+        for number in range(self.size):
+            for place, listed, _ in inputs:
+                row[place] = listed[number]
+            arrays.append(compute(row))
+        offsets = np.zeros(self.size + 1, np.int64)
+        np.cumsum([len(array or ()) for array in arrays], out=offsets[1:])
+        flat = [element for array in arrays for element in array or ()]
+        part = column_of(spread(flat, np.arange(len(flat)), term.type), term.type, len(flat))
+        present = [array is not None and None not in array for array in arrays]
+        keys = np.zeros(self.size, np.int64)
+        return Column(np.array(present, np.uint8), keys, None, offsets=offsets, parts=(part,))
 
     def _by_texts(self, node: ast.Call) -> Vector:
         """A function called once for each distinct combination of its arguments."""
         arguments = [self.vector(argument) for argument in node.arguments]
-        lists = [
-            _listed(vector, argument.type)
-            for vector, argument in zip(arguments, node.arguments, strict=True)
-        ]
+        lists = [_listed(vector) for vector in arguments]
         sizes = [len(values) for _, values in lists]
         room = int(np.prod([float(size) for size in sizes])) if sizes else 1
         if room >= 2**62:
-            raise _NoColumn
-        codes = np.zeros(self._batch.size, np.int64)
+            raise NoColumn
+        codes = np.zeros(self.size, np.int64)
         for (own, _), size in zip(lists, sizes, strict=True):
             codes = codes * size + own
         distinct, places = np.unique(codes, return_inverse=True)
@@ -221,29 +296,41 @@ class TermColumns:
             values.reverse()
             is_null = nulls is not Nulls.OWN and None in values
             found.append(None if is_null else function(*values))
-        return _spread(found, places.reshape(-1), node.type)
+        return spread(found, places.reshape(-1), node.type)
+
+    def _inputs(self, node: Node) -> list[tuple[int, list[Any], bool]]:
+        """The values that a node is computed from, with their place in a row.
+
+        The last of each says whether values come again often, as strings do.
+        """
+        found = {part for part in ast.walk(node) if isinstance(part, ast.Attribute)}
+        return [self.listed_values(a) for a in sorted(found, key=lambda attribute: attribute.path)]
+
+    def listed_values(self, attribute: ast.Attribute) -> tuple[int, list[Any], bool]:
+        """As `_inputs`, of one attribute."""
+        vector = self.vector(attribute)
+        listed = objects_of(vector, attribute.type)
+        return self.schema.positions[attribute.path], listed, vector.texts is not None
 
     def _by_rows(self, node: Node) -> Vector:
         """Any node, computed for each distinct combination of its strings, or for each event."""
-        paths = sorted(ast.attributes(node))
-        compute = compile_value(node, self._schema)
-        columns = [self._attribute(self._schema.positions[path]) for path in paths]
-        places = [self._schema.positions[path] for path in paths]
-        row: list[Any] = [None] * len(self._schema)
+        compute = compile_value(node, self.schema)
+        inputs = self._inputs(node)
+        places = [place for place, _, _ in inputs]
+        row: list[Any] = [None] * (len(self.schema) + 1)  # the last one is for an element
 
         def value(values: Sequence[Any]) -> Any:
             for place, one in zip(places, values, strict=True):
                 row[place] = one
             return compute(row)
 
-        types = [self._schema.attributes[place].type for place in places]
-        rows: list[Row] = list(zip(*map(_objects, columns, types), strict=True))
-        if not columns:
-            return _spread([compute(row)], np.zeros(self._batch.size, np.int64), node.type)
-        known: dict[Row, int] = {}
+        rows = list(zip(*(listed for _, listed, _ in inputs), strict=True))
+        if not inputs:
+            return spread([compute(row)], np.zeros(self.size, np.int64), node.type)
+        known: dict[tuple[Any, ...], int] = {}
         found: list[Any] = []
         at = np.empty(len(rows), np.int64)
-        few = all(column.texts is not None for column in columns)
+        few = all(is_few for _, _, is_few in inputs)
         for number, one in enumerate(rows):
             place = known.get(one) if few else None
             if place is None:
@@ -252,18 +339,7 @@ class TermColumns:
                 if few:
                     known[one] = place
             at[number] = place
-        return _spread(found, at, node.type)
-
-
-def _constant(value: Any, of: Type) -> Vector:
-    there = np.array(value is not None)
-    if of == STRING:
-        return Vector(there, np.array(0), ["" if value is None else value])
-    if of.kind is Kind.DECIMAL:
-        number = 0 if value is None else unscaled(value, of.scale)
-        return Vector(there, narrowed(np.array(number, object)))
-    kind = np.float64 if of == DOUBLE else np.bool_ if of == BOOL else np.int64
-    return Vector(there, np.array(value or 0, kind))
+        return spread(found, at, node.type)
 
 
 def _all_present(vectors: Sequence[Vector]) -> Array:
@@ -273,14 +349,7 @@ def _all_present(vectors: Sequence[Vector]) -> Array:
     return present
 
 
-def _ordered(vector: Vector, of: Type) -> Array:
-    """Numbers in the order of the values."""
-    if of != DOUBLE:
-        return vector.values
-    return double_keys(np.atleast_1d(vector.values))
-
-
-def _listed(vector: Vector, of: Type) -> tuple[Array, list[Any]]:
+def _listed(vector: Vector) -> tuple[Array, list[Any]]:
     """Codes, and the values that they stand for, the last one for a missing value."""
     if vector.texts is not None:
         values: list[Any] = [*vector.texts, None]
@@ -288,35 +357,48 @@ def _listed(vector: Vector, of: Type) -> tuple[Array, list[Any]]:
     if vector.values.dtype == np.bool_:
         return np.where(vector.present, vector.values.astype(np.int64), 2), [False, True, None]
     if vector.values.ndim == 0:
-        one = Vector(np.atleast_1d(vector.present), np.atleast_1d(vector.values))
-        return np.array(0), _objects(one, of)
-    raise _NoColumn
+        constant = vector.values.item() if vector.present else None
+        return np.array(0), [constant]
+    raise NoColumn
 
 
-def _objects(vector: Vector, of: Type) -> list[Any]:
-    """The values as Python has them, None where they are missing."""
-    values: list[Any] = vector.values.tolist()
-    if vector.texts is not None:
-        values = [vector.texts[code] for code in values]
-    if of.kind is Kind.DECIMAL:
-        values = scaled(values, of.scale)
-    if vector.present.all():
-        return values
-    pairs = zip(values, vector.present.tolist(), strict=True)
-    return [value if there else None for value, there in pairs]
+def _key_of(node: Node) -> str:
+    """A key that is the same for all events."""
+    if isinstance(node, ast.Literal) and isinstance(node.value, str):
+        return node.value
+    raise NoColumn
 
 
-def _spread(found: list[Any], places: Array, of: Type) -> Vector:
-    """The vector in which event e has the value found[places[e]]."""
-    there = np.array([value is not None for value in found], np.bool_)
-    if of == STRING:
-        texts: dict[str, int] = {"": 0}
-        codes = [0 if value is None else texts.setdefault(value, len(texts)) for value in found]
-        return Vector(there[places], np.array(codes, np.int64)[places], list(texts))
-    if of.kind is Kind.DECIMAL:
-        numbers = np.empty(len(found), object)
-        numbers[:] = [0 if value is None else unscaled(value, of.scale) for value in found]
-        return Vector(there[places], narrowed(numbers)[places])
-    kind = np.float64 if of == DOUBLE else np.bool_ if of == BOOL else np.int64
-    values: Array = np.array([value if value is not None else 0 for value in found], kind)
-    return Vector(there[places], values[places])
+class _ElementColumns(TermColumns):
+    """The columns of terms over elements, each of which belongs to an event of other columns."""
+
+    def __init__(self, outer: TermColumns, element: Vector, owners: Array | None, of: Type) -> None:
+        self._outer = outer
+        self._variable = element
+        self._owners = owners  # None if no term is about the events
+        self._of = of
+        self.schema = outer.schema
+        self.size = len(element.values)
+        self._known = {}
+        self._map_keys = {}
+
+    def vector(self, node: Node) -> Vector:
+        if isinstance(node, ast.Variable):
+            return self._variable
+        if isinstance(node, ast.Literal) or self._owners is None or _has_variable(node):
+            return super().vector(node)
+        return taken(self._outer.vector(node), self._owners)
+
+    def _inputs(self, node: Node) -> list[tuple[int, list[Any], bool]]:
+        found = super()._inputs(node)
+        listed = objects_of(self._variable, self._of)
+        return [*found, (len(self.schema), listed, self._variable.texts is not None)]
+
+    def listed_values(self, attribute: ast.Attribute) -> tuple[int, list[Any], bool]:
+        place, listed, is_few = self._outer.listed_values(attribute)
+        owners = [] if self._owners is None else self._owners.tolist()
+        return place, [listed[owner] for owner in owners], is_few
+
+
+def _has_variable(node: Node) -> bool:
+    return any(isinstance(part, ast.Variable) for part in ast.walk(node))

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from tamis.errors import EventError, OptionError
 from tamis.events.chunks import ROWS
-from tamis.events.column_values import plain_type
+from tamis.events.column_values import readable_type
 from tamis.events.event_reader import EventReader, Row
 from tamis.names import Path
 from tamis.predicates.event_batches import Batch, Column, batch_of_rows, batch_of_table
@@ -33,7 +33,7 @@ class Values(NamedTuple):
 
     def counted(self) -> tuple[Any, Array, bool]:
         """The distinct values, how often each occurs, and whether they are doubles."""
-        present, keys, distinct, *_ = self.column
+        present, keys, distinct = self.column[:3]
         keys = keys[present.view(np.bool_)]
         if distinct is None:
             values, counts = np.unique(keys, return_counts=True)
@@ -44,7 +44,7 @@ class Values(NamedTuple):
 
     def taken(self, rows: Array) -> pa.Array:
         """The values of some events."""
-        present, keys, distinct, *_ = self.column
+        present, keys, distinct = self.column[:3]
         missing = present[rows] == 0
         found = pa.array(keys[rows], mask=missing)
         return found if distinct is None else distinct.take(found)
@@ -117,6 +117,8 @@ def _read(events: list[Any], reader: EventReader) -> Iterator[Batch]:
 
 
 def _values(column: Column, attribute: Attribute) -> Values:
+    if column.offsets is not None:  # what is known of arrays and maps is how many values they have
+        column = column._replace(keys=np.diff(column.offsets))
     distinct = column.distinct
     if isinstance(attribute.domain, Enumeration):
         distinct = pa.array(sorted(attribute.domain.values), pa.large_string())
@@ -141,7 +143,9 @@ def together(columns: list[Values], size: int) -> Array:
 
 
 def restored(values: pa.Array, attribute: Attribute) -> pa.Array:
-    """A column of events, from its keys or strings."""
+    """A column of events, from its keys or strings; arrays and maps are not known, and missing."""
+    if attribute.type.is_nested:
+        return pa.nulls(len(values), readable_type(attribute))
     kind = attribute.type.kind
     if kind is Kind.STRING:
         return values
@@ -149,10 +153,11 @@ def restored(values: pa.Array, attribute: Attribute) -> pa.Array:
         return values.cast(pa.timestamp("us", "UTC"))
     if kind is Kind.BOOL:
         return values.cast(pa.bool_())
-    if kind in {Kind.DOUBLE, Kind.DECIMAL}:
+    if kind is Kind.DOUBLE:
         keys = np.asarray(pc.fill_null(values, 0))
-        found = key_values(attribute, keys)  # of a long decimal, the first digits
-        return pa.array(found, plain_type(attribute), mask=np.asarray(values.is_null()))
+        return pa.array(
+            key_values(attribute, keys), pa.float64(), mask=np.asarray(values.is_null())
+        )
     return values
 
 

@@ -323,10 +323,9 @@ class Profile:
         read = value_reader(Attribute(attribute.path, attribute.type))(value)
         if attribute.type.kind is Kind.STRING:
             return shortened_text(read)
-        keys = Keys(self.schema)
-        if attribute.type.kind is Kind.DECIMAL:
-            return keys.of_one(position)(read)
-        return keys.key(position, read)
+        if attribute.type.is_nested:
+            return len(read)
+        return Keys(self.schema).key(position, read)
 
     def _drawn_share(self, position: int, low: Any, high: Any) -> float:
         column = self.drawn[str(position)]

@@ -241,8 +241,8 @@ BAD = {
     "typo": ("prise < 3", "unknown attribute 'prise'; did you mean 'price'? (line 1, column 1)"),
     "grammar": ("price <\n ", "(line 2, column"),
     "type": ("price = 'a' AND\n  name > 3 AND", "(line"),
-    "list": ("tags = 1", "column tags has the type array<string>, which no filter can use"),
-    "map": ("name = 'a' OR m.k = 1", "column m has the type map<string,int>, which no filter can"),
+    "list": ("tags = 1", "column tags has the type array<binary>, which no filter can use"),
+    "map": ("name = 'a' OR m.k = 1", "column m has the type map<string,array<int>>, which no"),
     "bytes": ("raw = 'a'", "column raw has the type binary, which no filter can use"),
     "record": ("r = 1", "r is a record"),
     "regex": ("name RLIKE '('", "(line 1, column"),
@@ -263,8 +263,8 @@ def test_bad_rows_are_kept_aside(spark, table, caplog, tmp_path):
     (tmp_path / "events.json").write_text("\n".join(lines), encoding="utf-8")
     frame = spark.read.json(
         str(tmp_path / "events.json"),
-        schema="id string, price double, level int, name string, tags array<string>,"
-        " m map<string, int>, raw binary, r struct<k: int>, _corrupt_record string",
+        schema="id string, price double, level int, name string, tags array<binary>,"
+        " m map<string, array<int>>, raw binary, r struct<k: int>, _corrupt_record string",
     )
     schema = {"price": "double", "level": "int(1, 5)", "name": "string", "r.k": "int"}
     ids = [*BAD, "good", "big"]

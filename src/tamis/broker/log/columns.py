@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from tamis.schema import Attribute, Schema
-from tamis.types import Kind
+from tamis.types import Kind, Type
 
 MOMENT = pa.timestamp("us", "UTC")
 # Of `events.column_values.plain_type`, except that a moment is one for other readers, too.
@@ -44,8 +44,14 @@ def own_names(schema: Schema) -> OwnNames:
 
 def column_type(attribute: Attribute) -> pa.DataType:
     """The Arrow type of the column of an attribute."""
-    of = attribute.type
-    return pa.decimal128(of.digits, of.scale) if of.kind is Kind.DECIMAL else _TYPES[of.kind]
+    return _column_type(attribute.type)
+
+
+def _column_type(of: Type) -> pa.DataType:
+    if of.element is None:
+        return _TYPES[of.kind]
+    inner = _column_type(of.element)
+    return pa.map_(pa.large_string(), inner) if of.kind is Kind.MAP else pa.large_list(inner)
 
 
 def attribute_columns(schema: Schema, arrays: Sequence[pa.Array], size: int) -> dict[str, pa.Array]:

@@ -7,7 +7,6 @@ one, and the bad ones are named.
 """
 
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -24,7 +23,6 @@ from tamis.types import Kind
 
 _JSON_TYPES: dict[Kind, Any] = {
     Kind.INT: int, Kind.DOUBLE: float, Kind.STRING: str, Kind.BOOL: bool, Kind.TIMESTAMP: str,
-    Kind.DECIMAL: Decimal,
 }  # fmt: skip
 
 
@@ -61,10 +59,9 @@ class EventDecoder:
     def _columns(self, events: list[Any]) -> dict[str, pa.Array]:
         arrays = []
         for attribute, get in zip(self.schema.attributes, self._getters, strict=True):
-            is_moment = attribute.type.kind is Kind.TIMESTAMP
-            kind = pa.large_string() if is_moment else column_type(attribute)
-            values = pa.array(get(events), kind)
-            arrays.append(_moments(values, attribute) if is_moment else values)
+            texts = _with_texts(attribute)  # JSON has moments as texts
+            values = pa.array(get(events), texts or column_type(attribute))
+            arrays.append(values if texts is None else _moments(values, attribute))
         return attribute_columns(self.schema, arrays, len(events))
 
     def _one_by_one(self, texts: Sequence[bytes]) -> Decoded:
@@ -81,6 +78,17 @@ class EventDecoder:
             for values, attribute in zip(columns, self.schema.attributes, strict=True)
         ]
         return Decoded(attribute_columns(self.schema, arrays, len(rows)), bad)
+
+
+def _with_texts(attribute: Attribute) -> pa.DataType | None:
+    """The type of a column of moments as JSON has them, None for other columns."""
+    of = attribute.type.element or attribute.type
+    if of.kind is not Kind.TIMESTAMP:
+        return None
+    text = pa.large_string()
+    if attribute.type.kind is Kind.MAP:
+        return pa.map_(text, text)
+    return pa.large_list(text) if attribute.type.is_nested else text
 
 
 def _moments(texts: pa.Array, attribute: Attribute) -> pa.Array:
@@ -146,7 +154,11 @@ class _EventType:
 
 
 def _value_type(attribute: Attribute) -> Any:
-    return _JSON_TYPES[attribute.type.kind]
+    element = attribute.type.element
+    if element is None:
+        return _JSON_TYPES[attribute.type.kind]
+    inner = _JSON_TYPES[element.kind] | None
+    return dict[str, inner] if attribute.type.kind is Kind.MAP else list[inner]  # type: ignore[valid-type]  # made at run time
 
 
 def _field(slot: str, kind: Any, name: str) -> tuple[str, Any, Any]:

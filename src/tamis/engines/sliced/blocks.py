@@ -9,6 +9,7 @@ import numpy as np
 
 from tamis.engines.matches import Piece
 from tamis.engines.sliced.buffers import BlockBuffers
+from tamis.engines.sliced.element_sets import ElementSets
 from tamis.engines.sliced.segment import Segment
 from tamis.engines.sliced.value_classes import PassedTests, RowClasses, SegmentTests, classes_of
 from tamis.events.event_reader import Row
@@ -30,7 +31,14 @@ from tamis.kernels.one_event import (
     run_clusters,
     run_one_event,
 )
-from tamis.kernels.predicate_rows import EVENTS, NO_ROW, finish_block, make_rows, rows_of_tests
+from tamis.kernels.predicate_rows import (
+    EVENTS,
+    NO_ROW,
+    finish_block,
+    make_rows,
+    rows_of_failed_sets,
+    rows_of_tests,
+)
 from tamis.kernels.programs import Output, add_planes, plan_visits, run_programs
 from tamis.kernels.value_classes import REF_KINDS
 from tamis.memory import RESULTS
@@ -94,8 +102,24 @@ class SegmentEvaluator:
 
     @cached_property
     def _rows(self) -> RowClasses:
-        keys = Keys(self._computed.schema) if self.terms else self._keys
-        return RowClasses(self.segment.predicates, self.segment.used, keys)
+        computed = self._computed
+        return RowClasses(
+            self.segment.predicates, self.segment.used, self._all_keys, computed.elements
+        )
+
+    @cached_property
+    def _all_keys(self) -> Keys:
+        return Keys(self._computed.schema) if self.terms else self._keys
+
+    @cached_property
+    def _elements(self) -> ElementSets | None:
+        """The sets of elements, None if there are none."""
+        if not self._computed.elements:
+            return None
+        segment = self.segment
+        return ElementSets(
+            segment.predicates, segment.numbering, self._all_keys, self._computed.elements
+        )
 
     @cached_property
     def _tests(self) -> SegmentTests:
@@ -107,7 +131,10 @@ class SegmentEvaluator:
         if self.terms:
             batch = self._computed.batch(batch)
         classes = classes_of(batch, segment.predicates, segment.used)
-        return classes, self._tests.of_batch(batch)
+        passed = self._tests.of_batch(batch)
+        if self.terms and self._elements is not None:
+            passed += self._elements.of_batch(batch)
+        return classes, passed
 
     def window(self, prepared: tuple[Array, list[PassedTests]], start: int, end: int) -> Window:
         """The events from start to end; sorted if most filters are found by one attribute."""
@@ -167,6 +194,8 @@ class SegmentEvaluator:
         listed = np.full(predicates.listed, NO_ROW, np.int32)
         touched = np.empty(len(segment.used) + predicates.listed, np.int32)
         count = touched_references(classes[0], numbering, listed, touched)
+        if self.terms and self._elements is not None:
+            count = self._elements.of_row(row, listed, touched, count)
         if predicates.test_attributes:
             passed = self._tests.of_row(row)
             listed[passed] = 1
@@ -225,7 +254,11 @@ class SegmentEvaluator:
             buffers.spare, buffers.digits,
         )  # fmt: skip
         for part in window.passed:
-            rows_of_tests(part.codes[start:end], part.starts, part.numbers, block)
+            codes = part.codes[start:end]
+            if part.failed_of is None:
+                rows_of_tests(codes, part.starts, part.numbers, block)
+            else:
+                rows_of_failed_sets(codes, part.starts, part.numbers, part.failed_of, block)
         finish_block(numbering, block)
         plan_visits(programs, block, scratch)
         run_programs(programs, block, scratch, segment.died, now, out)

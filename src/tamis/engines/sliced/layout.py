@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tamis.engines.sliced.element_sets import element_classes
 from tamis.engines.sliced.interning import InternedFilters, ShapeTable
 from tamis.engines.sliced.segment_predicates import SegmentPredicates
 from tamis.engines.sliced.shape_programs import ShapeProgram, shape_arrays, shape_program
@@ -17,6 +18,7 @@ from tamis.kernels.comparisons import AT_LEAST, BELOW, EQUAL
 from tamis.kernels.programs import MIXED, Programs
 from tamis.kernels.simd_rows import LANES
 from tamis.kernels.value_classes import REF_KINDS
+from tamis.language import ast
 from tamis.predicates.computed_values import ComputedAttributes
 from tamis.predicates.event_batches import Batch
 
@@ -227,9 +229,13 @@ class ExpectedShares:
             np.bitwise_or.at(self.masks, owners, 1 << kinds.astype(np.int64))
             equal[refs[kinds == EQUAL] // REF_KINDS] = True
         owners = predicates.attributes_of(np.flatnonzero(equal) * REF_KINDS)
-        self._constants = np.maximum(np.bincount(owners, minlength=attributes), 1)
+        self._constants = np.bincount(owners, minlength=attributes)
         self._listed = np.full(predicates.listed + 1, OTHER)
         sets = predicates.in_sets
+        # Where only sets have constants, as for the elements of arrays, these are what counts.
+        members = predicates.attributes_of(np.unique(sets.members).astype(np.int64) * REF_KINDS)
+        listed = np.bincount(members, minlength=attributes)
+        self._constants = np.maximum(np.where(self._constants, self._constants, listed), 1)
         sizes = np.diff(sets.at) * EQUALITY / self._constants[sets.attributes]
         self._listed[: len(sets.attributes)] = np.minimum(SET, sizes)
         tests = np.array(predicates.test_attributes, np.int64)
@@ -267,8 +273,13 @@ class ProfiledShares(ExpectedShares):
         used = np.flatnonzero(self.masks | self._with_sets())
         if predicates.terms:
             events = ComputedAttributes(events.schema, predicates.terms).batch(events)
-        classes = classes_of(events, predicates, used)
-        classes.sort(axis=1)  # missing values come first
+        classes: list[Array] = list(classes_of(events, predicates, used))
+        for number, term in enumerate(predicates.terms):
+            if isinstance(term, ast.Elements):
+                a = len(predicates.cuts) - len(predicates.terms) + number
+                first = int(predicates.starts[a]) + 1
+                classes[a] = element_classes(events.columns[a], predicates.cuts[a], first)
+        classes = [np.sort(line) for line in classes]  # missing values come first
         self._size = max(events.size, 1)
         self._classes = [line[np.searchsorted(line, 0) :] for line in classes]
         sets = predicates.in_sets

@@ -8,8 +8,7 @@ of the position after the last attribute.
 ========= ============================ =====================================================
 kind      predicate                    constant
 ========= ============================ =====================================================
-EQUAL ... attribute op constant        int (whole numbers, moments, truth as 0 and 1), float,
-                                       Decimal, str
+EQUAL ... attribute op constant        int (whole numbers, moments, truth as 0 and 1), float, str
 ONE_OF    attribute IN (...)           tuple of constants, ascending, at least two
 NONE_OF   NOT attribute IN (...)       the same
 PRESENT   attribute IS NOT NULL        None
@@ -43,11 +42,9 @@ from tamis.predicates.classification import (
     classify,
     deciding_attribute,
 )
-from tamis.predicates.keys import constant_key
 from tamis.predicates.presence import matching_form
 from tamis.schema import Enumeration, Schema
 from tamis.semantics import Semantics
-from tamis.types import Kind
 
 __all__ = [
     "ABOVE", "ABSENT", "AT_LEAST", "AT_MOST", "BELOW", "EQUAL", "LEAF_KINDS", "NONE_OF", "ONE_OF",
@@ -97,11 +94,8 @@ def leaf_of(predicate: Node, schema: Schema) -> tuple[int, Any]:
 
 
 def _are_values(constants: tuple[Any, ...], position: int, schema: Schema) -> bool:
-    """Whether all constants are among the values that an attribute can have, and have keys."""
-    attribute = schema.attributes[position]
-    if attribute.type.kind is Kind.DECIMAL:
-        return all(constant_key(constant, attribute.type) is not None for constant in constants)
-    domain = attribute.domain
+    """Whether all constants are among the values that an attribute can have."""
+    domain = schema.attributes[position].domain
     return not isinstance(domain, Enumeration) or all(c in domain.values for c in constants)
 
 

@@ -4,7 +4,7 @@ See `tamis.kernels.value_classes` for cuts and classes.
 """
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,11 +46,15 @@ class Pattern(NamedTuple):
 
 
 class PassedTests(NamedTuple):
-    """The tests that events pass: an event with a code numbers[starts[code]:starts[code + 1]]."""
+    """The tests that events pass: an event with a code numbers[starts[code]:starts[code + 1]].
+
+    With an attribute they are sets of NOT IN of it, which these events fail.
+    """
 
     codes: Array  # int64[event]
     starts: Array  # int64[code + 1]
     numbers: Array  # int32[*]
+    failed_of: int | None = None
 
 
 def classes_of(batch: Batch, predicates: SegmentPredicates, used: Array) -> Array:
@@ -64,15 +68,24 @@ def classes_of(batch: Batch, predicates: SegmentPredicates, used: Array) -> Arra
             by_text = np.empty(len(texts) + 1, np.int32)
             string_classes(texts.offsets, texts.data, cuts.offsets, cuts.data, first, by_text)
             found[a] = np.where(column.present, by_text[column.keys], MISSING)
+        elif column.offsets is not None:  # an array equals no cut; its elements are sets' members
+            found[a] = np.where(column.present, 2 * first, MISSING)
         elif not isinstance(cuts, Texts):
             key_classes(column.keys, column.present, cuts, first, found[a])
     return found
 
 
 class RowClasses:
-    """The classes of single events."""
+    """The classes of single events; `elements` are the attributes that stand for such of arrays."""
 
-    def __init__(self, predicates: SegmentPredicates, used: Array, keys: Keys) -> None:
+    def __init__(
+        self, predicates: SegmentPredicates, used: Array, keys: Keys, elements: Container[int] = ()
+    ) -> None:
+        attributes = keys.schema.attributes
+        arrays = [a for a in used.tolist() if a in elements or attributes[a].type.is_nested]
+        self._arrays = [(a, a in elements) for a in arrays]
+        if arrays:
+            used = np.setdiff1d(used, arrays)
         self._used = used
         self._starts = predicates.starts
         self._flat = predicates.flat
@@ -100,6 +113,9 @@ class RowClasses:
             np.frombuffer(bytearray(texts), np.uint8), np.array(ends, np.int64), self._used,
             self._starts, flat.keys, flat.at, flat.offsets, flat.data, found[0],
         )  # fmt: skip
+        for a, is_element in self._arrays:  # they equal no cut, see `classes_of`
+            if row[a] is not None and not (is_element and None in row[a]):
+                found[0, a] = 2 * (self._starts[a] + 1)
         return found
 
 

@@ -19,6 +19,7 @@ from tamis.predicates.boxes import Box, Condition, box_of
 from tamis.predicates.event_space import EventSpace
 from tamis.predicates.value_orders import order_of
 from tamis.predicates.value_sets import ValueSet, all_values, holds_of
+from tamis.relations.entailment.array_elements import ArrayCells
 from tamis.relations.entailment.operands import Operands
 from tamis.relations.entailment.solver import Finding, Solver
 from tamis.relations.entailment.string_languages import TooLarge
@@ -187,12 +188,14 @@ def _any_row(space: EventSpace) -> Row:
     """An event of the space with as few attributes as it may have."""
     row: list[Any] = []
     for position, attribute in enumerate(space.schema.attributes):
-        order = order_of(attribute)
         if space.may_miss(position):
             row.append(None)
         elif isinstance(attribute.domain, Enumeration):
             row.append(attribute.domain.values[0])
+        elif attribute.type.is_nested:
+            row.append(ArrayCells(attribute.type).examples(0)[0])
         else:
+            order = order_of(attribute)
             row.append(order.value(order.readable(order.start, order.end)))
     return tuple(row)
 

@@ -5,6 +5,8 @@ attributes combine freely: for every choice of one cell per attribute there is a
 operand depends on attributes, its *inputs*. Which of its cells go together with theirs is known
 only where the inputs have few values; elsewhere more combinations are allowed than there are.
 
+A test for elements of an array is a formula over several operands (`array_elements`).
+
 A `Formula` is True, False, ``(operand, mask)``, or ``(ALL, items)`` or ``(ANY, items)``.
 """
 
@@ -18,8 +20,10 @@ from tamis.language.evaluation import Evaluator, compile_tree, compile_value
 from tamis.language.negations import is_null
 from tamis.language.nulls import needed_attributes
 from tamis.names import Path
+from tamis.predicates.classification import ElementTest, classify
 from tamis.predicates.event_space import EventSpace
 from tamis.predicates.value_orders import order_of, value_order
+from tamis.relations.entailment.array_elements import FALSE, TRUE, ArrayCells, Member, membership
 from tamis.relations.entailment.cells import (
     Cells,
     IntervalCells,
@@ -35,6 +39,7 @@ from tamis.types import BOOL, DOUBLE, STRING
 
 ALL, ANY = -1, -2
 Formula = bool | tuple[int, Any]
+Key = Node | Pair | Member
 OpenCells = list[int]  # the cells of each operand that are still possible, as a mask
 
 SMALL_DOMAIN = 256  # whole numbers of a domain that are tried one by one
@@ -49,7 +54,7 @@ class Operand:
         "cells", "compute", "fallible", "full", "inputs", "key", "missing", "needed", "position",
     )  # fmt: skip
 
-    def __init__(self, key: Node | Pair, cells: Cells, *, missing: bool) -> None:
+    def __init__(self, key: Key, cells: Cells, *, missing: bool) -> None:
         self.key = key
         self.cells = cells
         self.missing = 1 << cells.count if missing else 0
@@ -68,8 +73,9 @@ class Operands:
         self.space = space
         self.all: list[Operand] = []
         self.computed: list[int] = []
-        self._numbers: dict[Node | Pair, int] = {}
+        self._numbers: dict[Key, int] = {}
         self._leaves: dict[Node, tuple[int, int] | bool] = {}
+        self._elements: dict[Node, ElementTest] = {}
         self._trials = 0
         self._build(forms)
         self._full = [operand.full for operand in self.all]
@@ -82,6 +88,8 @@ class Operands:
             return chain(kind, items, self._full)
         if isinstance(form, ast.Literal):
             return (form.value is True) == positive
+        if form in self._elements:
+            return self._element_formula(self._elements[form], positive=positive)
         leaf = self._leaves[form]
         if isinstance(leaf, bool):
             return leaf == positive
@@ -92,18 +100,31 @@ class Operands:
             return False
         return True if mask == full else (number, mask)
 
+    def _element_formula(self, test: ElementTest, *, positive: bool) -> Formula:
+        """A test for elements: one of them is there; or none of them is, nor a null."""
+        wanted = FALSE if test.negated else TRUE
+        items: list[Formula] = []
+        for member in members_of(test):
+            number = self._numbers[member]
+            full = self.all[number].full
+            items.append((number, wanted if positive else full & ~wanted))
+        return chain(ALL if test.negated == positive else ANY, items, self._full)
+
     def _build(self, forms: Iterable[Node]) -> None:
         tests: dict[Node, ValueTest] = {}
         for predicate in predicates(forms):
-            if predicate not in self._leaves:
+            kind = classify(predicate)
+            if isinstance(kind, ElementTest) and ast.attributes(kind.value):
+                self._elements[predicate] = kind
+            elif predicate not in self._leaves:
                 found = value_test(predicate)
                 self._leaves[predicate] = False if isinstance(found, ValueTest) else found
                 if isinstance(found, ValueTest):
                     tests[predicate] = found
         tests = without_lengths(tests)
         listed = self._listed(tests.values())
-        groups: dict[Node | Pair, list[ValueTest]] = {}
-        keys: dict[Node, Node | Pair] = {}
+        groups: dict[Key, list[ValueTest]] = {}
+        keys: dict[Node, Key] = {}
         for predicate, test in tests.items():
             inputs = _inputs(test.operand)
             alone = len(inputs) == 1 and inputs[0] in listed
@@ -113,6 +134,11 @@ class Operands:
                 groups.setdefault(attribute, [])
             if not alone:
                 group.append(test)
+        for element_test in self._elements.values():
+            for member in members_of(element_test):
+                groups.setdefault(member, [])
+                for attribute in _inputs(member):
+                    groups.setdefault(attribute, [])
         # Attributes come first, so that computed operands find their inputs.
         for key, group in sorted(groups.items(), key=lambda item: not _is_attribute(item[0])):
             self._numbers[key] = len(self.all)
@@ -140,7 +166,7 @@ class Operands:
     def _attribute(self, node: ast.Attribute) -> Attribute:
         return self.space.schema.attributes[self.space.schema.positions[node.path]]
 
-    def _operand(self, key: Node | Pair, group: list[ValueTest], *, listed: bool) -> Operand:
+    def _operand(self, key: Key, group: list[ValueTest], *, listed: bool) -> Operand:
         if isinstance(key, ast.Attribute):
             return self._attribute_operand(key, group, listed=listed)
         inputs = tuple(self._numbers[attribute] for attribute in _inputs(key))
@@ -166,7 +192,9 @@ class Operands:
         attribute = self._attribute(key)
         domain = attribute.domain
         cells: Cells
-        if isinstance(domain, Enumeration):
+        if key.type.is_nested:
+            cells = ArrayCells(key.type)
+        elif isinstance(domain, Enumeration):
             cells = ListedCells(domain.values)
         elif listed and isinstance(domain, IntRange):
             cells = ListedCells(range(domain.low, domain.high + 1))
@@ -181,11 +209,13 @@ class Operands:
         operand.position = position
         return operand
 
-    def _computing(self, key: Node | Pair, group: list[ValueTest]) -> Evaluator:
+    def _computing(self, key: Key, group: list[ValueTest]) -> Evaluator:
         schema = self.space.schema
         if isinstance(key, Pair):
             x, y = compile_value(key.left, schema), compile_value(key.right, schema)
             return _comparing(x, y, order_key if key.left.type == DOUBLE else _itself)
+        if isinstance(key, Member):
+            return membership(key, schema)
         if group and group[0].kind == "holds":
             return compile_tree(key, schema)
         return compile_value(key, schema)
@@ -248,6 +278,12 @@ def chain(kind: int, items: Iterable[Formula], full: Sequence[int]) -> Formula:
     return (kind, found) if found else not decisive
 
 
+def members_of(test: ElementTest) -> list[Member]:
+    """The operands of a test for elements."""
+    constants = [*test.constants, None] if test.negated else test.constants
+    return [Member(test.value, constant) for constant in constants]
+
+
 def predicates(forms: Iterable[Node]) -> Iterator[Node]:
     """The predicates of normal forms, from left to right."""
     stack = list(forms)[::-1]
@@ -259,15 +295,15 @@ def predicates(forms: Iterable[Node]) -> Iterator[Node]:
             yield node
 
 
-def _inputs(key: Node | Pair) -> list[ast.Attribute]:
+def _inputs(key: Key) -> list[ast.Attribute]:
     if isinstance(key, ast.Attribute):
         return [key]
-    nodes = key if isinstance(key, Pair) else (key,)
+    nodes = key if isinstance(key, Pair) else (key.array if isinstance(key, Member) else key,)
     found = {part for node in nodes for part in ast.walk(node) if isinstance(part, ast.Attribute)}
     return sorted(found, key=lambda attribute: attribute.path)
 
 
-def _is_attribute(key: Node | Pair) -> bool:
+def _is_attribute(key: Key) -> bool:
     return isinstance(key, ast.Attribute)
 
 
@@ -277,16 +313,20 @@ def _is_small(attribute: ast.Attribute, domain: Domain | None) -> bool:
     return attribute.type == BOOL
 
 
-def _nodes(key: Node | Pair, group: list[ValueTest]) -> tuple[Node, ...]:
+def _nodes(key: Key, group: list[ValueTest]) -> tuple[Node, ...]:
     """The values that must be present for a computed operand to have one."""
     if isinstance(key, Pair):
         return key
+    if isinstance(key, Member):
+        return (key.array,)
     return ast.children(key) if group and group[0].kind == "holds" else (key,)
 
 
-def _computed_cells(key: Node | Pair, group: list[ValueTest]) -> Cells:
+def _computed_cells(key: Key, group: list[ValueTest]) -> Cells:
     if isinstance(key, Pair):
         return OutcomeCells((-1, 0, 1))
+    if isinstance(key, Member):
+        return OutcomeCells((False, True))
     if group[0].kind == "holds":
         return OutcomeCells((False, True))
     if key.type == STRING:

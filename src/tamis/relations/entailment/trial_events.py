@@ -7,6 +7,15 @@ from typing import Any
 
 from tamis.language import ast
 from tamis.predicates.value_orders import ValueOrder
+from tamis.relations.entailment.array_elements import (
+    FALSE,
+    TRUE,
+    ArrayCells,
+    Member,
+    Wish,
+    arrays_for,
+    constant_place,
+)
 from tamis.relations.entailment.cells import IntervalCells
 from tamis.relations.entailment.computed_values import ComputedValues, cells_of
 from tamis.relations.entailment.operands import OpenCells, Operand, Operands
@@ -54,6 +63,8 @@ class TrialEvents:
         for n in order:
             few = self.computed_values.few(n, open_cells[n])
             complete = complete and few is not None
+            if few is None and isinstance(self.operands[n].cells, ArrayCells):
+                few, complete = self._arrays(n, wanted, open_cells), False
             lists.append(self._candidates(n, open_cells[n], wanted) if few is None else few)
         return self._walk(order, lists, checks, values, open_cells, complete)
 
@@ -90,6 +101,42 @@ class TrialEvents:
             walks.append(iter(lists[at + 1]))
         return None, complete
 
+    def _arrays(self, number: int, wanted: Sequence[int], open_cells: OpenCells) -> list[Any]:
+        """Arrays or maps to try: with and without the elements that the open cells say."""
+        operand = self.operands[number]
+        if not isinstance(operand.key, ast.Attribute):  # pragma: no cover - it is an attribute's
+            return []
+        wish = Wish([], [], [], {}, set())
+        for other in wanted:
+            computed = self.operands[other]
+            if number not in computed.inputs:
+                continue
+            open_ = open_cells[other]
+            if isinstance(computed.key, Member):
+                may_be = open_ & (TRUE | FALSE)
+                where = {TRUE: wish.inside, FALSE: wish.outside}.get(may_be, wish.free)
+                where.append(computed.key.constant)
+            elif not isinstance(computed.key, Pair):
+                self._note_place(computed, open_, operand.key, wish)
+        found = arrays_for(wish, operand.key.type)
+        return [*found, None] if open_cells[number] & operand.missing else found
+
+    def _note_place(self, computed: Operand, open_: int, of: ast.Attribute, wish: Wish) -> None:
+        """What an element at a place has to be, and constants that may matter to something else."""
+        key = computed.key
+        if isinstance(key, Pair | Member):
+            return
+        place = constant_place(key, of)
+        present = open_ & ~computed.missing
+        if place is not None and present:
+            wish.places[place] = computed.cells.examples((present & -present).bit_length() - 1)[0]
+        elif place is not None:
+            wish.absent.add(place)
+        element = of.type.element
+        for part in ast.walk(key):
+            if isinstance(part, ast.Literal) and part.type == element and part.value is not None:
+                wish.free.append(part.value)
+
     def _candidates(self, number: int, mask: int, wanted: Sequence[int]) -> list[Any]:
         """Values to try: examples of the cells, and the constants of computed operands."""
         operand = self.operands[number]
@@ -121,8 +168,11 @@ def _ideas(operand: Operand, computed: Operand) -> Iterator[Any]:
     constants: list[Any] = []
     for cell in range(min(computed.cells.count, MOST_CELLS)):
         constants.extend(computed.cells.examples(cell)[:2])
-    nodes = computed.key if isinstance(computed.key, Pair) else (computed.key,)
-    for node in nodes:
+    key = computed.key
+    if isinstance(key, Member):
+        constants.append(key.constant)
+        key = key.array
+    for node in key if isinstance(key, Pair) else (key,):
         for part in ast.walk(node):
             if isinstance(part, ast.Literal):
                 constants.append(part.value)

@@ -80,7 +80,7 @@ class Uniform:
         bounds = {
             a.name: _surroundings(a, constants.get(a.path, set()))
             for a in schema.attributes
-            if a.domain is None and a.type != BOOL
+            if a.domain is None and a.type != BOOL and not a.type.is_nested
         }
         return cls(schema, bounds=bounds, presence=presence)
 
@@ -192,6 +192,8 @@ class Profiled:
 
     def _distribution(self, position: int, semantics: Semantics) -> Distribution | str:
         name = self.schema.attributes[position].name
+        if self.schema.attributes[position].type.is_nested:
+            return f"a profile knows only the sizes of {name}; use a sample of events"
         present = self._profile.present(name)
         if not present and not (self._may_be_absent and self._profile.events):
             return f"no event of the profile has attribute {name}; profile more events"

@@ -12,7 +12,6 @@ import pyarrow as pa
 from tamis.column_types import arrow_of_spark, spark_attributes
 from tamis.dead_letters import DeadLetter
 from tamis.errors import OptionError, SchemaError, did_you_mean
-from tamis.events.column_values import is_readable
 from tamis.file_tables.dirty_columns import advice, suspects
 from tamis.file_tables.input_files import CORRUPT
 from tamis.file_tables.unreadable_rows import RowFormat
@@ -22,6 +21,7 @@ from tamis.schema import Attribute, Schema
 from tamis.spark.files.dirty_texts import dirty_texts
 from tamis.spark.tables.event_chunks import EventLayout
 from tamis.spark.tables.match_schema import refuse_names_of_matches
+from tamis.types import reads_as
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -208,7 +208,7 @@ def present_attributes(schema: Schema, found: Schema, skipped: dict[str, str]) -
         column = flat if column is None else column
         if column is None:
             continue
-        if column.type != attribute.type and not is_readable(column.type, attribute.type):
+        if not reads_as(column.type, attribute.type):
             raise SchemaError(
                 f"column {attribute.name} is of type {column}, expected {attribute}; "
                 "convert the column, or change the schema"

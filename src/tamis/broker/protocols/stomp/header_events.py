@@ -14,8 +14,9 @@ from typing import Any
 
 from tamis.broker.records import NO_HEADERS, NewEvent
 from tamis.errors import EventError
-from tamis.events.values import text_reader
-from tamis.schema import Schema
+from tamis.events.event_reader import parse_json
+from tamis.events.values import Reader, text_reader, value_reader
+from tamis.schema import Attribute, Schema
 from tamis.types import Kind
 
 EVENT_ID = "event-id"  # the header with which a sender names an event: the same id, the same event
@@ -49,7 +50,7 @@ class HeaderEvents:
     def __init__(self, schema: Schema) -> None:
         self.types = {name: str(attribute) for name, attribute in schema.items()}
         self._readers = {
-            ".".join(attribute.path): (attribute, text_reader(attribute))
+            ".".join(attribute.path): (attribute, _reader(attribute))
             for attribute in schema.attributes
         }
 
@@ -61,7 +62,9 @@ class HeaderEvents:
             value = None if text is None else read(text)
             if value is None:
                 continue
-            if attribute.type.kind is Kind.TIMESTAMP:
+            if attribute.type.is_nested:
+                value = json.loads(text or "")  # as it was written, and just read
+            elif attribute.type.kind is Kind.TIMESTAMP:
                 value = text  # JSON has no timestamps; their text is read again as it was here
             elif isinstance(value, float) and not isfinite(value):
                 raise EventError(f"attribute {attribute.name}: JSON has no number {text}")
@@ -74,6 +77,21 @@ class HeaderEvents:
             carried.update(_carried_body(body))
         text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
         return NewEvent(text.encode(), headers.get(EVENT_ID), carried or NO_HEADERS)
+
+
+def _reader(attribute: Attribute) -> Reader:
+    """How a header is read; arrays and maps are JSON."""
+    if not attribute.type.is_nested:
+        return text_reader(attribute)
+    read = value_reader(attribute)
+
+    def of_json(text: str) -> Any:
+        try:
+            return read(parse_json(text))
+        except (ValueError, RecursionError):
+            raise EventError(f"attribute {attribute.name}: {text[:60]!r} is not JSON") from None
+
+    return of_json
 
 
 def _carried_body(body: bytes) -> dict[str, str]:
