@@ -155,8 +155,8 @@ def test_the_public_names():
         "Forbidden", "LimitError", "LimitReached", "Matcher", "Matches", "MissingDependency",
         "OptionError", "ParseError", "Profile", "RoutingError", "Schema", "SchemaError",
         "SubscriptionError", "TamisError", "TopicExists", "TypeMismatch", "Unauthenticated",
-        "UnknownSubscription", "UnknownTopic", "__version__", "aio", "connect", "covers", "merge",
-        "parse",
+        "UnknownPeer", "UnknownSubscription", "UnknownTopic", "__version__", "aio", "connect",
+        "covers", "merge", "parse",
     }  # fmt: skip
     assert all(hasattr(tamis, name) for name in tamis.__all__)
 

@@ -25,6 +25,7 @@ from tamis.errors import (
     TopicExists,
     TypeMismatch,
     Unauthenticated,
+    UnknownPeer,
     UnknownTopic,
     choose,
     did_you_mean,
@@ -34,7 +35,7 @@ ALL = [
     BulkError, EventError, ExpressionError, FileError, LimitError, MissingDependency, OptionError,
     ParseError, SchemaError, SubscriptionError, TypeMismatch,
     BrokerError, BrokerUnreachable, Busy, Conflict, Forbidden, LimitReached, TopicExists,
-    Unauthenticated, UnknownTopic,
+    Unauthenticated, UnknownPeer, UnknownTopic,
 ]  # fmt: skip
 
 

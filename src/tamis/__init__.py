@@ -30,6 +30,7 @@ from tamis.errors import (
     TopicExists,
     TypeMismatch,
     Unauthenticated,
+    UnknownPeer,
     UnknownSubscription,
     UnknownTopic,
 )
@@ -79,6 +80,7 @@ __all__ = [
     "TopicExists",
     "TypeMismatch",
     "Unauthenticated",
+    "UnknownPeer",
     "UnknownSubscription",
     "UnknownTopic",
     "__version__",

@@ -18,6 +18,7 @@
     ├── RoutingError           a message that a broker cannot accept, an invalid network
     ├── BrokerError            a request that a broker refuses; has `status` and `code`
     │   ├── UnknownTopic       there is no such topic
+    │   ├── UnknownPeer        there is no such broker next to this one
     │   ├── Conflict           it does not go with what the broker has
     │   │   └── TopicExists    there is a topic of this name, and it is another one
     │   ├── Unauthenticated    the broker does not know who asks
@@ -76,6 +77,13 @@ class UnknownTopic(BrokerError):
 
     status = 404
     code = "unknown-topic"
+
+
+class UnknownPeer(BrokerError):
+    """A broker that is not next to this one."""
+
+    status = 404
+    code = "unknown-peer"
 
 
 class Conflict(BrokerError):

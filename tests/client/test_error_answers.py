@@ -19,6 +19,7 @@ from tamis.errors import (
     SubscriptionError,
     TopicExists,
     Unauthenticated,
+    UnknownPeer,
     UnknownSubscription,
     UnknownTopic,
 )
@@ -28,7 +29,7 @@ from tamis.errors import (
     "kind",
     [
         Busy, Conflict, Forbidden, LimitReached, OptionError, SchemaError, SubscriptionError,
-        TopicExists, Unauthenticated, UnknownSubscription, UnknownTopic,
+        TopicExists, Unauthenticated, UnknownPeer, UnknownSubscription, UnknownTopic,
     ],
 )  # fmt: skip
 def test_an_error_of_the_broker_is_the_same_error_at_the_client(kind):

@@ -54,6 +54,7 @@ from tamis.errors import (
     EventError,
     Forbidden,
     OptionError,
+    UnknownPeer,
     UnknownTopic,
     did_you_mean,
 )
@@ -457,14 +458,14 @@ class Broker:
         for one in self.peers(account):
             if one.name == peer and self.network is not None:
                 return one, await self.network.savings(peer)
-        raise OptionError(f"there is no peer {peer!r}")
+        raise UnknownPeer(f"there is no peer {peer!r}")
 
     async def forget_peer(self, account: Account, name: str) -> None:
         """Forget a peer that is gone for good, with its filters and what waits for it."""
         if account.topics.find("") is None:
             raise Forbidden(f"account {account.name!r} may not manage all topics, and so no peers")
         if self.network is None or all(one.name != name for one in self.network.peers()):
-            raise OptionError(f"there is no peer {name!r}")
+            raise UnknownPeer(f"there is no peer {name!r}")
         await self.network.forget(name)
 
 

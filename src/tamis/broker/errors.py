@@ -19,6 +19,7 @@ from tamis.errors import (
     TamisError,
     TopicExists,
     Unauthenticated,
+    UnknownPeer,
     UnknownSubscription,
     UnknownTopic,
 )
@@ -31,13 +32,17 @@ __all__ = [
     "LimitReached",
     "TopicExists",
     "Unauthenticated",
+    "UnknownPeer",
     "UnknownSubscription",
     "UnknownTopic",
     "kind_of",
     "status_and_code",
 ]
 
-_OF_BROKER = (UnknownTopic, Conflict, TopicExists, Unauthenticated, Forbidden, LimitReached, Busy)
+_OF_BROKER = (
+    UnknownTopic, UnknownPeer, Conflict, TopicExists, Unauthenticated, Forbidden, LimitReached,
+    Busy,
+)  # fmt: skip
 # Of several that fit, the first one counts.
 _OTHERS: tuple[tuple[type[TamisError], int, str], ...] = (
     (UnknownSubscription, 404, "unknown-subscription"),

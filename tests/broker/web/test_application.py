@@ -93,6 +93,8 @@ def test_metrics_count_what_happens(served):
     ("GET", "/nothing", 404, "not-found"),
     ("PATCH", "/topics", 405, "method-not-allowed"),
     ("POST", "/topics/x", 405, "method-not-allowed"),
+    ("GET", "/peers/x", 404, "unknown-peer"),
+    ("DELETE", "/peers/x", 404, "unknown-peer"),
 ])  # fmt: skip
 def test_other_paths_and_methods_are_refused_as_json(served, method, path, status, error):
     answer = served.ask(method, path)

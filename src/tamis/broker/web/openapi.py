@@ -29,7 +29,7 @@ _REFUSALS = {
     400: "The request is not as expected; a bad filter has its line and its column",
     401: "Nobody knows who asks",
     403: "The account may not do this",
-    404: "There is no such topic or subscription",
+    404: "There is no such topic, subscription or peer",
     408: "The body did not come in time",
     409: "It does not go with what is there already",
     413: "The body, or the filter, is too large",
