@@ -17,6 +17,7 @@ from tamis.papers.verdicts import evidence_of
 
 LINEAR = {("a", x): [x * 1.0, x * 1.01, x * 0.99] for x in (10, 100, 1000)}
 ROOT = {("a", x): [x**0.5, x**0.5 * 1.02, x**0.5 * 0.98] for x in (10, 100, 1000)}
+BENT = {("a", 1): [0.001]} | LINEAR
 TWO = {("a", 1): [2.0, 3.0], ("b", 1): [1.0, 1.0], ("a", 2): [4.0, 5.0], ("b", 2): [1.0, 2.0]}
 TURN = {("a", 1): [1.0, 1.0], ("b", 1): [2.0, 3.0], ("a", 9): [9.0, 9.0], ("b", 9): [2.0, 3.0]}
 HILL = {("a", 1): [1.0, 1.0], ("a", 2): [5.0, 5.0], ("a", 3): [2.0, 3.0]}
@@ -51,6 +52,8 @@ def decide(rule, values, **parameters):
         ("slope", LINEAR, {"of": "a", "below": 0.9}, REFUTED),
         ("slope", LINEAR, {"of": "a", "below": 1}, NOT_COMPARABLE),  # 1 is in the interval
         ("slope", LINEAR, {"of": "a", "above": 0.9, "below": 1.1}, CONFIRMED),
+        ("slope", BENT, {"of": "a", "below": 1.2}, NOT_COMPARABLE),
+        ("slope", BENT, {"of": "a", "below": 1.2, "least": 10}, CONFIRMED),
         ("slope", TWO, {"of": "a", "below": 1}, NOT_COMPARABLE),  # two sizes are not enough
         ("monotone", ROOT, {"of": "a", "direction": "rises"}, CONFIRMED),
         ("monotone", ROOT, {"of": "a", "direction": "falls"}, REFUTED),

@@ -29,6 +29,7 @@ def calls(monkeypatch):
         yield Point("bits", "memory", case, 7)
 
     monkeypatch.setattr(runs, "procedure", lambda _: measure)
+    monkeypatch.setattr(runs.preparation, "wait", lambda: noted.append("compiled"))
     return noted
 
 
@@ -48,7 +49,7 @@ def test_a_run_warms_up_and_measures_every_case_with_every_seed(calls, tmp_path)
     rehearse(made(), "default", cells)
     record = run_experiment(made(), "default", cells, steps.append)
     steps = [(step.case, step.seed, step.number) for step in steps]
-    assert calls == [(1, 9), (10, 1), (10, 2), (20, 1), (20, 2), (30, 1)]
+    assert calls == ["compiled", (1, 9), (10, 1), (10, 2), (20, 1), (20, 2), (30, 1)]
     assert steps == [(10, 1, 1), (10, 2, 2), (20, 1, 3), (20, 2, 4), (30, 1, 5)]
     assert record["verdict"] == "confirmed"
     assert record["seeds"] == [1, 2]
@@ -59,6 +60,11 @@ def test_a_run_warms_up_and_measures_every_case_with_every_seed(calls, tmp_path)
         for line, values in (("lists", lists), ("bits", bits))
     ]  # fmt: skip
     assert record["environment"]["cores"] >= 1
+
+
+def test_the_smallest_run_does_not_wait_for_the_compiler(calls, tmp_path):
+    rehearse(made(), "quick", CellFile(tmp_path / CELLS, resume=False))
+    assert calls == [(1, 9)]
 
 
 def test_an_engine_that_breaks_a_claim_changes_the_verdict(calls, tmp_path):
@@ -97,6 +103,17 @@ def test_what_is_measured_already_is_not_measured_again(calls, tmp_path):
     assert second["measurements"] == first["measurements"]
     run_experiment(made(factor=3), "default", cells, lambda _: None)
     assert len(calls) == 5
+
+
+def test_the_time_of_what_is_shared_counts_once(calls, tmp_path):
+    cells = CellFile(tmp_path / CELLS, resume=False)
+    wanted = cells_of(made(), made().scales["default"])
+    for cell in wanted:
+        cells.keep(cell, [Point("lists", "match", cell.case, 1.0)], 2.0)
+    first = run_experiment(made(), "default", cells, lambda _: None)
+    second = run_experiment(made(), "default", cells, lambda _: None)
+    assert not calls
+    assert (first["seconds"], second["seconds"]) == (2.0 * len(wanted), 0)
 
 
 def test_without_resume_nothing_is_left_of_an_earlier_run(calls, tmp_path):

@@ -88,13 +88,13 @@ def growth(
 
 def slope(
     evidence: Evidence, *, of: str, measure: str,
-    above: float | None = None, below: float | None = None,
+    above: float | None = None, below: float | None = None, least: float = 0,
 ) -> Finding:  # fmt: skip
     """The exponent with which a line grows (its slope, both axes logarithmic), with its 95 %
-    confidence interval, is above or below a number.
+    confidence interval, is above or below a number; x below `least` are left out.
     """
     series = evidence.series(of, measure)
-    xs = [x for x in series.xs if isinstance(x, int | float) and x > 0]
+    xs = [x for x in series.xs if isinstance(x, int | float) and x > 0 and x >= least]
     if len(xs) < 3:
         return _nothing(f"{of}, {measure}", "at three sizes")
     points = [(float(x), v) for x in xs for v in series.at(x) if v > 0]

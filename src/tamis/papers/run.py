@@ -10,11 +10,12 @@ import gc
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tamis.engines.preparation import preparation
 from tamis.errors import FileError
 from tamis.papers.environment import environment
 from tamis.papers.experiment import Experiment, Scale
@@ -51,11 +52,18 @@ class CellFile:
     def __init__(self, path: Path, *, resume: bool) -> None:
         self._path = path
         self.found: dict[Cell, tuple[list[Point], float]] = {}
+        self._billed: set[Cell] = set()
         if resume and path.exists():
             for cell, points, seconds in _read_cells(path):
                 self.found[cell] = points, seconds
         else:
             _writing(path, lambda: path.write_text("", encoding="utf-8"))
+
+    def seconds(self, cells: Sequence[Cell]) -> float:
+        """What cells took; one that several experiments share counts for the first that asks."""
+        new = [cell for cell in cells if cell not in self._billed]
+        self._billed.update(new)
+        return sum(self.found[cell][1] for cell in new)
 
     def keep(self, cell: Cell, points: list[Point], seconds: float) -> None:
         """Add a cell."""
@@ -72,6 +80,9 @@ class CellFile:
 def rehearse(experiment: Experiment, scale_name: str, cells: CellFile) -> None:
     """Run the smallest case of an experiment, unless all that it needs is measured already."""
     if any(one not in cells.found for one in cells_of(experiment, experiment.scales[scale_name])):
+        if scale_name != "quick":
+            # `auto` matches meanwhile, but the time of the thread that compiles would count, too.
+            preparation.wait()
         quick = experiment.scales["quick"]
         for _ in procedure(experiment.procedure)(quick.cases[0], quick.seeds[0], quick.parameters):
             pass
@@ -92,7 +103,7 @@ def run_experiment(
         start = time.perf_counter()
         points = list(measure(cell.case, cell.seed, scale.parameters))
         cells.keep(cell, points, time.perf_counter() - start)
-    return record_of(experiment, scale, {cell: cells.found[cell] for cell in wanted})
+    return record_of(experiment, scale, cells, wanted)
 
 
 def cells_of(experiment: Experiment, scale: Scale) -> list[Cell]:
@@ -107,12 +118,12 @@ def cells_of(experiment: Experiment, scale: Scale) -> list[Cell]:
 
 
 def record_of(
-    experiment: Experiment, scale: Scale, found: dict[Cell, tuple[list[Point], float]]
+    experiment: Experiment, scale: Scale, cells: CellFile, wanted: Sequence[Cell]
 ) -> Record:
     """The record of an experiment whose cells are all measured."""
     by_seed: dict[int, list[Point]] = {seed: [] for seed in scale.seeds}
-    for cell, (points, _) in found.items():
-        by_seed[cell.seed] += filter(experiment.shows, points)
+    for cell in wanted:
+        by_seed[cell.seed] += filter(experiment.shows, cells.found[cell][0])
     published = {name: one.as_json() for name, one in experiment.published.items()}
     return judge({
         "name": experiment.name, "paper": experiment.paper, "figure": experiment.figure,
@@ -124,7 +135,7 @@ def record_of(
         "measurements": rows_of(scale.seeds, by_seed),
         "published": published,
         "pictures": [dict(picture) for picture in experiment.pictures],
-        "seconds": round(sum(seconds for _, seconds in found.values()), 1),
+        "seconds": round(cells.seconds(wanted), 1),
         "environment": environment(),
     })  # fmt: skip
 

@@ -1,7 +1,5 @@
 """Matching trees (TREE, sections 4, 5 and 7): time, visited nodes, space, pre-processing."""
 
-import statistics
-import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,7 +14,9 @@ from tamis.engines.tree.bound import (
     theorem_bound,
 )
 from tamis.errors import OptionError
-from tamis.papers.contest import Answers, Data, build, draw, quiet, time_each
+from tamis.language import ast
+from tamis.language.expression import Expression
+from tamis.papers.contest import Answers, Data, build, draw, time_each
 from tamis.papers.measurements import Point, X
 from tamis.workloads import workload
 from tamis.workloads.equalities import Equalities
@@ -31,6 +31,7 @@ def match_by_trees(size: int, seed: int, parameters: Mapping[str, Any]) -> Itera
     * ``search``: those of the search alone, without reading the event and listing the matches;
     * ``visited``: nodes for one event, the mean;
     * ``space``: edges and entries of successor sets, the measure of the paper;
+    * ``space per test``: this, divided by the tests of all subscriptions;
     * ``load``: milliseconds to pre-process all subscriptions.
 
     Of the tree without optimizations also what the analysis says: equation 6 and the bounds, for
@@ -39,9 +40,13 @@ def match_by_trees(size: int, seed: int, parameters: Mapping[str, Any]) -> Itera
     name = parameters["workload"]
     data = draw(workload(name), size, parameters["events"], seed)
     answers = Answers()
+    tests = sum(map(count_tests, data.expressions))
     for line, options in parameters["trees"].items():
         engine, points = _measured_tree(line, size, data, options, answers)
         yield from points
+        sizes = engine.statistics()
+        space = (sizes["edges"] + sizes["successors"]) / tests
+        yield Point(line, "space per test", size, space)
         if options == BARE and isinstance(workload(name).kind, Equalities):
             yield from _analysis(engine, size, name)
     for line in parameters["others"]:
@@ -79,6 +84,12 @@ def count_nodes_by_cost(size: int, seed: int, parameters: Mapping[str, Any]) -> 
         yield Point("Corollary 2", "nodes", j, float(bound))
 
 
+def count_tests(expression: Expression) -> int:
+    """How many attributes a conjunction tests."""
+    tree = expression.tree
+    return len(tree.items) if isinstance(tree, ast.And) else 1
+
+
 def _measured_tree(
     line: str, x: X, data: Data, options: Mapping[str, Any], answers: Answers
 ) -> tuple[TreeEngine, list[Point]]:
@@ -87,8 +98,10 @@ def _measured_tree(
     median, found = time_each(engine.match, data.rows)
     answers.compare(f"{line}, {x}", found)
     engine.reset_visited()
-    search = time_search(engine, data)
+    for row in data.rows:
+        engine.match(row)
     visited = engine.visited / len(data.rows)
+    search = time_search(engine, data)
     sizes = engine.statistics()
     return engine, [
         Point(line, "search", x, 1e3 * search),
@@ -102,14 +115,7 @@ def _measured_tree(
 
 def time_search(engine: TreeEngine, data: Data) -> float:
     """The median seconds of a search."""
-    times = []
-    with quiet():
-        for row in data.rows:
-            engine.read(row)
-            start = time.process_time()
-            engine.search()
-            times.append(time.process_time() - start)
-    return statistics.median(times)
+    return time_each(lambda _: engine.search(), data.rows, before=engine.read)[0]
 
 
 def _measured_other(name: str, x: X, data: Data, answers: Answers) -> Iterator[Point]:
