@@ -123,7 +123,8 @@ def _maps(wish: Wish, value: Type) -> Iterator[MapValue]:
     base = {k: wish.places.get(k, filler) for k in keys if k not in wish.absent and k is not None}
     yield MapValue(base)
     for one in wish.free:
-        yield MapValue(base | {one: filler})
+        if one is not None:
+            yield MapValue(base | {one: filler})
     for size in range(1, LONGEST + 1):
         more = {f"x{n}": filler for n in range(size - len(base))}
         yield MapValue(base | more)

@@ -20,6 +20,7 @@ from tamis.relations.entailment.cells import IntervalCells
 from tamis.relations.entailment.computed_values import ComputedValues, cells_of
 from tamis.relations.entailment.operands import OpenCells, Operand, Operands
 from tamis.relations.entailment.value_tests import Pair
+from tamis.types import STRING, Kind
 
 MOST_CELLS = 40  # cells of an attribute whose examples are tried
 LONGEST = 1_000  # characters of a string that is tried for its length
@@ -113,9 +114,7 @@ class TrialEvents:
                 continue
             open_ = open_cells[other]
             if isinstance(computed.key, Member):
-                may_be = open_ & (TRUE | FALSE)
-                where = {TRUE: wish.inside, FALSE: wish.outside}.get(may_be, wish.free)
-                where.append(computed.key.constant)
+                _note_member(computed.key, open_ & (TRUE | FALSE), operand.key, wish)
             elif not isinstance(computed.key, Pair):
                 self._note_place(computed, open_, operand.key, wish)
         found = arrays_for(wish, operand.key.type)
@@ -132,9 +131,9 @@ class TrialEvents:
             wish.places[place] = computed.cells.examples((present & -present).bit_length() - 1)[0]
         elif place is not None:
             wish.absent.add(place)
-        element = of.type.element
+        wanted = STRING if of.type.kind is Kind.MAP else of.type.element
         for part in ast.walk(key):
-            if isinstance(part, ast.Literal) and part.type == element and part.value is not None:
+            if isinstance(part, ast.Literal) and part.type == wanted and part.value is not None:
                 wish.free.append(part.value)
 
     def _candidates(self, number: int, mask: int, wanted: Sequence[int]) -> list[Any]:
@@ -163,6 +162,19 @@ class TrialEvents:
 _END = object()
 
 
+def _note_member(member: Member, may_be: int, of: ast.Attribute, wish: Wish) -> None:
+    """An element of an array, a key of a map or one of its values that is there, or is not.
+
+    Elements of arrays that are computed in other ways are left to chance.
+    """
+    is_map = of.type.kind is Kind.MAP
+    if member.array == (ast.Call("map_keys", (of,), member.array.type) if is_map else of):
+        where = {TRUE: wish.inside, FALSE: wish.outside}.get(may_be, wish.free)
+        where.append(member.constant)
+    elif is_map and may_be == TRUE and member.array.type.element == of.type.element:
+        wish.places[f"value {len(wish.places)}"] = member.constant
+
+
 def _ideas(operand: Operand, computed: Operand) -> Iterator[Any]:
     """Values of an attribute that may matter to what is computed from it."""
     constants: list[Any] = []
@@ -175,7 +187,7 @@ def _ideas(operand: Operand, computed: Operand) -> Iterator[Any]:
     for node in key if isinstance(key, Pair) else (key,):
         for part in ast.walk(node):
             if isinstance(part, ast.Literal):
-                constants.append(part.value)
+                constants.extend(part.value if isinstance(part.value, tuple) else (part.value,))
             elif isinstance(part, ast.RLike):
                 constants.extend(_regex_ideas(part.pattern))
     if isinstance(operand.cells, IntervalCells):

@@ -65,8 +65,8 @@ class GeneralSearch:
 
     def boxes_covering(self, new: WitnessedForm, roots: dict[int, PreparedFilter]) -> Iterator[int]:
         """The boxes that cover a new general filter."""
-        rows = new.rows
-        found = self._boxes.covering(self._point(rows[0])) if rows else self._boxes.testing(0)
+        point = self._point(new.rows[0]) if new.rows else None
+        found = self._boxes.testing(0) if point is None else self._boxes.covering(point)
         for number in found:
             if self._witnesses.covers(self._of_box(number, roots[number]), new):
                 yield number
@@ -83,7 +83,9 @@ class GeneralSearch:
             found = self._of_boxes[number] = self.witnessed(prepared)
         return found
 
-    def _point(self, row: Row) -> PreparedFilter:
-        """The box of a single row."""
+    def _point(self, row: Row) -> PreparedFilter | None:
+        """The box of a single row; None if it has an array or a map, which no condition equals."""
+        if any(isinstance(value, tuple | dict) for value in row):
+            return None
         points = (self._pool.point(position, value) for position, value in enumerate(row))
         return PreparedFilter(lambda: ast.TRUE, tuple(points))

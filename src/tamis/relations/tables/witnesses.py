@@ -15,6 +15,7 @@ from tamis.predicates.event_space import EventSpace
 from tamis.predicates.presence import required_attributes
 from tamis.predicates.value_orders import order_of
 from tamis.predicates.value_sets import all_values
+from tamis.relations.entailment.array_elements import ArrayCells
 from tamis.relations.entailment.decision import Answer, entails, witness
 from tamis.schema import Attribute
 
@@ -101,5 +102,7 @@ class Witnesses:
 
 def _some(attribute: Attribute) -> Any:
     """A value of an attribute, for events that must have one."""
+    if attribute.type.is_nested:
+        return ArrayCells(attribute.type).examples(0)[0]
     order = order_of(attribute)
     return order.value(all_values(order).intervals[0][0])
