@@ -109,7 +109,10 @@ def test_tables_are_reduced_and_routed():
 
 @pytest.mark.usefixtures("dense")
 def test_covering_grows_with_the_subscriptions():
-    found = points(table_reductions.cover_subscriptions("A", 1, {"sizes": {"A": [100, SIZE]}}))
+    parameters = {"sizes": {"A": [100, SIZE]}, "merged": {"A": SIZE}}
+    found = points(table_reductions.cover_subscriptions("A", 1, parameters))
+    assert 0 < found["A", "entries", SIZE] < SIZE
+    assert ("A", "entries", 100) not in found
     assert 0 < found["A", "covered", 100] < found["A", "covered", SIZE] < 1
     for size in (100, SIZE):
         assert found["A, of those that can match", "covered", size] > found["A", "covered", size]

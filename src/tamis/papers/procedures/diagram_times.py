@@ -7,7 +7,7 @@ probability; then 45 % of the messages at 7.7 % are empty. Both are measured.
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,9 @@ from tamis.engines import make_engine
 from tamis.engines.base import BatchEngine
 from tamis.events.columns import table_rows
 from tamis.events.event_reader import Row
+from tamis.language.expression import Expression
 from tamis.language.shape_cache import ShapeCache
-from tamis.papers.contest import Answers, Data, draw, fill, time_batch, time_each
+from tamis.papers.contest import Answers, Data, draw, time_batch, time_each
 from tamis.papers.measurements import Point
 from tamis.papers.procedures.diagram_nodes import sizes_of
 from tamis.semantics import Semantics
@@ -69,14 +70,14 @@ def times_by_density(size: int, seed: int, parameters: Mapping[str, Any]) -> Ite
     messages = _messages(source, parameters["events"], seed, strict.semantics)
     of_strict = make_engine("bdd", strict.semantics)
     of_total = make_engine("bdd", total)
+    auto: Any = make_engine("auto", strict.semantics)
     done = 0
     for queries in sizes_of(size, parameters["steps"]):
         for handle, expression in enumerate(strict.expressions[done:queries], done):
             of_strict.add(handle, of_strict.prepare(expression))
             of_total.add(handle, of_total.prepare(expression))
+        _extend(auto, enumerate(strict.expressions[done:queries], done))
         done = queries
-        auto: Any = make_engine("auto", strict.semantics)
-        fill(auto, strict.expressions[:queries])
         for (density, kind), rows in messages.items():
             answers = Answers()
             seconds, found = time_each(of_strict.match, rows)
@@ -115,6 +116,15 @@ def _messages(
     return found
 
 
+def _extend(engine: BatchEngine, queries: Iterable[tuple[int, Expression]]) -> None:
+    """Add more queries, all at once."""
+    bulk = engine.bulk(0)
+    for handle, query in queries:
+        bulk.put(handle, engine.prepare(query))
+    bulk.finish()
+    bulk.commit(())
+
+
 def _batched(
     engine: BatchEngine, rows: Sequence[Row], semantics: Semantics
 ) -> tuple[float, list[Any]]:
@@ -135,11 +145,13 @@ def half_a_million(size: int, seed: int, parameters: Mapping[str, Any]) -> Itera
         texts = source.subscriptions(size, seed=seed)["filter"]
         start = time.process_time()
         engine: Any = make_engine(name, semantics)
-        if name == "auto":
-            fill(engine, [parse(text.as_py()) for text in texts])
+        # One by one: the trees of half a million queries are large.
+        queries = enumerate(parse(text.as_py()) for text in texts)
+        if isinstance(engine, BatchEngine):
+            _extend(engine, queries)
         else:
-            for handle, text in enumerate(texts):  # one by one: half a million trees are large
-                engine.add(handle, engine.prepare(parse(text.as_py())))
+            for handle, query in queries:
+                engine.add(handle, engine.prepare(query))
         engine.match(rows[0])
         yield Point(name, "build", size, time.process_time() - start)
         seconds, found = time_each(engine.match, rows)

@@ -14,11 +14,9 @@ restriction can remove depends on that choice, which is measured here:
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
-from tamis.bounded_caches import remembered
 from tamis.diagrams.diagram import Array, Diagram
 from tamis.diagrams.restriction import conjunction
 from tamis.events.event_reader import Row
@@ -80,6 +78,8 @@ class VariableDiagram:
         self._used = used
         self._diagram = Diagram(MAX_NODES)
         self._variables: dict[Node, int] = {}  # by atom
+        self._positions: dict[Node, int] = {}  # of the attributes of atoms
+        self._facts: dict[tuple[Node, Node], Facts] = {}  # what holds between two atoms
         self._predicates = PredicateIndex(schema)
         self._numbers: dict[int, int] = {}  # predicate -> variable
         self.plain: list[int] = []  # the node of each query
@@ -127,24 +127,29 @@ class VariableDiagram:
         known = self._variables.get(atom)
         if known is not None:
             return known
-        variable = self._diagram.new_variable((self._position(atom) << 40) + len(self._variables))
-        self._numbers[self._predicates.intern(_normal(atom))] = variable
+        predicate = normalize(atom)
+        path = attribute_of(predicate)
+        if path is None:
+            raise TypeError(f"{atom} does not test an attribute as it is")
+        position = self._positions[atom] = self._schema.positions[path]
+        variable = self._diagram.new_variable((position << 40) + len(self._variables))
+        self._numbers[self._predicates.intern(predicate)] = variable
         self._variables[atom] = variable
         return variable
 
-    def _position(self, atom: Node) -> int:
-        path = attribute_of(_normal(atom))
-        if path is None:
-            raise TypeError(f"{atom} does not test an attribute as it is")
-        return self._schema.positions[path]
+    def _known(self, p: Node, q: Node) -> Facts:
+        found = self._facts.get((p, q))
+        if found is None:
+            found = self._facts[p, q] = facts(normalize(p), normalize(q))
+        return found
 
     def _clauses(self, atoms: Mapping[Node, None]) -> list[list[int]]:
         """The dependency function of some atoms (BDD, section 6), clause by clause."""
         clauses: list[list[int]] = []
         for p, q in combinations(atoms, 2):
-            if self._position(p) != self._position(q):
+            if self._positions[p] != self._positions[q]:
                 continue
-            known, u, v = _facts(p, q), self._variables[p], self._variables[q]
+            known, u, v = self._known(p, q), self._variables[p], self._variables[q]
             if "implies" in self._used:
                 clauses += [[u, DO_NOT, v, DO_OR]] * known.implies
                 clauses += [[v, DO_NOT, u, DO_OR]] * known.implied
@@ -168,13 +173,3 @@ def _postfix(tree: Node, encode: Callable[..., Steps], *, negated: bool) -> Iter
                     yield operator
         case _:
             yield from encode(tree, negated=negated)
-
-
-@remembered(4_000_000)
-def _normal(atom: Node) -> Any:
-    return normalize(atom)
-
-
-@remembered(16_000_000)
-def _facts(p: Node, q: Node) -> Facts:
-    return facts(_normal(p), _normal(q))

@@ -63,7 +63,8 @@ def reduce_tables(case: str, seed: int, parameters: Mapping[str, Any]) -> Iterat
 
 def cover_subscriptions(case: str, seed: int, parameters: Mapping[str, Any]) -> Iterator[Point]:
     """Measure how many subscriptions of a set are ``covered``, at each of its ``sizes``: the share
-    of all, and of those that can match at all.
+    of all, and of those that can match at all; and where there are ``merged`` subscriptions, the
+    ``entries`` that covering and perfect merging leave.
     """
     sizes = parameters["sizes"][case]
     some = SubscriptionSet(workload(SETS[case]), sizes[-1], seed)
@@ -73,6 +74,8 @@ def cover_subscriptions(case: str, seed: int, parameters: Mapping[str, Any]) -> 
         covered = size - len(some.table.roots) - never
         yield Point(case, "covered", size, covered / size)
         yield Point(f"{case}, of those that can match", "covered", size, covered / (size - never))
+        if size == parameters["merged"][case]:
+            yield Point(case, "entries", size, some.merged(MergeOptions("paper")).size)
 
 
 # --- orders
