@@ -8,7 +8,16 @@ import pytest
 from cases import each
 from tamis.errors import OptionError
 from tamis.papers import contest
-from tamis.papers.contest import Answers, build, draw, four_operators, quiet, time_batch, time_each
+from tamis.papers.contest import (
+    Answers,
+    build,
+    draw,
+    four_operators,
+    quiet,
+    time_batch,
+    time_each,
+    time_in_turns,
+)
 from tamis.workloads import workload
 
 SMALL = draw(workload("w4"), 1500, 20, 1)
@@ -39,6 +48,23 @@ def test_the_median_of_the_best_round_counts(clock):
     assert seconds == pytest.approx(0.02)  # of 0.02, 0.01, 0.9
     assert found == [2, 4, 6]
     assert before == [1, *[1, 2, 3] * (len(before) // 3)]
+
+
+def test_contestants_take_turns(clock):
+    order = []
+
+    def contestant(name, seconds):
+        def work(item):
+            order.append((name, item))
+            clock.time += seconds
+
+        return work
+
+    before = {name: lambda _: setattr(clock, "time", clock.time + 5) for name in "ab"}
+    works = {"a": contestant("a", 1.0), "b": contestant("b", 2.0)}
+    found = time_in_turns(works, [1, 2], before)
+    assert found == pytest.approx({"a": 1.0, "b": 2.0})
+    assert order == [("a", 1), ("a", 2), ("b", 1), ("b", 2)] * contest.ROUNDS
 
 
 def test_slow_work_is_done_once_and_not_to_its_end(clock):

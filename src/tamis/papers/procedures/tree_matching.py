@@ -1,6 +1,7 @@
 """Matching trees (TREE, sections 4, 5 and 7): time, visited nodes, space, pre-processing."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from tamis.engines.tree import TreeEngine
@@ -14,9 +15,10 @@ from tamis.engines.tree.bound import (
     theorem_bound,
 )
 from tamis.errors import OptionError
+from tamis.events.event_reader import Row
 from tamis.language import ast
 from tamis.language.expression import Expression
-from tamis.papers.contest import Answers, Data, build, draw, time_each
+from tamis.papers.contest import Answers, Data, build, draw, time_each, time_in_turns
 from tamis.papers.measurements import Point, X
 from tamis.workloads import workload
 from tamis.workloads.equalities import Equalities
@@ -37,8 +39,7 @@ def match_by_trees(size: int, seed: int, parameters: Mapping[str, Any]) -> Itera
     Of the tree without optimizations also what the analysis says: equation 6 and the bounds, for
     the number of distinct subscriptions.
     """
-    name = parameters["workload"]
-    data = draw(workload(name), size, parameters["events"], seed)
+    name, data = parameters["workload"], _drawn(size, seed, parameters)
     answers = Answers()
     tests = sum(map(count_tests, data.expressions))
     for line, options in parameters["trees"].items():
@@ -58,15 +59,26 @@ def compare_optimizations(size: int, seed: int, parameters: Mapping[str, Any]) -
 
     The line of the trees is named after the workload; engines of ``others`` are level lines.
     """
-    data = draw(workload(parameters["workload"]), size, parameters["events"], seed)
+    line, data = parameters["workload"], _drawn(size, seed, parameters)
     answers = Answers()
+    engines = {}
     for name, options in parameters["trees"].items():
-        _, points = _measured_tree(parameters["workload"], name, data, options, answers)
-        yield from points
+        engines[name], points = _measured_tree(line, name, data, options, answers)
+        yield from (point for point in points if point.measure != "search")
+    searches = time_in_turns(
+        {name: partial(_search, engine) for name, engine in engines.items()},
+        data.rows, {name: engine.read for name, engine in engines.items()},
+    )  # fmt: skip
+    for name, seconds in searches.items():
+        yield Point(line, "search", name, 1e3 * seconds)
     for other in parameters["others"]:
         for point in _measured_other(other, size, data, answers):
             for x in parameters["trees"]:
                 yield point._replace(x=x)
+
+
+def _drawn(size: int, seed: int, parameters: Mapping[str, Any]) -> Data:
+    return draw(workload(parameters["workload"]), size, parameters["events"], seed)
 
 
 def count_nodes_by_cost(size: int, seed: int, parameters: Mapping[str, Any]) -> Iterator[Point]:
@@ -115,7 +127,12 @@ def _measured_tree(
 
 def time_search(engine: TreeEngine, data: Data) -> float:
     """The median seconds of a search."""
-    return time_each(lambda _: engine.search(), data.rows, before=engine.read)[0]
+    return time_each(partial(_search, engine), data.rows, before=engine.read)[0]
+
+
+def _search(engine: TreeEngine, _: Row) -> Any:
+    """Search for the event that was read last."""
+    return engine.search()
 
 
 def _measured_other(name: str, x: X, data: Data, answers: Answers) -> Iterator[Point]:
