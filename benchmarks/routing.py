@@ -16,9 +16,9 @@ from pathlib import Path
 
 from routing_sections import networks
 
-SEEDS = (1, 2, 3)
+SEEDS: tuple[int, ...] = (1, 2, 3)
 EXTENT = networks.Extent(15, 300, 300)
-THRESHOLDS = (0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
+THRESHOLDS: tuple[float, ...] = (0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 QUICK_SEEDS, QUICK_EXTENT, QUICK_THRESHOLDS = (1,), networks.Extent(5, 30, 30), (0, 0.3)
 
 
