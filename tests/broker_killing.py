@@ -127,6 +127,7 @@ class Trial:
     def problems(self) -> list[str]:
         """What must not be."""
         found = [problem for one in self.subscribers for problem in one.problems]
+        found += self.broker.deaths
         offsets: dict[Key, set[int]] = {}
         for one in self.subscribers:
             for offset, key in one.events.items():

@@ -36,6 +36,7 @@ class BrokerProcess:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.http, self.stomp = http, stomp
+        self.deaths: list[str] = []  # that nobody has asked for
         self._arguments = arguments
         self._process: subprocess.Popen[str] | None = None
 
@@ -82,6 +83,9 @@ class BrokerProcess:
     def kill(self) -> None:
         """End it as a crash does."""
         if self._process is not None:
+            code = self._process.poll()
+            if code is not None:
+                self.deaths.append(f"{self.folder.name} ended by itself, with {code}")
             self._process.kill()
             self._end()
 

@@ -142,7 +142,7 @@ class MovingTrial:
 
     def problems(self) -> list[str]:
         """What is wrong."""
-        found = []
+        found = [death for one in self.brokers.values() for death in one.deaths]
         for name, count in self.acknowledged.items():
             got = self.got.get(name, [])
             missing = set(range(count)) - set(got)

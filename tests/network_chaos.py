@@ -362,6 +362,7 @@ class Trial:
     def problems(self) -> list[str]:
         """What must not be."""
         found = self.problems_found + [p for one in self.subscribers for p in one.problems]
+        found += [death for site in self.network.sites for death in site.deaths]
         for one in self.subscribers:
             found += [f"{one.name} misses {key}" for key in sorted(self._missing(one))[:5]]
             found += [
