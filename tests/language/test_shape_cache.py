@@ -130,3 +130,28 @@ def test_deep_structures_are_left_to_the_parser():
     assert_same("(" * 99 + "price < 1" + ")" * 99, STOCK, ShapeCache(STOCK))
     assert_same("(" * 101 + "price < 1" + ")" * 101, STOCK, ShapeCache(STOCK))
     assert_same("NOT " * 40 + "price < 1", STOCK, ShapeCache(STOCK))
+
+
+ARRAYS = Schema({"tags": "array<string>", "ns": "array<int>", "xs": "array<double>", "s": "string"})
+
+
+@each(
+    "text",
+    [
+        "array_contains(tags, 'a')", "array_contains(tags, 'b')", "array_contains(ns, -3)",
+        "NOT array_contains(ns, 5) AND array_contains(xs, -0.0)", "array_contains(ns, 1.5)",
+        "array_contains(ns, 2.5)", "array_contains(ns, 99999999999)", "array_contains(xs, 2)",
+        "array_contains(xs, 2.5) OR s = 'a'", "array_contains(xs, -3.5)", "array_contains(s, 'a')",
+        "array_contains(tags, 5)", "exists(tags, t -> t = 'a' AND s = 'b')", "tags[0] = 'a'",
+    ],
+)  # fmt: skip
+def test_tests_for_elements(text):
+    cache = ShapeCache(ARRAYS)
+    cache.parse("array_contains(tags, 'z') AND array_contains(ns, 7) AND array_contains(xs, 7.5)")
+    try:
+        expected = parse(text, ARRAYS)
+    except ExpressionError as error:
+        with pytest.raises(type(error)):
+            cache.parse(text)
+    else:
+        assert cache.parse(text) == expected

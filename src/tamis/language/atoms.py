@@ -34,7 +34,8 @@ class AtomShape:
         self.make = make
         self.negative = negative  # whether a minus precedes each constant
         self.classes = classes  # of the constants; see `constant_class`
-        self.converters = tuple([constant_converter(attribute.type, minus) for minus in negative])
+        of = attribute.type.element or attribute.type
+        self.converters = tuple([constant_converter(of, minus) for minus in negative])
         self.domain = attribute.domain  # that the constants must be in
 
     def with_constants(self, constants: tuple[str, ...]) -> "Atom":
@@ -172,8 +173,23 @@ def _maker(node: Node, schema: Schema) -> Callable[[Sequence[ast.Literal]], Node
             return lambda literals: ast.In(
                 operand, tuple(c(v) for c, v in zip(converters, literals, strict=True))
             )
+        case ast.Call("array_contains", (ast.Attribute() as array, value), of) if _is_element(
+            array, value
+        ):
+            convert = _cast_as(value)
+            return lambda literals: ast.Call("array_contains", (array, convert(literals[0])), of)
         case _:
             return None
+
+
+def _is_element(array: ast.Attribute, value: Node) -> bool:
+    """As `_replaceable`, for a constant that is looked for in an array."""
+    constant, element = ast.without_cast(value), array.type.element
+    if not isinstance(constant, ast.Literal):
+        return False
+    if element == INT:
+        return constant.type in {INT32, INT}
+    return element == DOUBLE or (element == STRING == constant.type)
 
 
 def _replaceable(left: Node, right: Node, schema: Schema) -> bool:

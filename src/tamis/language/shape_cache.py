@@ -63,6 +63,7 @@ _ATOM = rf"""(
             ))
         )
       | (?i:contains|startswith|endswith)\s*+\(\s*+{_PATH}\s*+,\s*+(?:{STRING})\s*+\)
+      | (?i:array_contains)\s*+\(\s*+{_PATH}\s*+,\s*+{_CONSTANT}\s*+\)
     )
     | (?:{STRING})\s*+(?i:SUBSTRING\s++OF)\s++{_PATH}
     )"""

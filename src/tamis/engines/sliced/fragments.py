@@ -17,7 +17,17 @@ from typing import Any, ClassVar
 
 from tamis.bounded_caches import BoundedCache
 from tamis.engines.sliced.formulas import of_normal_form
-from tamis.engines.sliced.leaves import EQUAL, LEAF_KINDS, NONE_OF, ONE_OF, UNEQUAL, leaf_of
+from tamis.engines.sliced.leaves import (
+    EQUAL,
+    HAS,
+    HAS_NOT,
+    LEAF_KINDS,
+    NONE_OF,
+    ONE_OF,
+    TEST,
+    UNEQUAL,
+    leaf_of,
+)
 from tamis.language import ast
 from tamis.language.atoms import Atom, AtomShape
 from tamis.language.normal_form import normalize
@@ -96,13 +106,17 @@ class Fragments(BoundedCache[Atom, Fragment]):
             self._rules.clear()
             self._rule_bytes = 0
         self._rule_bytes += size
-        self._rules[shape] = rule_of(atom, shape, fragment)
+        has_tests = any(code % LEAF_KINDS == TEST for code in fragment[1])
+        self._rules[shape] = self.normalized if has_tests else rule_of(atom, shape, fragment)
         return fragment
 
 
 def rule_of(sample: Atom, shape: AtomShape, fragment: Fragment) -> Rule:
     """How the atoms of a shape become fragments, given one of them and its fragment."""
     form, codes, constants, attributes = fragment
+    if len(codes) == 1 and codes[0] % LEAF_KINDS in {HAS, HAS_NOT}:
+        (to_element,) = shape.converters
+        return lambda atom: (form, codes, ((to_element(atom.constants[0]),),), attributes)
     places = [place for place, constant in enumerate(constants) if constant is not None]
     if len(places) < len(shape.converters):
         return _set_rule(shape, fragment, places[0])

@@ -13,6 +13,8 @@ import pyarrow as pa
 
 from tamis.engines.sliced.leaves import (
     ABSENT,
+    HAS,
+    HAS_NOT,
     LEAF_KINDS,
     NONE_OF,
     ONE_OF,
@@ -20,6 +22,7 @@ from tamis.engines.sliced.leaves import (
     TEST,
     Leaves,
     leaf_of,
+    term_of_leaf,
 )  # fmt: skip
 from tamis.engines.sliced.segment_predicates import (
     NO_TEXTS,
@@ -204,13 +207,25 @@ def _with_terms(
     A leaf that is a TEST all the same keeps its predicate as it was, without these attributes:
     other segments have other terms.
     """
-    places = np.flatnonzero(codes % LEAF_KINDS == TEST).tolist()
+    kinds = codes % LEAF_KINDS
+    places = np.flatnonzero(kinds == TEST).tolist()
     found = {place: term_of(constants[place]) for place in places}
-    terms = dict.fromkeys(term for term in found.values() if term is not None)
+    # Tests for elements of attributes are many, and have no predicates yet.
+    elements = {
+        code: term_of_leaf(code, None, schema)
+        for code in np.unique(codes[(kinds == HAS) | (kinds == HAS_NOT)]).tolist()
+    }
+    every = (*found.values(), *elements.values())
+    terms = dict.fromkeys(term for term in every if term is not None)
     computed = ComputedAttributes(schema, list(terms))
     if not terms:
         return codes, constants, computed
-    codes, constants = codes.copy(), list(constants)
+    codes, constants, given = codes.copy(), list(constants), codes
+    numbers = {term: len(schema) + number for number, term in enumerate(computed.terms)}
+    for code, term in elements.items():
+        if term is not None:
+            kind = ONE_OF if code % LEAF_KINDS == HAS else NONE_OF
+            codes[given == code] = numbers[term] * LEAF_KINDS + kind
     for place in places:
         code, constant = leaf_of(computed.test(constants[place]), computed.schema)
         codes[place] = code

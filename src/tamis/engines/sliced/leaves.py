@@ -11,6 +11,8 @@ kind      predicate                    constant
 EQUAL ... attribute op constant        int (whole numbers, moments, truth as 0 and 1), float, str
 ONE_OF    attribute IN (...)           tuple of constants, ascending, at least two
 NONE_OF   NOT attribute IN (...)       the same
+HAS       one of the elements is one   tuple of constants, ascending
+HAS_NOT   none of them is, nor a null  the same
 PRESENT   attribute IS NOT NULL        None
 ABSENT    attribute IS NULL            None
 TEST      anything else                the predicate
@@ -37,21 +39,24 @@ from tamis.language.ast import Node
 from tamis.language.expression import Expression
 from tamis.predicates.classification import (
     Comparison,
+    ElementTest,
     Membership,
     Presence,
     classify,
     deciding_attribute,
 )
+from tamis.predicates.computed_values import elements_of, term_of
 from tamis.predicates.presence import matching_form
 from tamis.schema import Enumeration, Schema
 from tamis.semantics import Semantics
 
 __all__ = [
-    "ABOVE", "ABSENT", "AT_LEAST", "AT_MOST", "BELOW", "EQUAL", "LEAF_KINDS", "NONE_OF", "ONE_OF",
-    "PRESENT", "TEST", "UNEQUAL", "Leaves", "leaf_of", "leaves_of",
+    "ABOVE", "ABSENT", "AT_LEAST", "AT_MOST", "BELOW", "EQUAL", "HAS", "HAS_NOT", "LEAF_KINDS",
+    "NONE_OF", "ONE_OF", "PRESENT", "TEST", "UNEQUAL", "Leaves", "leaf_of", "leaves_of",
+    "term_of_leaf",
 ]  # fmt: skip
 
-ONE_OF, NONE_OF, PRESENT, ABSENT, TEST = range(len(OPERATORS), len(OPERATORS) + 5)
+ONE_OF, NONE_OF, PRESENT, ABSENT, TEST, HAS, HAS_NOT = range(len(OPERATORS), len(OPERATORS) + 7)
 LEAF_KINDS: Final = 16  # a power of two, with room for kinds to come
 
 _KIND_OF = {op: kind for kind, op in enumerate(OPERATORS)}
@@ -85,12 +90,24 @@ def leaf_of(predicate: Node, schema: Schema) -> tuple[int, Any]:
             if _are_values(constants, position, schema):
                 kind = NONE_OF if negated else ONE_OF
                 return position * LEAF_KINDS + kind, tuple(map(_plain, constants))
+        case ElementTest(ast.Attribute(path, _), constants, negated):
+            kind = HAS_NOT if negated else HAS
+            return schema.positions[path] * LEAF_KINDS + kind, tuple(map(_plain, constants))
         case Presence(ast.Attribute(path, _), present):
             kind = PRESENT if present else ABSENT
             return schema.positions[path] * LEAF_KINDS + kind, None
     decided_by = deciding_attribute(predicate)
     position = len(schema) if decided_by is None else schema.positions[decided_by]
     return position * LEAF_KINDS + TEST, predicate
+
+
+def term_of_leaf(code: int, constant: Any, schema: Schema) -> Node | None:
+    """The term that a leaf tests, None if it tests an attribute as it is."""
+    position, kind = divmod(code, LEAF_KINDS)
+    if kind in {HAS, HAS_NOT}:
+        attribute = schema.attributes[position]
+        return elements_of(ast.Attribute(attribute.path, attribute.type))
+    return term_of(constant) if kind == TEST else None
 
 
 def _are_values(constants: tuple[Any, ...], position: int, schema: Schema) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.container import checked_array, misfit
-from tamis.engines.sliced.leaves import LEAF_KINDS, TEST, Leaves, leaves_of
+from tamis.engines.sliced.leaves import LEAF_KINDS, TEST, Leaves, leaves_of, term_of_leaf
 from tamis.engines.sliced.segment import Segment
 from tamis.engines.sliced.segment_checks import (
     check_cuts,
@@ -25,7 +25,6 @@ from tamis.kernels.programs import Programs
 from tamis.kernels.value_classes import REF_KINDS
 from tamis.language.ast import Node
 from tamis.language.expression import Expression
-from tamis.predicates.computed_values import term_of
 from tamis.predicates.keys import Keys
 from tamis.semantics import Semantics
 from tamis.types import STRING
@@ -168,7 +167,7 @@ def _check_sources(sources: Array, size: int, count: int, name: str) -> None:
 def _leaves_at(
     sources: Array, source: SectionSource, semantics: Semantics, name: str
 ) -> list[tuple[int, Any]]:
-    """Code and constant of the leaves that are tests at some places of filters.
+    """Code and constant of the leaves at some places of filters.
 
     A filter that has many of them is read once.
     """
@@ -181,7 +180,6 @@ def _leaves_at(
             if handle != last:
                 last, leaves = handle, leaves_of(source.expression_of(handle), semantics)
             ensure(place < len(leaves.codes), name)
-            ensure(leaves.codes[place] % LEAF_KINDS == TEST, name)
             found[number] = leaves.codes[place], leaves.constants[place]
     return [found[number] for number in range(len(found))]
 
@@ -195,6 +193,7 @@ def _test_maker(
     def tests() -> tuple[Node, ...]:
         found = _leaves_at(sources, source, semantics, "tests.sources")
         for attribute, (code, _) in zip(attributes.tolist(), found, strict=True):
+            ensure(code % LEAF_KINDS == TEST, "tests.sources")
             # That of a term has its filter under the attributes that the term is computed from.
             ensure(attribute >= size or code // LEAF_KINDS == attribute, "tests.sources")
         return tuple(test for _, test in found)
@@ -210,8 +209,8 @@ def _term_maker(
     def terms() -> tuple[Node, ...]:
         found = []
         leaves = _leaves_at(sources, source, semantics, "terms.sources")
-        for is_text, (_, test) in zip(texts.tolist(), leaves, strict=True):
-            term = term_of(test)
+        for is_text, (code, constant) in zip(texts.tolist(), leaves, strict=True):
+            term = term_of_leaf(code, constant, semantics.schema)
             ensure(term is not None and (term.type == STRING) == bool(is_text), "terms.sources")
             found.append(term)
         return tuple(term for term in found if term is not None)
@@ -249,7 +248,7 @@ def _term_sources(
         tests = [
             place
             for place, (code, constant) in enumerate(zip(*leaves[1:], strict=True))
-            if code % LEAF_KINDS == TEST and term_of(constant) == term
+            if term_of_leaf(code, constant, semantics.schema) == term
         ]
         ensure(tests, "terms.sources")
         found[number] = handles[int(np.searchsorted(segment.handles, handle))], tests[0]
