@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from stocks import SMALL
-from strategies import SCHEMA, delicate_rows
+from strategies import DECIMALS, LONG_DECIMALS, SCHEMA, delicate_rows
 from tamis import ExpressionError, parse
 from tamis.engines import make_engine
 from tamis.events.column_values import plain_type
@@ -17,7 +17,10 @@ from tamis.types import Kind
 DEFAULTS = dict(zip(SCHEMA, delicate_rows()[7], strict=True)) | {
     "x": None, "s": "", "b": None, "at": "2024-01-01", "until": None,
 }  # fmt: skip
-PRESENT = {"int": 1, "double": 2.5, "string": "T1", "bool": True, "timestamp": 0}
+PRESENT = {
+    "int": 1, "double": 2.5, "string": "T1", "bool": True, "timestamp": 0,
+    "decimal(9, 2)": DECIMALS[3], "decimal(38, 10)": LONG_DECIMALS[-1],
+}  # fmt: skip
 
 
 def whole(row, schema=SCHEMA):

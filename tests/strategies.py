@@ -7,6 +7,7 @@ and non-ASCII strings, quotes, ``%``, ``_``, backslashes and newlines.
 
 import math
 from collections.abc import Sequence
+from decimal import Context, Decimal
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
@@ -20,6 +21,7 @@ SCHEMA = Schema(
         "i": "int", "j": "int", "x": "double", "y": "double", "s": "string", "t": "string",
         "b": "bool", "c": "bool", "at": "timestamp", "until": "timestamp",
         "r.k": "int", "r.name": "string", "`odd ``name``.`": "double",
+        "d": "decimal(9, 2)", "e": "decimal(38, 10)",
     }
 )  # fmt: skip
 
@@ -29,6 +31,7 @@ NAMES = {
     "string": ["s", "t", "r.name"],
     "bool": ["b", "c"],
     "timestamp": ["at", "until"],
+    "decimal": ["d", "e"],
 }
 
 INTS = [0, 1, -1, 2, 3, 5, 10, 250, 2**31 - 1, -(2**31), 2**31, 2**53, 2**53 + 1, -(2**53) - 1,
@@ -40,6 +43,23 @@ STRINGS = ["", "a", "b", "aa", "ab", "abc", "A", "IBM", "ibm", "a%", "a_b", "%",
            "😀", " a ", "\t", "\x00", "\x0b", "null", "10", "--", "/*"]  # fmt: skip
 MOMENTS = [0, 1, -1, 1_704_067_200_000_000, 1_704_067_200_000_001, 1_706_745_599_999_999,
            -62_135_596_800_000_000, 253_402_300_799_999_999]  # fmt: skip
+
+EXACT = Context(prec=60)
+DECIMALS = [
+    Decimal(text).quantize(Decimal("0.01"))
+    for text in (
+        "0", "1", "-1", "0.5", "-0.1", "2.50", "99.99", "-99.99", "10", "1234567.89", "9999999.99",
+        "-9999999.99",
+    )
+]  # fmt: skip
+LONG_DECIMALS = [
+    Decimal(text).quantize(Decimal("1e-10"), context=EXACT)
+    for text in (
+        *map(str, DECIMALS), "0.0000000001", "12345678901234567.0000000001", "12345678901234567",
+        "9999999999999999999", "9999999999999999999999999999.9999999999",
+        "-9999999999999999999999999999.9999999999", "-1234567890123456789012345678.0123456789",
+    )
+]  # fmt: skip
 
 LIKE_PATTERNS = ["%", "", "a", "a%", "%a", "%a%", "_", "__", "a_", "_b%", "%a%b%", "a\\%", "%\\_%",
                  "\\\\", "%\\\\%", "a%b", "%é%", "_%_", "\n%", "%'%"]  # fmt: skip
@@ -56,6 +76,10 @@ def values(kind: str) -> SearchStrategy[object]:
         "string": st.sampled_from(STRINGS) | st.text(max_size=5),
         "bool": st.booleans(),
         "timestamp": st.sampled_from(MOMENTS),
+        "decimal(9, 2)": st.sampled_from(DECIMALS)
+        | st.integers(-2000, 2000).map(lambda n: Decimal(n).scaleb(-2)),
+        "decimal(38, 10)": st.sampled_from(LONG_DECIMALS)
+        | st.integers(-(10**30), 10**30).map(lambda n: Decimal(n).scaleb(-10, EXACT)),
     }
     return st.one_of(st.none(), some[kind], some[kind])
 
@@ -69,7 +93,7 @@ def delicate_rows(schema: Schema = SCHEMA) -> list[tuple[object, ...]]:
     """Rows in which every delicate value of every type occurs at least once."""
     pools: dict[str, Sequence[object]] = {
         "int": INTS, "double": DOUBLES, "string": STRINGS, "bool": [True, False],
-        "timestamp": MOMENTS,
+        "timestamp": MOMENTS, "decimal(9, 2)": DECIMALS, "decimal(38, 10)": LONG_DECIMALS,
     }  # fmt: skip
     return [
         tuple(
@@ -97,6 +121,9 @@ def literals(kind: str) -> SearchStrategy[str]:
             return (st.sampled_from(STRINGS) | st.text(max_size=5)).map(string_text)
         case "bool":
             return st.sampled_from(["TRUE", "FALSE"])
+        case "decimal":
+            exact = st.sampled_from(LONG_DECIMALS).map(lambda d: format(d, "f"))
+            return exact | st.integers(-2000, 2000).map(lambda n: f"{n / 100:.2f}")
         case _:
             return st.sampled_from(MOMENTS).map(lambda m: f"TIMESTAMP '{timestamp_text(m)}'")
 
@@ -112,6 +139,8 @@ def terms(draw: DrawFn, kind: str, depth: int = 2) -> str:
         return draw(chosen(kind, depth - 1))
     if kind == "int":
         return draw(whole_numbers(depth))
+    if kind == "decimal":
+        return draw(decimals(depth))
     if kind == "double":
         choice = draw(st.integers(0, 6))
         if choice == 0:
@@ -166,6 +195,22 @@ def parts_of_moments(draw: DrawFn, depth: int) -> str:
     if name == "datediff":
         return f"datediff({moment}, {draw(terms('timestamp', depth))})"
     return f"{name}({moment})"
+
+
+@st.composite
+def decimals(draw: DrawFn, depth: int) -> str:
+    """Decimals that are computed, as text."""
+    a, b = draw(terms("decimal", depth - 1)), draw(terms("decimal", depth - 1))
+    n = draw(terms("int", 0))
+    return draw(
+        st.sampled_from(
+            [
+                f"({a} + {b})", f"({a} - {b})", f"({a} * {b})", f"({a} / {b})", f"({a} % {b})",
+                f"({a} * {n})", f"({n} - {a})", f"round({a}, 1)", f"floor({a})", f"ceil({a})",
+                f"CAST({a} AS DECIMAL(12, 1))", f"CAST({n} AS DECIMAL(20, 3))",
+            ]
+        )
+    )  # fmt: skip
 
 
 @st.composite
@@ -228,9 +273,12 @@ def string_functions(draw: DrawFn, depth: int) -> str:
 def atoms(draw: DrawFn, depth: int = 2) -> str:
     """One test, as text."""
     kind = draw(
-        st.sampled_from(["int", "double", "string", "int", "double", "string", "bool", "timestamp"])
+        st.sampled_from(
+            ["int", "double", "string", "int", "double", "string", "bool", "timestamp", "decimal"]
+        )
     )
-    other = draw(st.sampled_from(["int", "double"])) if kind in {"int", "double"} else kind
+    numbers = ["int", "double", "decimal"] if kind == "decimal" else ["int", "double"]
+    other = draw(st.sampled_from(numbers)) if kind in {"int", "double", "decimal"} else kind
     left = draw(terms(kind, depth))
     negation = draw(st.sampled_from(["", "", "NOT "]))
     form = draw(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cases import each
 from stocks import stock_filters, stock_rows
-from strategies import SCHEMA, filters, rows
+from strategies import DECIMALS, LONG_DECIMALS, SCHEMA, filters, rows
 from tamis import BulkError, EventError, ExpressionError, Matcher, OptionError, SubscriptionError
 from tamis import parse as read
 from tamis.compaction import Report, compact, fresh_ids
@@ -197,14 +197,16 @@ def defaults_of(semantics):
 
 def present(row):
     """Values in the place of those that are missing."""
-    fill = {"int": 1, "double": 0.5, "string": "ab", "bool": True, "timestamp": 0}
+    fill = {"int": 1, "double": 0.5, "string": "ab", "bool": True, "timestamp": 0,
+            "decimal(9, 2)": DECIMALS[3], "decimal(38, 10)": LONG_DECIMALS[-1]}  # fmt: skip
     pairs = zip(row, SCHEMA.attributes, strict=True)
     return tuple(fill[str(a.type)] if value is None else value for value, a in pairs)
 
 
 def table_of(some):
     kinds = {"int": pa.int64(), "double": pa.float64(), "string": pa.string(), "bool": pa.bool_(),
-             "timestamp": pa.timestamp("us", "UTC")}  # fmt: skip
+             "timestamp": pa.timestamp("us", "UTC"), "decimal(9, 2)": pa.decimal128(9, 2),
+             "decimal(38, 10)": pa.decimal128(38, 10)}  # fmt: skip
     return pa.table(
         {
             ".".join(a.path): pa.array([row[n] for row in some], kinds[str(a.type)])

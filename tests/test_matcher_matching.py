@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from cases import each
 from offers import EVENTS, OFFERS, event_of, offers, parsed
-from strategies import SCHEMA, filters, rows
+from strategies import DECIMALS, LONG_DECIMALS, SCHEMA, filters, rows
 from tamis import (
     BulkError,
     EventError,
@@ -257,7 +257,10 @@ def test_default_means_true_of_the_event_filled_up(text, row, defaults):
     assert matcher.match(event_of(row)) == [1] * expected
 
 
-FILLED = {"int": 5, "double": 2.5, "string": "ab", "bool": True, "timestamp": 0}
+FILLED = {
+    "int": 5, "double": 2.5, "string": "ab", "bool": True, "timestamp": 0,
+    "decimal(9, 2)": DECIMALS[3], "decimal(38, 10)": LONG_DECIMALS[-1],
+}  # fmt: skip
 
 
 @pytest.mark.long

@@ -98,7 +98,8 @@ def test_domains_that_cannot_be(text, message):
         ("INTEGER", "did you mean 'int'?"),
         ("Int", "did you mean 'int'?"),
         ("float64", "did you mean 'double'?"),
-        ("decimal", "did you mean 'double'?"),
+        ("decimal", "did you mean 'decimal(10, 2)'? It has 10 digits, 2 of them after the point"),
+        ("NUMERIC", "did you mean 'decimal(10, 2)'?"),
         ("str", "did you mean 'string'?"),
         ("varchar", "did you mean 'string'?"),
         ("boolean", "did you mean 'bool'?"),
@@ -284,7 +285,12 @@ def test_anything_else_is_not_a_schema(thing):
         *((t, "int") for t in (pa.int8(), pa.int16(), pa.int32(), pa.int64())),
         *((t, "int") for t in (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())),
         *((t, "double") for t in (pa.float16(), pa.float32(), pa.float64())),
-        *((t, "double") for t in (pa.decimal128(5, 2), pa.decimal256(50, 2), pa.decimal32(5, 2))),
+        *(
+            (t, "decimal(5, 2)")
+            for t in (pa.decimal128(5, 2), pa.decimal256(5, 2), pa.decimal32(5, 2))
+        ),
+        (pa.decimal128(3, -2), "decimal(5, 0)"),
+        (pa.decimal128(2, 4), "decimal(4, 4)"),
         *((t, "string") for t in (pa.string(), pa.large_string(), pa.string_view())),
         (pa.dictionary(pa.int8(), pa.string()), "string"),
         (pa.dictionary(pa.int32(), pa.int64()), "int"),

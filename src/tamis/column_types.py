@@ -8,7 +8,19 @@ import pyarrow as pa
 from tamis.errors import SchemaError, choose
 from tamis.names import Path, path_text
 from tamis.schema import Attribute
-from tamis.types import BOOL, DOUBLE, INT, STRING, TIMESTAMP, Type, array_of, map_of
+from tamis.types import (
+    BOOL,
+    DOUBLE,
+    INT,
+    MAX_DECIMAL_DIGITS,
+    STRING,
+    TIMESTAMP,
+    Kind,
+    Type,
+    array_of,
+    decimal_type,
+    map_of,
+)
 
 
 def arrow_attributes(schema: pa.Schema, unsupported: str) -> Iterator[Attribute]:
@@ -35,7 +47,8 @@ def _attribute(
     elif unsupported == "refuse":
         raise SchemaError(
             f"column {path_text(path)} has the type {column_type}, which no filter can use; "
-            'leave it out, or pass unsupported="skip"'
+            + ("decimals have at most 38 digits; " if column_type.startswith("decimal") else "")
+            + 'leave it out, or pass unsupported="skip"'
         )
 
 
@@ -46,8 +59,10 @@ def attribute_type(arrow: pa.DataType) -> Type | None:
         return attribute_type(arrow.value_type)
     if types.is_integer(arrow):
         return INT
-    if types.is_floating(arrow) or types.is_decimal(arrow):
+    if types.is_floating(arrow):
         return DOUBLE
+    if types.is_decimal(arrow):
+        return _decimal(arrow.precision, arrow.scale)
     if types.is_string(arrow) or types.is_large_string(arrow) or types.is_string_view(arrow):
         return STRING
     if types.is_boolean(arrow):
@@ -70,13 +85,24 @@ def _nested_type(arrow: pa.DataType) -> Type | None:
     """The type of a column of lists or maps whose values filters can use."""
     if pa.types.is_map(arrow):
         value = attribute_type(arrow.item_type)
-        if attribute_type(arrow.key_type) != STRING or value is None or value.is_nested:
-            return None
-        return map_of(value)
+        is_text = attribute_type(arrow.key_type) == STRING
+        return map_of(value) if is_text and value is not None and _is_element(value) else None
     if not is_list(arrow):
         return None
     element = attribute_type(arrow.value_type)
-    return None if element is None or element.is_nested else array_of(element)
+    return array_of(element) if element is not None and _is_element(element) else None
+
+
+def _is_element(of: Type) -> bool:
+    """Whether arrays and maps of events may hold values of a type."""
+    return not of.is_nested and of.kind is not Kind.DECIMAL
+
+
+def _decimal(digits: int, scale: int) -> Type | None:
+    """The type of a decimal column; a negative scale means zeros before the point."""
+    digits, scale = (digits, scale) if scale >= 0 else (digits - scale, 0)
+    digits = max(digits, scale)
+    return decimal_type(digits, scale) if digits <= MAX_DECIMAL_DIGITS else None
 
 
 def without_views(table: pa.Table) -> pa.Table:
@@ -111,7 +137,7 @@ def _without_views(kind: pa.DataType) -> pa.DataType:
 # By the names of Spark's types, so that PySpark need not be imported.
 _SPARK = {
     "byte": INT, "short": INT, "integer": INT, "long": INT,
-    "float": DOUBLE, "double": DOUBLE, "decimal": DOUBLE,
+    "float": DOUBLE, "double": DOUBLE,
     "string": STRING, "char": STRING, "varchar": STRING,
     "boolean": BOOL, "timestamp": TIMESTAMP, "timestamp_ntz": TIMESTAMP, "date": TIMESTAMP,
 }  # fmt: skip
@@ -154,6 +180,8 @@ def spark_attributes(schema: Any, unsupported: str, path: Path = ()) -> Iterator
 
 def _spark_type(kind: Any) -> Type | None:
     name = kind.typeName()
+    if name == "decimal":
+        return _decimal(kind.precision, kind.scale)
     if name == "array":
         element = _SPARK.get(kind.elementType.typeName())
         return None if element is None else array_of(element)

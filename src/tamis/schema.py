@@ -12,9 +12,11 @@ from tamis.types import (
     INT,
     INT64_MAX,
     INT64_MIN,
+    MAX_DECIMAL_DIGITS,
     STRING,
     Type,
     array_of,
+    decimal_type,
     map_of,
 )
 
@@ -23,14 +25,16 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _INT_DOMAIN = re.compile(r"int\s*\(\s*(-?[0-9]{1,40})\s*,\s*(-?[0-9]{1,40})\s*\)")
+_DECIMAL = re.compile(r"decimal\s*\(\s*([0-9]{1,9})\s*(?:,\s*([0-9]{1,9})\s*)?\)")
 _ENUM_DOMAIN = re.compile(r"enum\s*\(\s*(.*?)\s*\)", re.DOTALL)
 _ENUM_VALUE = re.compile(r"\s*'((?:[^']|'')*)'\s*(,|$)", re.DOTALL)
 _NESTED = re.compile(r"(array|map)\s*<(.*)>", re.DOTALL)
 _OTHER_NAMES = {  # other names for these types
     "integer": "int", "int32": "int", "int64": "int", "long": "int", "bigint": "int",
     "smallint": "int", "float": "double", "float64": "double", "real": "double",
-    "decimal": "double", "number": "double", "str": "string", "text": "string",
-    "varchar": "string", "boolean": "bool", "datetime": "timestamp", "date": "timestamp",
+    "decimal": "decimal(10, 2)", "numeric": "decimal(10, 2)", "number": "double", "str": "string",
+    "text": "string", "varchar": "string", "boolean": "bool", "datetime": "timestamp",
+    "date": "timestamp",
 }  # fmt: skip
 
 
@@ -89,10 +93,10 @@ class Schema(Mapping[str, Attribute]):
     >>> schema["level"].domain.high
     250
 
-    Types are ``int`` (64 bits), ``double``, ``string``, ``bool`` and ``timestamp`` (microseconds,
-    UTC), and ``array<T>`` and ``map<string, T>`` of these; ``int(low, high)`` and ``enum('a',
-    'b')`` are domains, and values outside them are refused. A dot in a name goes into a nested
-    record; a name that contains a dot is put in
+    Types are ``int`` (64 bits), ``double``, ``decimal(digits, scale)``, ``string``, ``bool``,
+    ``timestamp`` (microseconds, UTC), and ``array<T>`` and ``map<string, T>`` of these, except
+    decimals; ``int(low, high)`` and ``enum('a', 'b')`` are domains, and values outside them are
+    refused. A dot in a name goes into a nested record; a name that contains a dot is put in
     backticks. `from_arrow` and `from_spark` read a schema from a table.
     """
 
@@ -232,13 +236,29 @@ def _parse_attribute(name: str, text: object) -> Attribute:
         return Attribute(path, ATTRIBUTE_TYPES[word])
     if found := _INT_DOMAIN.fullmatch(word):
         return Attribute(path, INT, _int_range(name, int(found[1]), int(found[2])))
+    if found := _DECIMAL.fullmatch(word):
+        return Attribute(path, _decimal(name, int(found[1]), int(found[2] or 0)))
     if found := _ENUM_DOMAIN.fullmatch(word):
         return Attribute(path, STRING, _enumeration(name, found[1]))
     if found := _NESTED.fullmatch(word):
         return Attribute(path, _nested(name, found[1], found[2].strip()))
-    hint = f"did you mean {_OTHER_NAMES[word.lower()]!r}?" if word.lower() in _OTHER_NAMES else None
+    other = _OTHER_NAMES.get(word.lower())
+    hint = None
+    if other is not None:
+        hint = f"did you mean {other!r}?"
+        if other.startswith("decimal"):
+            hint += " It has 10 digits, 2 of them after the point"
     hint = hint or did_you_mean(word, [*ATTRIBUTE_TYPES, "int(1, 250)", "enum('a', 'b')"])
     raise SchemaError(f"attribute {name!r} has the unknown type {text!r}; {hint}")
+
+
+def _decimal(name: str, digits: int, scale: int) -> Type:
+    if not 0 <= scale <= digits or not 1 <= digits <= MAX_DECIMAL_DIGITS:
+        raise SchemaError(
+            f"attribute {name!r}: decimal({digits}, {scale}) must have 1 to {MAX_DECIMAL_DIGITS} "
+            "digits, and at most that many of them after the point"
+        )
+    return decimal_type(digits, scale)
 
 
 def _nested(name: str, kind: str, inside: str) -> Type:
@@ -252,7 +272,7 @@ def _nested(name: str, kind: str, inside: str) -> Type:
     element = ATTRIBUTE_TYPES.get(inside)
     if element is None:
         known = _OTHER_NAMES.get(inside.lower())
-        hint = f"; did you mean {known!r}?" if known else ""
+        hint = f"; did you mean {known!r}?" if known in ATTRIBUTE_TYPES else ""
         raise SchemaError(
             f"attribute {name!r}: {kind}s hold values of the types {', '.join(ATTRIBUTE_TYPES)}, "
             f"not {inside!r}{hint}"

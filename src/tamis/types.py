@@ -1,10 +1,9 @@
 """The types of values, in events and inside expressions.
 
-An attribute has one of five scalar types, or is an array of one of them or a map from strings to
+An attribute has one of six scalar types, or is an array of one of them or a map from strings to
 one of them; a domain (`int(1, 250)`, `enum('a', 'b')`) narrows a scalar type.
 Expressions need more kinds, because tamis gives the answers of Spark SQL, which has them: small
-integer constants have 32 bits and wrap around, ``0.5`` is an exact decimal, and a date is not a
-timestamp.
+integer constants have 32 bits and wrap around, and a date is not a timestamp.
 """
 
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 MAX_DECIMAL_DIGITS = 38
+SHORT_DECIMAL_DIGITS = 18  # that fit in 64 bits, whatever they are
 
 
 class Kind(Enum):
@@ -95,6 +95,7 @@ DAYS, DURATION = Type(Kind.DAYS), Type(Kind.DURATION)  # both in microseconds
 NULL = Type(Kind.NULL)
 FUNCTION = Type(Kind.FUNCTION)  # of the condition in exists and forall
 
+# The types of attributes by their names; those of decimals have digits, too.
 ATTRIBUTE_TYPES = {
     kind.value: Type(kind)
     for kind in (Kind.INT, Kind.DOUBLE, Kind.STRING, Kind.BOOL, Kind.TIMESTAMP)
@@ -117,10 +118,14 @@ def decimal_type(digits: int, scale: int) -> Type:
 
 
 def reads_as(found: Type, wanted: Type) -> bool:
-    """Whether a column of one type can be read as another: whole numbers, and times as texts."""
+    """Whether a column of one type can be read as another: numbers, and times as texts."""
     if found.element is not None and wanted.element is not None:
         return found.kind is wanted.kind and reads_as(found.element, wanted.element)
-    return found == wanted or (found, wanted) in {(INT, DOUBLE), (STRING, TIMESTAMP)}
+    if wanted.kind is Kind.DECIMAL:
+        return found.is_number or found == STRING
+    if wanted == DOUBLE and (found == INT or found.kind is Kind.DECIMAL):
+        return True
+    return found == wanted or (found, wanted) == (STRING, TIMESTAMP)
 
 
 def wider_time(a: Type, b: Type) -> Type | None:

@@ -358,6 +358,8 @@ ARROW = pa.schema(
         *((name, pa.timestamp("us", "UTC")) for name in ("at", "until")),
         ("r", pa.struct([("k", pa.int64()), ("name", pa.string())])),
         ("odd `name`.", pa.float64()),
+        ("d", pa.decimal128(9, 2)),
+        ("e", pa.decimal128(38, 10)),
     ]
 )
 

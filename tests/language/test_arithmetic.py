@@ -39,8 +39,9 @@ FLOATS = st.sampled_from(DOUBLES) | st.floats()
         (decimal_type(1, 1), INT, decimal_type(21, 1)),
         (decimal_type(5, 2), decimal_type(4, 3), decimal_type(6, 3)),
         (decimal_type(38, 0), decimal_type(38, 0), decimal_type(38, 0)),
-        (decimal_type(38, 0), decimal_type(1, 1), None),
-        (decimal_type(19, 19), INT, None),
+        (decimal_type(38, 0), decimal_type(1, 1), decimal_type(38, 0)),
+        (decimal_type(19, 19), INT, decimal_type(38, 18)),
+        (decimal_type(38, 38), decimal_type(38, 0), decimal_type(38, 0)),
         (decimal_type(18, 18), INT, decimal_type(38, 18)),
     ],
 )

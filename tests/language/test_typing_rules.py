@@ -10,7 +10,7 @@ SCHEMA = Schema(
     {
         "i": "int", "j": "int", "x": "double", "s": "string", "b": "bool", "at": "timestamp",
         "level": "int(1, 250)", "side": "enum('buy', 'sell', 'it''s')", "address.city": "string",
-        "address.zip": "int",
+        "address.zip": "int", "amount": "decimal(38, 30)",
     }
 )  # fmt: skip
 
@@ -206,7 +206,10 @@ def test_both_sides_of_a_comparison_get_one_type(text, left, right):
     ("text", "type_"),
     [
         ("i = 0.5", decimal_type(21, 1)),
-        ("1 = 0.5", decimal_type(11, 1)),
+        ("1 = 0.5", decimal_type(2, 1)),
+        ("amount = 5", decimal_type(38, 30)),
+        ("amount = i", decimal_type(38, 18)),
+        ("i = 0.1234567890123456789", decimal_type(38, 18)),
         ("x = 0.5", DOUBLE),
         ("0.25 = 10.5", decimal_type(4, 2)),
     ],
@@ -290,6 +293,10 @@ def test_inner_changes_of_case_are_dropped_as_in_spark(text, printed):
     assert str(parse(text, SCHEMA)) == printed
 
 
-def test_numbers_with_too_many_digits_between_them_are_not_compared():
-    error = refusal("i = 0.1234567890123456789")
-    assert error.hint == ("together they need more than 38 digits: int and decimal(19, 19)")
+def test_numbers_with_too_many_digits_between_them_lose_some_after_the_point():
+    text = "i = CAST(0.1234567890123456789 AS DECIMAL(38, 18))"
+    assert str(parse("i = 0.1234567890123456789", SCHEMA)) == text
+    assert parse(text, SCHEMA) == parse("i = 0.1234567890123456789", SCHEMA)
+    assert str(parse("amount BETWEEN i AND 5", SCHEMA)) == (
+        "CAST(amount AS DECIMAL(38, 18)) >= i AND amount <= 5"
+    )

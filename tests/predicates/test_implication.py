@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import each
-from strategies import DOUBLES, INTS, MOMENTS, SCHEMA, STRINGS, atoms
+from strategies import DECIMALS, DOUBLES, INTS, LONG_DECIMALS, MOMENTS, SCHEMA, STRINGS, atoms
 from tamis import Schema, TypeMismatch, parse
 from tamis.errors import LimitError
 from tamis.language import ast
@@ -21,6 +21,8 @@ POOLS = {
     "string": [None, *STRINGS, "IBM corp", "xIBM", "aab", "aba", "ba", "bb", "a\x00"],
     "bool": [None, True, False],
     "timestamp": [None, *MOMENTS],
+    "decimal(9, 2)": [None, *DECIMALS],
+    "decimal(38, 10)": [None, *LONG_DECIMALS],
 }
 
 

@@ -74,6 +74,8 @@ def event_table(events: list[tuple[object, ...]]) -> pa.Table:
             "until": array("until", pa.int64()).cast(moment),
             "r": record,
             "odd `name`.": array("`odd ``name``.`", pa.float64()),
+            "d": array("d", pa.decimal128(9, 2)),
+            "e": array("e", pa.decimal128(38, 10)),
         }
     )
 

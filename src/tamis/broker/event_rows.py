@@ -14,10 +14,12 @@ import numpy as np
 
 from tamis.broker.records import NewEvent, Refusal
 from tamis.errors import EventError
-from tamis.events.event_reader import EventReader, Row, parse_json_event
+from tamis.events.event_reader import EventReader, Row, exact_number, parse_json_event
 from tamis.matcher import Matcher
+from tamis.types import Kind
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
+_decode_exactly = msgspec.json.Decoder(dict[str, Any], float_hook=exact_number).decode
 
 
 class Rules(NamedTuple):
@@ -46,6 +48,8 @@ class EventRows:
     def __init__(self, matcher: Matcher) -> None:
         self._reader = EventReader(matcher.schema)
         self._meaning = matcher.meaning
+        has_decimals = any(a.type.kind is Kind.DECIMAL for a in matcher.schema.attributes)
+        self._decode = _decode_exactly if has_decimals else _decode
 
     def read(self, events: Sequence[NewEvent], rules: Rules) -> ReadEvents:
         """The events that can be stored, and why the others cannot."""
@@ -86,7 +90,7 @@ class EventRows:
         if len(body) > most_bytes:
             raise EventError(f"the event has {len(body):,} bytes, the limit is {most_bytes:,}")
         try:
-            record: Any = _decode(body)
+            record: Any = self._decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             _strictly(body)  # has the better messages
             raise EventError(f"the event is not valid JSON: {error}") from None

@@ -63,6 +63,8 @@ def _spark_type(of: Type) -> "DataType | str":
     """The type of Spark for an attribute's type."""
     from pyspark.sql import types
 
+    if of.kind is Kind.DECIMAL:
+        return types.DecimalType(of.digits, of.scale)
     if of.element is None:
         return _SPARK_TYPES[of.kind]
     element = getattr(types, _SPARK_TYPES[of.element.kind].capitalize() + "Type")()

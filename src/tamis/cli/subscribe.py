@@ -124,7 +124,14 @@ def _print_all(deliveries: "Subscription", left: float, options: argparse.Namesp
 def _line(delivery: "Delivery", options: argparse.Namespace) -> str:
     shown = delivery.to_dict() if options.json else delivery.event
     # A value must not command a terminal; a pipe gets what was published.
-    return visible_json(shown) if sys.stdout.isatty() else json.dumps(shown, ensure_ascii=False)
+    if sys.stdout.isatty():
+        return visible_json(shown)
+    try:
+        return json.dumps(shown, ensure_ascii=False)
+    except TypeError:  # a decimal
+        from tamis.client.publications import event_text
+
+        return event_text(shown).decode()
 
 
 def _check_reader() -> None:

@@ -17,6 +17,7 @@ from tamis.errors import (
     OptionError,
     TamisError,
 )
+from tamis.events.event_reader import exact_number
 
 if TYPE_CHECKING:
     import aiohttp
@@ -106,7 +107,7 @@ class BrokerSession:
                     method, path, data=data, headers=sent, params=params, filter_text=filter_text
                 ) as answer:
                     body = await answer.read()
-                return json.loads(body) if body else None
+                return json.loads(body, parse_float=exact_number) if body else None
             except TamisError as error:
                 if not is_passing(error):
                     raise

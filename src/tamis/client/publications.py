@@ -79,20 +79,35 @@ def event_text(event: Any) -> bytes:
         raise EventError(
             f"an event is a dict or the text of a JSON object, not a {type(event).__name__}"
         )
+    exact: dict[str, str] = {}  # the digits of decimals, by what stands for them
+
+    def plain(value: Any) -> Any:
+        return _decimal(value, exact) if isinstance(value, Decimal) else _plain(value)
+
     try:
-        return json.dumps(
-            dict(event), ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain
-        ).encode()
+        written = json.dumps(
+            dict(event), ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=plain
+        )
+        for mark, digits in exact.items():
+            written = written.replace(f'"{mark}"', digits, 1)
+        return written.encode()
     except (TypeError, ValueError) as error:  # nan, a set, a text that is not Unicode
         raise EventError(f"the event cannot be written as JSON: {error}") from None
+
+
+def _decimal(value: Decimal, exact: dict[str, str]) -> str:
+    """What stands for a decimal until the text is made: `json` has no numbers but floats."""
+    if not value.is_finite():
+        raise ValueError(f"{value} is not a number of JSON")
+    mark = f"decimal {len(exact)} {uuid.uuid4().hex}"
+    exact[mark] = str(value)
+    return mark
 
 
 def _plain(value: Any) -> Any:
     """What JSON has for a value of another type."""
     if isinstance(value, date):  # with its subclass datetime
         return value.isoformat()
-    if isinstance(value, Decimal):
-        return float(value)
     if isinstance(value, Mapping):
         return dict(value)
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:  # a number of numpy

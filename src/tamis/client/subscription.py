@@ -27,6 +27,7 @@ from tamis.client.broker_session import Attempts, BrokerSession, is_passing, pat
 from tamis.client.delivery import Acknowledgement, Delivery
 from tamis.client.event_stream import EventStream, Message
 from tamis.errors import BrokerUnreachable, Busy, Conflict, TamisError, UnknownSubscription, counted
+from tamis.events.event_reader import exact_number
 
 BUFFER = 1000  # deliveries that are received and not yet taken; then the connection waits
 BROKER_STOPS = "the broker stops"  # why it ends a subscription that may come back later
@@ -276,7 +277,7 @@ class Subscription:
                     await self._emptied.wait()
 
     def _accept(self, message: Message) -> None:
-        content = json.loads(message.data)
+        content = json.loads(message.data, parse_float=exact_number)
         if message.kind == "message":
             self._keep(content)
         elif message.kind == "dropped":

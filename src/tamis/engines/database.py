@@ -25,8 +25,10 @@ from tamis.kernels.comparisons import OPERATORS
 from tamis.language import ast
 from tamis.predicates.classification import Comparison, classify
 from tamis.predicates.comparison_index import Ids
+from tamis.predicates.computed_values import term_of
+from tamis.predicates.keys import decimal_key
 from tamis.semantics import Semantics
-from tamis.types import Kind
+from tamis.types import Kind, Type
 
 EVENTS_AT_ONCE = 100
 OTHER = len(OPERATORS)  # the operator of predicates that are evaluated outside
@@ -128,18 +130,19 @@ class DatabaseEngine(ConjunctionEngine):
         """The columns attr, op and value of predicates."""
         columns: dict[str, list[Any]] = {k: [] for k in ("attr", "op", "ival", "dval", "sval")}
         for predicate in predicates:
-            attribute, op, kind, value = self._described(predicate)
+            attribute, op, of, value = self._described(predicate)
             columns["attr"].append(attribute)
             columns["op"].append(op)
-            _append_value(columns, kind, value)
+            _append_value(columns, of, value)
         types = (pa.int32(), pa.int8(), pa.int64(), pa.float64(), pa.string())
         return {k: pa.array(v, t) for (k, v), t in zip(columns.items(), types, strict=True)}
 
-    def _described(self, predicate: int) -> tuple[int, int, Kind | None, Any]:
-        match classify(self.predicates.node(predicate)):
-            case Comparison(ast.Attribute(path, of), op, constant):
+    def _described(self, predicate: int) -> tuple[int, int, Type | None, Any]:
+        node = self.predicates.node(predicate)
+        match classify(node):
+            case Comparison(ast.Attribute(path, of), op, constant) if term_of(node) is None:
                 position = self._semantics.schema.positions[path]
-                return position, OPERATORS.index(op), of.kind, constant
+                return position, OPERATORS.index(op), of, constant
             case _:
                 return -1, OTHER, None, None
 
@@ -147,21 +150,27 @@ class DatabaseEngine(ConjunctionEngine):
         given: dict[str, list[Any]] = {
             k: [] for k in ("event", "attr", "ival", "dval", "sval", "other_event", "other_pid")
         }
-        kinds = [attribute.type.kind for attribute in self._semantics.schema.attributes]
+        types = [attribute.type for attribute in self._semantics.schema.attributes]
         for number, row in enumerate(rows):
             for position, value in enumerate(row):
                 if value is not None:
                     given["event"].append(number)
                     given["attr"].append(position)
-                    _append_value(given, kinds[position], value)
+                    _append_value(given, types[position], value)
             others = self.predicates.satisfied(row, comparisons=False).tolist()
             given["other_event"] += [number] * len(others)
             given["other_pid"] += others
         return given
 
 
-def _append_value(columns: dict[str, list[Any]], kind: Kind | None, value: Any) -> None:
-    columns["ival"].append(int(value) if kind in {Kind.INT, Kind.TIMESTAMP, Kind.BOOL} else None)
+def _append_value(columns: dict[str, list[Any]], of: Type | None, value: Any) -> None:
+    kind = None if of is None else of.kind
+    whole = None
+    if of is not None and of.kind is Kind.DECIMAL:
+        whole = decimal_key(value, of)
+    elif kind in {Kind.INT, Kind.TIMESTAMP, Kind.BOOL}:
+        whole = int(value)
+    columns["ival"].append(whole)
     columns["dval"].append(value if kind is Kind.DOUBLE else None)
     columns["sval"].append(value if kind is Kind.STRING else None)
 

@@ -6,6 +6,7 @@ give either, and the reason is the same.
 """
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,6 +77,8 @@ def readable_type(attribute: Attribute) -> pa.DataType:
 
 
 def _plain(kind: Type, scalars: Mapping[Kind, pa.DataType] = _ARROW) -> pa.DataType:
+    if kind.kind is Kind.DECIMAL:
+        return pa.decimal128(kind.digits, kind.scale)
     if kind.element is None:
         return scalars[kind.kind]
     if kind.kind is Kind.MAP:
@@ -113,6 +116,8 @@ def values_of(column: pa.ChunkedArray, attribute: Attribute) -> ColumnValues:
         given = _without(given, bad)
     if attribute.type == TIMESTAMP:
         values, more = _moments(given)
+    elif attribute.type.kind is Kind.DECIMAL:
+        values, more = _decimals(given, attribute)
     else:
         values, more = _cast(given, wanted)
     for found in (more, _outside(values, attribute)):
@@ -157,6 +162,32 @@ def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
         for chunk in column.chunks
     ]
     return pa.chunked_array(chunks, plain)
+
+
+# --- decimals
+
+
+def _decimals(column: pa.ChunkedArray, attribute: Attribute) -> tuple[pa.ChunkedArray, Array]:
+    """Numbers and texts as decimals; those that have more digits are bad."""
+    wanted = plain_type(attribute)
+    if not (pa.types.is_floating(column.type) or attribute_type(column.type) == STRING):
+        try:
+            return column.cast(wanted), _NONE
+        except pa.ArrowInvalid:
+            pass  # which ones do not fit, is found below
+    if pa.types.is_float16(column.type):
+        column = column.cast(pa.float32())
+    read = value_reader(attribute)
+    encoded = column.combine_chunks().dictionary_encode()
+    found: list[Decimal | None] = []
+    for value in encoded.dictionary.to_pylist():
+        try:
+            found.append(read(value))
+        except EventError:
+            found.append(None)
+    values = pa.array(found, wanted).take(encoded.indices)
+    lost = pc.and_(values.is_null(), encoded.indices.is_valid())
+    return pa.chunked_array([values]), _rows(lost)
 
 
 # --- text

@@ -9,6 +9,7 @@ import json
 import logging
 import re
 from collections.abc import Container, Iterable, Mapping
+from decimal import Decimal
 from math import isinf
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError
@@ -24,6 +25,7 @@ Row = tuple[Any, ...]
 MAX_EVENT_TEXT = 16_000_000  # characters of one JSON or XML event
 MAX_EVENT_DEPTH = 100  # nested records of one event
 UNKNOWN_CHOICES = ("ignore", "refuse")
+EXACT_DIGITS = 15  # of a number that a double holds: reading and printing it gives it back
 MOST_NOTICED = 100  # sets of names; events that all have other names are not looked at
 
 logger = logging.getLogger("tamis")
@@ -211,12 +213,21 @@ def parse_json(text: str) -> Any:
     return _JSON.decode(text)
 
 
-def _finite(text: str) -> float:
+def exact_number(text: str) -> float | Decimal:
+    """A number of JSON: a float, or a Decimal if Python would print another number for the float.
+
+    So a decimal attribute gets all digits that were written.
+    """
     number = float(text)
     if isinf(number):
         shown = text if len(text) <= 40 else text[:37] + "..."
         raise EventError(f"the number {shown} is too large for a double")
-    return number
+    if len(text) <= EXACT_DIGITS and "e" not in text and "E" not in text:
+        return number
+    shortest = repr(number)
+    if shortest == text or Decimal(shortest) == Decimal(text):
+        return number
+    return Decimal(text)
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -232,7 +243,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 # Made once: `json.loads` with settings would make one for each text.
-_JSON = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_float=_finite)
+_JSON = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_float=exact_number)
 
 
 def parse_xml_event(text: str, names: Container[str]) -> Mapping[str, Any]:

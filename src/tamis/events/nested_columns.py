@@ -67,7 +67,9 @@ def fits(kind: pa.DataType, wanted: Type) -> bool:
         return True
     if wanted.element is None:
         found = attribute_type(kind)
-        return found is not None and reads_as(found, wanted)
+        if found is None:  # a decimal may have more digits than attributes have
+            return pa.types.is_decimal(kind) and wanted.kind in {Kind.DECIMAL, Kind.DOUBLE}
+        return reads_as(found, wanted)
     if wanted.kind is Kind.ARRAY:
         return is_list(kind) and fits(kind.value_type, wanted.element)
     if pa.types.is_map(kind):

@@ -1,8 +1,9 @@
 """Values of events: checked against the schema and converted to the form that engines use.
 
-Inside tamis an int is a Python int within 64 bits, a double a float, a string a str that is valid
-Unicode, a bool a bool, a timestamp an int of microseconds since 1970 in UTC, an array a tuple of
-such values, a map a `MapValue`, and a missing value or element None.
+Inside tamis an int is a Python int within 64 bits, a double a float, a decimal a Decimal with as
+many digits after the point as its type has, a string a str that is valid Unicode, a bool a bool, a
+timestamp an int of microseconds since 1970 in UTC, an array a tuple of such values, a map a
+`MapValue`, and a missing value or element None.
 """
 
 import numbers
@@ -13,6 +14,7 @@ from math import isinf
 from typing import Any
 
 from tamis.errors import EventError, did_you_mean
+from tamis.events.decimal_values import decimal_of_text, decimal_reader
 from tamis.schema import Attribute, Enumeration
 from tamis.timestamps import timestamp_from_datetime, timestamp_from_text
 from tamis.types import INT64_MAX, INT64_MIN, Kind, Type
@@ -105,9 +107,12 @@ def _shown(value: Any) -> str:
 
 
 def _reader_of(kind: Type, scalars: Mapping[Kind, Reader]) -> Reader:
+    is_text = scalars is _TEXT_READERS
+    if kind.kind is Kind.DECIMAL:
+        exact = decimal_reader(kind)
+        return (lambda text: exact(decimal_of_text(text))) if is_text else exact
     if kind.element is None:
         return scalars[kind.kind]
-    is_text = scalars is _TEXT_READERS
     read = scalars[kind.element.kind]
     if is_text and kind.element.kind is not Kind.STRING:
         whole = read

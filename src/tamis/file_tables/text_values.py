@@ -6,7 +6,7 @@ A text that is not a value of its type raises a ValueError.
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Any
 
 import pyarrow as pa
@@ -17,11 +17,13 @@ Reader = Callable[[str], Any]
 
 INT32, INT64 = (-(1 << 31), (1 << 31) - 1), (-(1 << 63), (1 << 63) - 1)
 
+_ROUNDED = Context(prec=20_000, rounding=ROUND_HALF_UP)
 _WHOLE = re.compile(r"[+-]?\d+")  # digits of any script, as in Java
 # As `Double.parseDouble` takes it: with a suffix, and with white space around it.
 _DOUBLE = re.compile(
     r"[\x00-\x20]*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?[\x00-\x20]*"
 )
+_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,9})?")
 _WORDS = {
     "NaN": float("nan"), "+NaN": float("nan"), "-NaN": float("nan"),
     "Infinity": float("inf"), "+Infinity": float("inf"), "-Infinity": float("-inf"),
@@ -123,14 +125,20 @@ def _as_truth(text: str) -> bool:
 
 
 def _decimal_reader(kind: pa.DataType) -> Reader:
+    unit = Decimal((0, (1,), -kind.scale))
+
     def read(text: str) -> Decimal:
+        if _DECIMAL.fullmatch(text) is None:
+            raise ValueError
         try:
             value = Decimal(text)
+            if value.adjusted() > kind.precision - kind.scale:
+                raise ValueError
+            found = value.quantize(unit, context=_ROUNDED)
         except InvalidOperation:
             raise ValueError from None
-        if not value.is_finite() or value.adjusted() >= kind.precision - kind.scale:
+        if found and found.adjusted() >= kind.precision - kind.scale:
             raise ValueError
-        found: Decimal = round(value, kind.scale)
         return found
 
     return read

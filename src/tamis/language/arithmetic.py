@@ -21,15 +21,19 @@ _MIN_SCALE = 6  # digits after the point that a decimal with too many digits kee
 BinaryOperation = Callable[[Any, Any], Any]
 
 
-def wider(left: Type, right: Type) -> Type | None:
-    """The type in which two numbers are compared; None if no decimal has enough digits."""
+def wider(left: Type, right: Type) -> Type:
+    """The type in which two numbers are compared.
+
+    Where decimals together have more than 38 digits, some of those after the point are lost.
+    """
     if Kind.DOUBLE in {left.kind, right.kind}:
         return DOUBLE
     if Kind.DECIMAL in {left.kind, right.kind}:
         a, b = as_decimal(left), as_decimal(right)
         scale = max(a.scale, b.scale)
-        digits = max(a.digits - a.scale, b.digits - b.scale) + scale
-        return decimal_type(digits, scale) if digits <= MAX_DECIMAL_DIGITS else None
+        whole = max(a.digits - a.scale, b.digits - b.scale)
+        lost = max(0, whole + scale - MAX_DECIMAL_DIGITS)
+        return decimal_type(whole + scale - lost, scale - lost)
     return INT if INT in {left, right} else INT32
 
 
@@ -40,6 +44,14 @@ def as_decimal(number: Type) -> Type:
     if number.kind is Kind.INT:
         return decimal_type(20, 0)
     return number
+
+
+def loses_digits(source: Type, wanted: Type) -> bool:
+    """Whether a decimal type has no room for some values of a whole or decimal type."""
+    if wanted.kind is not Kind.DECIMAL or not (source.is_integer or source.kind is Kind.DECIMAL):
+        return False
+    held = as_decimal(source)
+    return held.scale > wanted.scale or held.digits - held.scale > wanted.digits - wanted.scale
 
 
 def decimal_result(op: str, left: Type, right: Type) -> Type:

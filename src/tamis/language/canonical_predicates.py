@@ -1,7 +1,6 @@
 """The one canonical way to write each predicate, so that equal tests become one predicate."""
 
 from collections.abc import Callable
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
 from tamis.language import ast
@@ -9,7 +8,8 @@ from tamis.language.arithmetic import order_key
 from tamis.language.ast import FALSE, TRUE, Node
 from tamis.language.functions.table import is_value
 from tamis.language.like_patterns import parse_like
-from tamis.types import BOOL, DOUBLE, INT, INT64_MAX, INT64_MIN, STRING
+from tamis.language.number_splits import compared_with, splits
+from tamis.types import BOOL, DOUBLE, STRING
 
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -77,9 +77,9 @@ def _comparison(node: ast.Compare) -> Node:
     ):
         op, left, right = _MIRRORED[op], right, left
     if isinstance(right, ast.Literal):
-        whole = ast.without_cast(left)
-        if whole.type == INT and not isinstance(whole, ast.Literal):
-            return _whole_comparison(op, whole, right)
+        number = ast.without_cast(left)
+        if splits(number):
+            return compared_with(op, number, right)
         if left.type == BOOL:
             return _truth_comparison(op, left, right.value)
         if left.type == DOUBLE and right.value == 0:
@@ -98,87 +98,6 @@ def _truth_comparison(op: str, left: Node, constant: object) -> Node:
     return ast.Not(ast.IsNull(left)) if answers else FALSE
 
 
-# --- whole numbers
-#
-# i < 10.5, i < 1e1 and i < 10 all split the whole numbers in two; only the place of the split
-# matters. A comparison with a double converts i to a double first, which rounds beyond 2**53;
-# rounding keeps the order, so the split is found by bisection over the converted values.
-
-
-def _whole_comparison(op: str, left: Node, right: ast.Literal) -> Node:
-    first = _first_at_least(right)  # the smallest i that is not below the constant
-    above = _first_above(right)  # the smallest i that is above it
-    match op:
-        case "<":
-            return _at_most(left, first - 1)
-        case "<=":
-            return _at_most(left, above - 1)
-        case ">":
-            return _at_least(left, above)
-        case ">=":
-            return _at_least(left, first)
-        case "=":
-            if above - first > 1:
-                return ast.And((_at_least(left, first), _at_most(left, above - 1)))
-            return ast.Compare("=", left, _whole(first)) if above > first else FALSE
-        case _:
-            if above - first > 1:
-                return ast.Or((_at_most(left, first - 1), _at_least(left, above)))
-            if above > first:
-                return ast.Compare("<>", left, _whole(first))
-            return ast.Not(ast.IsNull(left))
-
-
-def _whole(value: int) -> ast.Literal:
-    return ast.Literal(value, INT)
-
-
-def _at_most(left: Node, value: int) -> Node:
-    if value >= INT64_MAX:
-        return ast.Not(ast.IsNull(left))
-    return ast.Compare("<=", left, _whole(value)) if value >= INT64_MIN else FALSE
-
-
-def _at_least(left: Node, value: int) -> Node:
-    if value <= INT64_MIN:
-        return ast.Not(ast.IsNull(left))
-    return ast.Compare(">=", left, _whole(value)) if value <= INT64_MAX else FALSE
-
-
-def _first_at_least(constant: ast.Literal) -> int:
-    value = constant.value
-    if isinstance(value, Decimal):
-        return _clamp(int(value.to_integral_value(ROUND_CEILING)))
-    if isinstance(value, float):
-        return _bisect(lambda i: order_key(float(i)) >= order_key(value))
-    return value if isinstance(value, int) else 0
-
-
-def _first_above(constant: ast.Literal) -> int:
-    value = constant.value
-    if isinstance(value, Decimal):
-        return _clamp(int(value.to_integral_value(ROUND_FLOOR)) + 1)
-    if isinstance(value, float):
-        return _bisect(lambda i: order_key(float(i)) > order_key(value))
-    return value + 1 if isinstance(value, int) else 1
-
-
-def _clamp(value: int) -> int:
-    return max(INT64_MIN, min(value, INT64_MAX + 1))
-
-
-def _bisect(holds: Callable[[int], bool]) -> int:
-    """The smallest whole number for which a monotone test holds; 2**63 if there is none."""
-    low, high = INT64_MIN, INT64_MAX + 1
-    while low < high:
-        middle = (low + high) // 2
-        if holds(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
 # --- sets
 
 
@@ -194,14 +113,14 @@ def _membership(node: ast.In, *, negated: bool) -> Node:
             return parts[0]
         return ast.And(tuple(parts)) if negated else ast.Or(tuple(parts))
     operand = ast.without_cast(node.operand)
-    if operand.type in {BOOL, INT}:
+    if operand.type == BOOL or splits(operand):
         return _discrete_membership(node, operand, negated=negated)
     items = {_sort_key(item): item for item in node.items if isinstance(item, ast.Literal)}
     return _set(node.operand, [items[key] for key in sorted(items)], negated=negated)
 
 
 def _discrete_membership(node: ast.In, operand: Node, *, negated: bool) -> Node:
-    """IN for whole numbers and truth values; members of other types (1.5, 2e0) are converted."""
+    """IN for exact numbers and truth values; members of other types (1.5, 2e0) are converted."""
     tests = [_comparison(ast.Compare("=", node.operand, item)) for item in node.items]
     tests = [test for test in tests if test != FALSE]
     values = {
@@ -213,8 +132,8 @@ def _discrete_membership(node: ast.In, operand: Node, *, negated: bool) -> Node:
         if not values or (len(values) == 2 and operand.type == BOOL):
             always = bool(values) != negated
             return ast.Not(ast.IsNull(operand)) if always else FALSE
-        # All are whole numbers or truth values, which the type checker cannot know.
-        ordered = [values[value] for value in sorted(values, key=int)]  # type: ignore[arg-type]
+        # All are exact numbers or truth values, which the type checker cannot know.
+        ordered = [values[value] for value in sorted(values)]  # type: ignore[type-var]
         return _set(operand, ordered, negated=negated)
     if not negated:
         return ast.Or(tuple(tests))

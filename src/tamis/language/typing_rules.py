@@ -15,13 +15,14 @@ from typing import NamedTuple
 from tamis.calendar import moment_of
 from tamis.errors import LimitError, ParseError, TypeMismatch, did_you_mean
 from tamis.language import ast
-from tamis.language.arithmetic import wider
+from tamis.language.arithmetic import loses_digits, wider
 from tamis.language.ast import Node
 from tamis.language.functions.arrays import ELEMENT
 from tamis.language.functions.casts import cast
 from tamis.language.functions.conditionals import CASE
 from tamis.language.functions.date_texts import day_of_text, moment_of_text
 from tamis.language.functions.function import Function, Refusal, TooLarge
+from tamis.language.functions.signatures import as_common, compared_types
 from tamis.language.functions.table import BY_SPELLING, FUNCTIONS
 from tamis.language.like_patterns import BadPattern, compile_like
 from tamis.language.limits import MAX_PATTERN
@@ -224,6 +225,8 @@ class TypingRules:
             operand = operand._replace(node=self._as_time(operand, first))
         at_least = self.compare(">=", operand, low)
         at_most = self.compare("<=", operand, high)
+        if any(loses_digits(operand.node.type, side.left.type) for side in (at_least, at_most)):
+            return ast.And((at_least, at_most))
         return ast.Between(
             operand.node, at_least.right, at_most.right, at_least.left.type, at_most.left.type
         )
@@ -243,7 +246,7 @@ class TypingRules:
         for item in items:
             self._check_domain(operand, item.node, item)
         return ast.In(
-            ast.converted(operand.node, common),
+            as_common(operand.node, common),
             tuple(_converted(item.node, common) for item in items),
         )
 
@@ -338,7 +341,7 @@ class TypingRules:
     def _same_type(self, left: LocatedNode, right: LocatedNode, op: str) -> tuple[Node, Node]:
         a = self._as_time(left, right.node.type)
         b = self._as_time(right, left.node.type)
-        common = self._common(a.type, b.type)
+        common = self._common(*compared_types(a, b))
         if common is None:
             raise self._incomparable(left, right, op)
         return _converted(a, common), _converted(b, common)
@@ -370,8 +373,6 @@ class TypingRules:
         hint = None
         if a.is_nested or b.is_nested:
             hint = _NESTED_HINTS.get((a if a.is_nested else b).kind)
-        elif a.is_number and b.is_number:
-            hint = f"together they need more than 38 digits: {a} and {b}"
         elif Kind.STRING in {a.kind, b.kind}:
             text = left if a == STRING else right
             if isinstance(text.node, ast.Literal) and _NUMBER.fullmatch(str(text.node.value)):
@@ -411,7 +412,7 @@ def _converted(node: Node, wanted: Type) -> Node:
     match node:
         case ast.Literal(int(day), of) if of == DATE and wanted == TIMESTAMP:
             return ast.Literal(moment_of(day), TIMESTAMP)
-    return ast.converted(node, wanted)
+    return as_common(node, wanted)
 
 
 def literal_for_message(literal: ast.Literal) -> str:

@@ -33,6 +33,8 @@ def with_types(found: pa.Schema, schema: Schema) -> pa.Schema:
 
 
 def _arrow_type(of: Type) -> pa.DataType:
+    if of.kind is Kind.DECIMAL:
+        return pa.decimal128(of.digits, of.scale)
     if of.element is None:
         return _TYPES[of.kind]
     inner = _TYPES[of.element.kind]

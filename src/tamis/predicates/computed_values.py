@@ -36,7 +36,7 @@ from tamis.predicates.classification import (
     classify,
 )
 from tamis.predicates.event_batches import Batch
-from tamis.predicates.keys import constant_key
+from tamis.predicates.keys import constant_key, has_values
 from tamis.predicates.term_columns import TermColumns
 from tamis.schema import Attribute, Schema
 from tamis.types import Kind, Type
@@ -63,7 +63,9 @@ def term_of(predicate: Node) -> Node | None:
             | PartTest(value) | LikeTest(value) | RegexTest(value)
         ):  # fmt: skip
             return None if isinstance(value, ast.Attribute) else value
-        case PairComparison(ast.Attribute(_, of), _, ast.Attribute()) if of.kind is not Kind.STRING:
+        case PairComparison(ast.Attribute(_, of), _, ast.Attribute()) if (
+            of.kind is not Kind.STRING and has_values(of)
+        ):
             return None
         case PairComparison():
             return predicate
@@ -82,7 +84,7 @@ def _have_keys(constants: Sequence[Any], of: Type) -> bool:
     """Whether constants can be compared with values by keys; a long decimal cannot."""
     if of.kind is not Kind.DECIMAL:
         return True
-    return all(constant_key(constant, of.scale) is not None for constant in constants)
+    return all(constant_key(constant, of) is not None for constant in constants)
 
 
 def test_of(predicate: Node, term: Node, attribute: ast.Attribute) -> Node:

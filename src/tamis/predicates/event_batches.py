@@ -17,7 +17,8 @@ from tamis.events.columns import checked_columns
 from tamis.events.event_reader import Row
 from tamis.events.nested_columns import taken_apart
 from tamis.events.values import MapValue
-from tamis.predicates.keys import double_keys, key_values
+from tamis.predicates.decimal_columns import column_keys
+from tamis.predicates.keys import double_keys, has_values, key_values
 from tamis.schema import Attribute, Enumeration, Schema
 from tamis.semantics import Semantics
 from tamis.types import STRING, Kind, Type
@@ -32,6 +33,7 @@ class Column(NamedTuple):
     keys: Array  # int64[event]: keys of the values, or codes of strings; 0 where missing
     distinct: pa.Array | None  # the strings of the codes, None if there are keys
     doubles: Array | None = None  # of a double: the values, where zeros have their signs
+    decimals: pa.Array | None = None  # of a decimal that may be too long for its key: the values
     # Of an array or map: event e has the values from offsets[e] to offsets[e + 1] of each part. The
     # parts are the elements, or the keys and the values. The keys above are 0.
     offsets: Array | None = None  # int64[event + 1]
@@ -52,6 +54,7 @@ def slice_of(batch: Batch, start: int, end: int) -> Batch:
         column._replace(
             present=column.present[start:end], keys=column.keys[start:end],
             doubles=None if column.doubles is None else column.doubles[start:end],
+            decimals=None if column.decimals is None else column.decimals[start:end],
             offsets=None if column.offsets is None else column.offsets[start : end + 1],
         )
         for column in batch.columns
@@ -105,6 +108,8 @@ def values_of_column(column: Column, attribute: Attribute) -> list[Any]:
         values = [texts[code] for code in column.keys.tolist()]
     elif column.doubles is not None:
         values = column.doubles.tolist()
+    elif column.decimals is not None:
+        values = column.decimals.to_pylist()
     else:
         values = key_values(attribute, column.keys)
     if not column.present.all():
@@ -164,6 +169,9 @@ def _column(values: pa.ChunkedArray, attribute: Attribute) -> Column:
         return Column(present, double_keys(doubles), None, doubles)
     if kind is Kind.BOOL:
         return Column(present, np.asarray(pc.fill_null(whole, False)).astype(np.int64), None)
+    if kind is Kind.DECIMAL:
+        keys = column_keys(whole, attribute.type)
+        return Column(present, keys, None, None, None if has_values(attribute.type) else whole)
     return Column(present, np.asarray(pc.fill_null(whole, 0)).astype(np.int64), None)
 
 

@@ -3,6 +3,12 @@
 Whole numbers and moments are their own keys. The key of a double is its bits read as a whole
 number, with the order of negative ones reversed; -0.0 counts as 0.0, and NaN is above everything,
 as in Spark.
+
+The key of a decimal is all its digits as a whole number, if its type has no more than 18. Of longer
+types, the 17 first digits of a value and their number make an even key; what has other digits after
+them shares the odd key above it. So a value has another key than a constant of up to 17 significant
+digits unless they are equal, and comparing the keys is exact. A constant with more digits has no
+key, and is compared as it is.
 """
 
 import struct
@@ -15,7 +21,7 @@ import numpy as np
 
 from tamis.events.event_reader import Row
 from tamis.schema import Attribute, Enumeration, Schema
-from tamis.types import INT64_MAX, INT64_MIN, Kind
+from tamis.types import INT64_MAX, SHORT_DECIMAL_DIGITS, Kind, Type
 
 Array = np.ndarray[Any, Any]
 
@@ -25,6 +31,8 @@ _WHOLE = {
 }  # fmt: skip
 _ALL_BUT_SIGN = np.int64(2**63 - 1)
 _EXACT = Context(prec=80)
+KEY_DIGITS = 17
+PER_LENGTH = 9 * 10 ** (KEY_DIGITS - 1)  # numbers of 17 digits, the first of which is not 0
 _DOUBLE, _BITS = struct.Struct("<d"), struct.Struct("<q")
 
 
@@ -51,17 +59,36 @@ def key_doubles(keys: Array) -> Array:
     return np.where(keys == INT64_MAX, np.nan, values)
 
 
-def decimal_key(value: Decimal, scale: int) -> int:
-    """The key of a decimal: all its digits as a whole number, or the end of 64 bits beyond them.
+def decimal_key(value: Decimal, of: Type) -> int:
+    """The key of a value of a decimal type."""
+    return unscaled_key(unscaled(value, of.scale), of)
 
-    A constant whose key is such an end has no key (`Keys.key`). All others lie between the ends, so
-    comparing keys with theirs is exact.
-    """
-    return max(INT64_MIN, min(int(value.scaleb(scale, _EXACT)), INT64_MAX))
+
+def unscaled(value: Decimal, scale: int) -> int:
+    """All digits of a decimal as a whole number."""
+    return int(value.scaleb(scale, _EXACT))
+
+
+def unscaled_key(number: int, of: Type) -> int:
+    """The key of a decimal whose digits are a whole number."""
+    if of.digits <= SHORT_DECIMAL_DIGITS:
+        return number
+    size = abs(number)
+    beyond = len(str(size)) - KEY_DIGITS
+    key = 2 * size
+    if beyond > 0:
+        first, rest = divmod(size, 10**beyond)
+        key = 2 * (first + PER_LENGTH * beyond) + (rest != 0)
+    return key if number >= 0 else -key
+
+
+def has_values(of: Type) -> bool:
+    """Whether the keys of a type tell all its values apart."""
+    return of.kind is not Kind.DECIMAL or of.digits <= SHORT_DECIMAL_DIGITS
 
 
 def key_values(attribute: Attribute, keys: Array) -> list[Any]:
-    """The values of an attribute that have these keys; the inverse of `Keys.many`."""
+    """Values of an attribute that have these keys; the inverse of `Keys.many`, where it has one."""
     kind = attribute.type.kind
     if isinstance(attribute.domain, Enumeration):
         ordered = sorted(attribute.domain.values)
@@ -71,14 +98,32 @@ def key_values(attribute: Attribute, keys: Array) -> list[Any]:
         return doubles
     if kind is Kind.BOOL:
         return [bool(key) for key in keys.tolist()]
+    if kind is Kind.DECIMAL:
+        numbers = [_number_of_key(key, attribute.type) for key in keys.tolist()]
+        return scaled(numbers, attribute.type.scale)
     found: list[Any] = keys.tolist()
     return found
 
 
-def constant_key(value: Decimal, scale: int) -> int | None:
+def _number_of_key(key: int, of: Type) -> int:
+    """A number that has a key; of several, the smallest."""
+    if has_values(of):
+        return key
+    size, is_between = divmod(abs(key), 2)
+    beyond = max(0, (size - 10 ** (KEY_DIGITS - 1)) // PER_LENGTH)
+    number: int = (size - PER_LENGTH * beyond) * 10**beyond + is_between
+    return number if key >= 0 else -number
+
+
+def scaled(numbers: Sequence[int], scale: int) -> list[Decimal]:
+    """The decimals whose digits are whole numbers."""
+    return [Decimal(number).scaleb(-scale, _EXACT) for number in numbers]
+
+
+def constant_key(value: Decimal, of: Type) -> int | None:
     """The key of a decimal that others are compared with, None if it has none."""
-    key = decimal_key(value, scale)
-    return key if INT64_MIN < key < INT64_MAX else None
+    key = decimal_key(value, of)
+    return key if has_values(of) or key % 2 == 0 else None
 
 
 class Keys:
@@ -96,13 +141,13 @@ class Keys:
             for n, attribute in enumerate(schema.attributes)
             if isinstance(attribute.domain, Enumeration)
         }
-        self._scales = {
-            n: attribute.type.scale
+        self._decimals = {
+            n: attribute.type
             for n, attribute in enumerate(schema.attributes)
             if attribute.type.kind is Kind.DECIMAL
         }
         # Computed values may be many thousands of attributes.
-        self._known = frozenset([*self._whole, *self._doubles, *self._places, *self._scales])
+        self._known = frozenset([*self._whole, *self._doubles, *self._places, *self._decimals])
         self._get_whole = _getter(self._whole)
         self._get_doubles = _getter(self._doubles)
 
@@ -113,12 +158,12 @@ class Keys:
     def key(self, position: int, value: Any) -> int | None:
         """The key of a value; None for a free string and for a value outside its domain.
 
-        A decimal too long for 64 bits has none, either.
+        A decimal with more digits than fit has none, either.
         """
         if position in self._places:
             return self._places[position].get(value)
-        if position in self._scales:
-            return constant_key(value, self._scales[position])
+        if position in self._decimals:
+            return constant_key(value, self._decimals[position])
         if not self.has(position):
             return None
         if self._kinds[position] is Kind.DOUBLE:
@@ -132,18 +177,18 @@ class Keys:
             return np.array([places[value] for value in values], np.int64)
         if self._kinds[position] is Kind.DOUBLE:
             return double_keys(np.array(values, np.float64))
-        if position in self._scales:
-            scale = self._scales[position]
-            return np.array([decimal_key(value, scale) for value in values], np.int64)
+        if position in self._decimals:
+            of = self._decimals[position]
+            return np.array([decimal_key(value, of) for value in values], np.int64)
         return np.array(values, np.int64)
 
     def of_one(self, position: int) -> Callable[[Any], int]:
         """A function from a value of an attribute to its key."""
         if position in self._places:
             return self._places[position].__getitem__
-        if position in self._scales:
-            scale = self._scales[position]
-            return lambda value: decimal_key(value, scale)
+        if position in self._decimals:
+            of = self._decimals[position]
+            return lambda value: decimal_key(value, of)
         return double_key if self._kinds[position] is Kind.DOUBLE else int
 
     def row(self, row: Row) -> tuple[Array, Array]:
@@ -165,6 +210,9 @@ class Keys:
         for n, places in self._places.items():
             if row[n] is not None:
                 keys[n], present[n] = places[row[n]], 1
+        for n, of in self._decimals.items():
+            if row[n] is not None:
+                keys[n], present[n] = decimal_key(row[n], of), 1
         return keys, present
 
 

@@ -14,6 +14,7 @@ from tamis.deep_stack import with_deep_stack
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.evaluation import compile_value
+from tamis.language.functions.decimal_kernels import doubles, rescaled
 from tamis.language.functions.function import Nulls
 from tamis.language.functions.table import FUNCTIONS
 from tamis.predicates import nested_vectors as nested
@@ -132,6 +133,10 @@ class TermColumns:
             return inner._replace(parts=(part,))
         if source.is_integer and wanted == DOUBLE:
             return Vector(inner.present, inner.values.astype(np.float64))
+        if wanted.kind is Kind.DECIMAL:
+            return Vector(inner.present, rescaled(inner.values, source.scale, wanted.scale))
+        if source.kind is Kind.DECIMAL and wanted == DOUBLE:
+            return Vector(inner.present, doubles(inner.values, source.scale))
         if source.is_integer and wanted.is_integer:
             if wanted != INT32:
                 return inner
@@ -147,8 +152,6 @@ class TermColumns:
     def _call(self, node: ast.Call) -> Vector:
         entry = FUNCTIONS[node.name]
         nulls, kernel = entry.nulls(node), entry.kernel(node)
-        if any(argument.type.kind is Kind.DECIMAL for argument in node.arguments):
-            kernel = None
         if kernel is None:
             return self._by_texts(node)
         arguments = [self.vector(argument) for argument in node.arguments]
@@ -169,7 +172,7 @@ class TermColumns:
         return Vector(present, np.asarray(found))
 
     def _comparison(self, op: str, left: Node, right: Node) -> Vector:
-        if left.type != right.type or left.type.kind in {Kind.DECIMAL, Kind.NULL}:
+        if left.type != right.type or left.type.kind is Kind.NULL:
             raise NoColumn
         a, b = self.vector(left), self.vector(right)
         return Vector(a.present & b.present, _COMPARE[op](*comparable(a, b, left.type)))
@@ -275,7 +278,10 @@ class TermColumns:
     def _by_texts(self, node: ast.Call) -> Vector:
         """A function called once for each distinct combination of its arguments."""
         arguments = [self.vector(argument) for argument in node.arguments]
-        lists = [_listed(vector) for vector in arguments]
+        lists = [
+            _listed(vector, argument.type)
+            for vector, argument in zip(arguments, node.arguments, strict=True)
+        ]
         sizes = [len(values) for _, values in lists]
         room = int(np.prod([float(size) for size in sizes])) if sizes else 1
         if room >= 2**62:
@@ -349,7 +355,7 @@ def _all_present(vectors: Sequence[Vector]) -> Array:
     return present
 
 
-def _listed(vector: Vector) -> tuple[Array, list[Any]]:
+def _listed(vector: Vector, of: Type) -> tuple[Array, list[Any]]:
     """Codes, and the values that they stand for, the last one for a missing value."""
     if vector.texts is not None:
         values: list[Any] = [*vector.texts, None]
@@ -357,8 +363,8 @@ def _listed(vector: Vector) -> tuple[Array, list[Any]]:
     if vector.values.dtype == np.bool_:
         return np.where(vector.present, vector.values.astype(np.int64), 2), [False, True, None]
     if vector.values.ndim == 0:
-        constant = vector.values.item() if vector.present else None
-        return np.array(0), [constant]
+        one = Vector(np.atleast_1d(vector.present), np.atleast_1d(vector.values))
+        return np.array(0), objects_of(one, of)
     raise NoColumn
 
 

@@ -11,8 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.events.values import MapValue
+from tamis.language.functions.decimal_kernels import narrowed
+from tamis.predicates.decimal_columns import column_numbers, number_keys
 from tamis.predicates.event_batches import Column
-from tamis.predicates.keys import decimal_key, double_keys, key_doubles
+from tamis.predicates.keys import double_keys, key_doubles, scaled, unscaled
 from tamis.schema import Attribute, Enumeration
 from tamis.types import BOOL, DOUBLE, STRING, Kind, Type
 
@@ -23,7 +25,8 @@ class Vector(NamedTuple):
     """A value for each event, or one for all; what `values` has where it is missing is anything."""
 
     present: Array  # bool[event]
-    values: Array  # int64, float64, bool; codes of texts; objects for decimals; 0 for arrays
+    # int64, float64, bool; codes of texts; numbers of decimals (`decimal_kernels`); 0 for arrays
+    values: Array
     texts: list[str] | None = None  # the strings of the codes
     # Of an array or map: event e has the values from offsets[e] to offsets[e + 1] of each part. The
     # parts are the elements, or the keys and the values; an event without an array has none.
@@ -58,6 +61,8 @@ def vector_of(column: Column, attribute: Attribute) -> Vector:
         return Vector(present, values)
     if attribute.type == BOOL:
         return Vector(present, column.keys.astype(np.bool_))
+    if column.decimals is not None:
+        return Vector(present, column_numbers(column.decimals))
     return Vector(present, column.keys)
 
 
@@ -89,9 +94,7 @@ def column_of(found: Vector, of: Type, size: int) -> Column:
         values = np.where(present, values, 0.0)
         return Column(present, double_keys(values), None, values)
     if of.kind is Kind.DECIMAL:
-        pairs = zip(present.tolist(), values.tolist(), strict=True)
-        keys = [decimal_key(value, of.scale) if there else 0 for there, value in pairs]
-        return Column(present, np.array(keys, np.int64), None)
+        return Column(present, number_keys(np.where(present, values, 0), of), None)
     return Column(present, np.where(present, values, 0).astype(np.int64), None)
 
 
@@ -106,7 +109,8 @@ def constant(value: Any, of: Type) -> Vector:
     if of == STRING:
         return Vector(there, np.array(0), ["" if value is None else value])
     if of.kind is Kind.DECIMAL:
-        return Vector(there, np.array(value, object))
+        number = 0 if value is None else unscaled(value, of.scale)
+        return Vector(there, narrowed(np.array(number, object)))
     kind = np.float64 if of == DOUBLE else np.bool_ if of == BOOL else np.int64
     return Vector(there, np.array(value or 0, kind))
 
@@ -118,6 +122,8 @@ def objects_of(vector: Vector, of: Type) -> list[Any]:
         values = _nested_objects(vector, vector.offsets, of)
     elif vector.texts is not None:
         values = [vector.texts[code] for code in values]
+    elif of.kind is Kind.DECIMAL:
+        values = scaled(values, of.scale)
     if vector.present.all():
         return values
     pairs = zip(values, vector.present.tolist(), strict=True)
@@ -144,9 +150,9 @@ def spread(found: list[Any], places: Array, of: Type) -> Vector:
         codes = [0 if value is None else texts.setdefault(value, len(texts)) for value in found]
         return Vector(there[places], np.array(codes, np.int64)[places], list(texts))
     if of.kind is Kind.DECIMAL:
-        objects = np.empty(len(found), object)
-        objects[:] = found
-        return Vector(there[places], objects[places])
+        numbers = np.empty(len(found), object)
+        numbers[:] = [0 if value is None else unscaled(value, of.scale) for value in found]
+        return Vector(there[places], narrowed(numbers)[places])
     kind = np.float64 if of == DOUBLE else np.bool_ if of == BOOL else np.int64
     values: Array = np.array([value if value is not None else 0 for value in found], kind)
     return Vector(there[places], values[places])

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from tamis.errors import EventError, OptionError
 from tamis.events.chunks import ROWS
-from tamis.events.column_values import readable_type
+from tamis.events.column_values import plain_type, readable_type
 from tamis.events.event_reader import EventReader, Row
 from tamis.names import Path
 from tamis.predicates.event_batches import Batch, Column, batch_of_rows, batch_of_table
@@ -153,11 +153,10 @@ def restored(values: pa.Array, attribute: Attribute) -> pa.Array:
         return values.cast(pa.timestamp("us", "UTC"))
     if kind is Kind.BOOL:
         return values.cast(pa.bool_())
-    if kind is Kind.DOUBLE:
+    if kind in {Kind.DOUBLE, Kind.DECIMAL}:
         keys = np.asarray(pc.fill_null(values, 0))
-        return pa.array(
-            key_values(attribute, keys), pa.float64(), mask=np.asarray(values.is_null())
-        )
+        found = key_values(attribute, keys)  # of a long decimal, the first digits
+        return pa.array(found, plain_type(attribute), mask=np.asarray(values.is_null()))
     return values
 
 

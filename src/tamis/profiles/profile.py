@@ -325,7 +325,10 @@ class Profile:
             return shortened_text(read)
         if attribute.type.is_nested:
             return len(read)
-        return Keys(self.schema).key(position, read)
+        keys = Keys(self.schema)
+        if attribute.type.kind is Kind.DECIMAL:
+            return keys.of_one(position)(read)
+        return keys.key(position, read)
 
     def _drawn_share(self, position: int, low: Any, high: Any) -> float:
         column = self.drawn[str(position)]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from decimal import Decimal
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -96,7 +97,7 @@ def _company(profile: "Profile") -> list[str]:
 
 def _bars(profile: "Profile", attribute: Attribute) -> str:
     """A histogram of the sample's numbers, without the lowest and the highest hundredth."""
-    if attribute.type.kind not in {Kind.INT, Kind.DOUBLE, Kind.TIMESTAMP}:
+    if attribute.type.kind not in {Kind.INT, Kind.DOUBLE, Kind.DECIMAL, Kind.TIMESTAMP}:
         return ""
     numbers = np.array(profile.drawn_values(attribute.name), np.float64)
     numbers = np.sort(numbers[np.isfinite(numbers)]) / 4  # so that differences cannot overflow
@@ -133,7 +134,10 @@ def _cut(text: str) -> str:
 
 
 def report_dict(profile: "Profile") -> dict[str, Any]:
-    """The content of the report, with more values; NaN, infinities and timestamps are texts."""
+    """The content of the report, with more values.
+
+    NaN, infinities, decimals and timestamps are texts.
+    """
     return {
         "events": profile.events,
         "refused": profile.refused,
@@ -172,6 +176,8 @@ def _plain(attribute: Attribute, values: Iterable[Any]) -> list[Any]:
             return timestamp_text(value)
         if isinstance(value, float) and not math.isfinite(value):
             return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        if isinstance(value, Decimal):
+            return format(value, "f")
         return value
 
     return [one(value) for value in values]

@@ -103,6 +103,18 @@ def test_other_paths_and_methods_are_refused_as_json(served, method, path, statu
         assert answer.headers["Allow"]
 
 
+@each("query, message", [
+    ("filtre=price<1", "unknown parameter 'filtre'; did you mean 'filter'?"),
+    ("from=0&pretty", "unknown parameter 'pretty'; available: 'filter', 'from', 'limit'"),
+    ("filter=TRUE&filter=FALSE", "filter is given twice"),
+])  # fmt: skip
+def test_parameters_are_never_ignored(served, query, message):
+    served.topic("asked")
+    answer = served.ask("GET", f"/topics/asked/events?{query}")
+    assert (answer.status, answer.json["error"]) == (400, "bad-option")
+    assert answer.json["message"] == message
+
+
 @each("host, here", [
     ("localhost", True), ("localhost:8420", True), ("127.0.0.1:1", True), ("127.9.9.9", True),
     ("[::1]:8420", True), ("", True), ("evil.example", False), ("localhost.evil.example", False),

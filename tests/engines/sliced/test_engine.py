@@ -13,7 +13,17 @@ from cases import each
 from oracles import DEFAULTS, Both, accepted, listed, some_of, table_of
 from sliced_ways import EVER, WAYS, taken
 from stocks import SMALL, stock_filters, stock_rows
-from strategies import DOUBLES, INTS, MOMENTS, SCHEMA, STRINGS, delicate_rows, filters
+from strategies import (
+    DECIMALS,
+    DOUBLES,
+    INTS,
+    LONG_DECIMALS,
+    MOMENTS,
+    SCHEMA,
+    STRINGS,
+    delicate_rows,
+    filters,
+)
 from tamis import Schema
 from tamis.engines.sliced import (
     blocks,
@@ -34,7 +44,8 @@ def many_rows(seed, size):
     """Rows with many ties and gaps, and every delicate value."""
     chance = np.random.default_rng(seed)
     pools = {"int": INTS, "double": DOUBLES, "string": STRINGS, "bool": [True, False],
-             "timestamp": MOMENTS}  # fmt: skip
+             "timestamp": MOMENTS, "decimal(9, 2)": DECIMALS,
+             "decimal(38, 10)": LONG_DECIMALS}  # fmt: skip
     columns = []
     for attribute in SCHEMA.attributes:
         pool = [*pools[str(attribute.type)], None, None]

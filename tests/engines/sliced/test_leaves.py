@@ -1,6 +1,7 @@
 """Every canonical predicate becomes the leaf that the table of `leaves` says."""
 
 import math
+from decimal import Decimal
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,7 +32,7 @@ from tamis.kernels import comparisons
 from tamis.language import ast
 from tamis.language.evaluation import compile_tree
 from tamis.semantics import Semantics
-from tamis.types import DOUBLE, INT, INT64_MAX, INT64_MIN, STRING
+from tamis.types import DOUBLE, INT, INT64_MAX, INT64_MIN, STRING, Kind
 
 STOCK = Schema(
     {"n": "int", "level": "int(1, 5)", "x": "double", "s": "string",
@@ -198,8 +199,9 @@ def test_what_holds_of_all_leaves(text, name):
                 assert compile_tree(constant, SCHEMA)((None,) * len(SCHEMA)) is not True
         else:
             members = constant if kind in {ONE_OF, NONE_OF} else (constant,)
-            wanted = {"double": float, "string": str}.get(
-                str(SCHEMA.attributes[position].type), int
+            kind_of_value = SCHEMA.attributes[position].type.kind
+            wanted = {Kind.DOUBLE: float, Kind.STRING: str, Kind.DECIMAL: Decimal}.get(
+                kind_of_value, int
             )
             assert {type(member) for member in members} == {wanted}
             if kind in {ONE_OF, NONE_OF}:

@@ -49,6 +49,8 @@ def cut_values(predicates, schema, attribute):
     cuts = predicates.cuts[attribute]
     if isinstance(cuts, Texts):
         return [text.decode() for text in cuts.to_arrow().to_pylist()]
+    if schema.attributes[attribute].type.kind is Kind.DECIMAL:
+        return cuts.tolist()  # the keys, of which many values have one
     return key_values(schema.attributes[attribute], cuts)
 
 
@@ -76,8 +78,8 @@ def check(predicates, schema, some):
         first = int(predicates.starts[attribute]) + 1
         values = [row[attribute] for row in some]
         if described.type.kind is Kind.DECIMAL:
-            scale = described.type.scale
-            values = [None if value is None else decimal_key(value, scale) for value in values]
+            of = described.type
+            values = [None if value is None else decimal_key(value, of) for value in values]
         expected = [expected_class(value, cuts, first) for value in values]
         assert found[attribute].tolist() == expected
     for event, row in enumerate(some):

@@ -15,6 +15,7 @@ from tamis.language.normal_form import normalize
 from tamis.language.nulls import needed_attributes
 from tamis.language.parser import parse_tree
 from tamis.predicates.event_batches import batch_of_rows
+from tamis.predicates.keys import scaled
 from tamis.predicates.term_columns import TermColumns
 from tamis.types import Kind
 
@@ -87,17 +88,19 @@ def test_columns_have_the_values_of_rows(seed):
         vector = columns.vector(tree)
         compute = compile_value(tree, SCHEMA)
         for event, row in enumerate(rows):
-            there, ours = _at(vector, event)
+            there, ours = _at(vector, event, tree.type)
             expected = compute(row)
             assert there == (expected is not None), text
             assert not there or same(ours, expected), (text, row, ours, expected)
 
 
-def _at(vector, event):
+def _at(vector, event, of):
     """Whether an event has a value, and the value."""
     there = vector.present if vector.present.ndim == 0 else vector.present[event]
     one = vector.values if vector.values.ndim == 0 else vector.values[event]
     one = one.item() if hasattr(one, "item") else one
+    if of.kind is Kind.DECIMAL:
+        (one,) = scaled([one], of.scale)
     return bool(there), vector.texts[one] if vector.texts is not None else one
 
 

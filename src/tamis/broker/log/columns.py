@@ -48,6 +48,8 @@ def column_type(attribute: Attribute) -> pa.DataType:
 
 
 def _column_type(of: Type) -> pa.DataType:
+    if of.kind is Kind.DECIMAL:
+        return pa.decimal128(of.digits, of.scale)
     if of.element is None:
         return _TYPES[of.kind]
     inner = _column_type(of.element)

@@ -7,6 +7,7 @@ one, and the bad ones are named.
 """
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from tamis.types import Kind
 
 _JSON_TYPES: dict[Kind, Any] = {
     Kind.INT: int, Kind.DOUBLE: float, Kind.STRING: str, Kind.BOOL: bool, Kind.TIMESTAMP: str,
+    Kind.DECIMAL: Decimal,
 }  # fmt: skip
 
 

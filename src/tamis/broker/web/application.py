@@ -5,7 +5,7 @@ something is finished even if its client leaves; one that only listens ends with
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from aiohttp import hdrs, web
 
@@ -22,6 +22,7 @@ from tamis.broker.web.operations import OPERATIONS, Operation
 from tamis.broker.web.origins import Origins
 from tamis.broker.web.page_files import FILES, page_file
 from tamis.broker.web.stomp_socket import stomp_socket
+from tamis.errors import OptionError, did_you_mean
 
 NOBODY = Account("nobody")  # may do nothing
 _METHODS = frozenset({"GET", "HEAD", "PUT", "POST", "DELETE"})
@@ -57,8 +58,10 @@ class WebBroker:
 
     def _answer(self, operation: Operation) -> _Answer:
         handler = operation.handler
+        known = [one.name for one in operation.parameters if one.place == "query"]
 
         async def answer(request: web.Request) -> web.StreamResponse:
+            _check_query(request, known)
             account = await self.accounts.of_header(request.headers.get(hdrs.AUTHORIZATION))
             return await handler(Call(request, self.broker, account, self._open_streams))
 
@@ -101,6 +104,16 @@ class WebBroker:
         kind = request.method if request.method in _METHODS else OTHER
         metrics.requests.of("http", kind).add()
         return answer
+
+
+def _check_query(request: web.Request, known: Sequence[str]) -> None:
+    """Refuse parameters that nobody would look at: a filter is never ignored."""
+    for name in request.query:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise OptionError(f"unknown parameter {name[:60]!r}" + (f"; {hint}" if hint else ""))
+        if len(request.query.getall(name)) > 1:
+            raise OptionError(f"{name} is given twice")
 
 
 def _look_at_error(task: "asyncio.Task[web.StreamResponse]") -> None:

@@ -8,7 +8,8 @@ of the position after the last attribute.
 ========= ============================ =====================================================
 kind      predicate                    constant
 ========= ============================ =====================================================
-EQUAL ... attribute op constant        int (whole numbers, moments, truth as 0 and 1), float, str
+EQUAL ... attribute op constant        int (whole numbers, moments, truth as 0 and 1), float,
+                                       Decimal, str
 ONE_OF    attribute IN (...)           tuple of constants, ascending, at least two
 NONE_OF   NOT attribute IN (...)       the same
 HAS       one of the elements is one   tuple of constants, ascending
@@ -46,9 +47,11 @@ from tamis.predicates.classification import (
     deciding_attribute,
 )
 from tamis.predicates.computed_values import elements_of, term_of
+from tamis.predicates.keys import constant_key
 from tamis.predicates.presence import matching_form
 from tamis.schema import Enumeration, Schema
 from tamis.semantics import Semantics
+from tamis.types import Kind
 
 __all__ = [
     "ABOVE", "ABSENT", "AT_LEAST", "AT_MOST", "BELOW", "EQUAL", "HAS", "HAS_NOT", "LEAF_KINDS",
@@ -111,8 +114,11 @@ def term_of_leaf(code: int, constant: Any, schema: Schema) -> Node | None:
 
 
 def _are_values(constants: tuple[Any, ...], position: int, schema: Schema) -> bool:
-    """Whether all constants are among the values that an attribute can have."""
-    domain = schema.attributes[position].domain
+    """Whether all constants are among the values that an attribute can have, and have keys."""
+    attribute = schema.attributes[position]
+    if attribute.type.kind is Kind.DECIMAL:
+        return all(constant_key(constant, attribute.type) is not None for constant in constants)
+    domain = attribute.domain
     return not isinstance(domain, Enumeration) or all(c in domain.values for c in constants)
 
 

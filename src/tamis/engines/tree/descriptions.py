@@ -22,6 +22,7 @@ from tamis.predicates.classification import (
     StringTest,
     classify,
 )
+from tamis.predicates.keys import decimal_key
 from tamis.types import INT64_MAX, INT64_MIN, STRING, Kind, Type
 
 NUMBERS = frozenset({Kind.INT, Kind.DOUBLE, Kind.TIMESTAMP, Kind.BOOL})
@@ -80,6 +81,8 @@ def _rank(constant: Any, kind: Type | None) -> int:
     """A 64-bit whole number in the order of constants; equal for texts with the same beginning."""
     if kind is None or kind.kind in NUMBERS:
         return ordinal(constant)
+    if kind.kind is Kind.DECIMAL:
+        return decimal_key(constant, kind)
     head = str(constant).encode("utf-8", "surrogatepass")[:8].ljust(8, b"\0")
     return int.from_bytes(head, "big") + INT64_MIN
 

@@ -30,6 +30,7 @@ from tamis.types import (
     INT64_MIN,
     MAX_DECIMAL_DIGITS,
     NULL,
+    SHORT_DECIMAL_DIGITS,
     STRING,
     TIMESTAMP,
     Kind,
@@ -111,6 +112,8 @@ def _bounds(whole: Type) -> tuple[int, int]:
 def _from_number(source: Type, wanted: Type, strict: bool) -> Meaning | None:
     if wanted.is_integer:
         low, high = _bounds(wanted)
+        if strict and wanted == INT32 and source.digits > SHORT_DECIMAL_DIGITS:
+            return lambda value: _by_double(float(value))
         if strict:
             return lambda value: _exact(value, low, high)
         if source == DOUBLE:
@@ -127,6 +130,12 @@ def _from_number(source: Type, wanted: Type, strict: bool) -> Meaning | None:
     if wanted == TIMESTAMP:
         return _seconds(source, strict)
     return str if wanted == STRING and source.is_integer else None
+
+
+def _by_double(value: float) -> int | None:
+    """How Spark's TRY_CAST makes an INT of a long decimal: 0.9, with 38 nines, is 1."""
+    inside = math.floor(value) <= INT32_MAX and math.ceil(value) >= INT32_MIN
+    return saturated(value, INT32_MIN, INT32_MAX) if inside else None
 
 
 def _seconds(source: Type, strict: bool) -> Meaning:
@@ -276,11 +285,17 @@ def _nulls(call: ast.Call) -> Nulls:
 
 
 def _kernel(call: ast.Call) -> Kernel | None:
-    """Of conversions between dates and timestamps."""
+    """Of conversions between dates and timestamps, and from and to decimals."""
     source, wanted = call.arguments[0].type, call.type
     if source == TIMESTAMP and wanted == DATE:
         return lambda moments: moments // DAY
-    return moments_of if source == DATE and wanted == TIMESTAMP else None
+    if source == DATE and wanted == TIMESTAMP:
+        return moments_of
+    if Kind.DECIMAL not in {source.kind, wanted.kind}:
+        return None
+    from tamis.language.functions import decimal_kernels
+
+    return decimal_kernels.cast(call)
 
 
 def _typed(name: str) -> Callable[[Sequence[Node]], Typed]:

@@ -16,7 +16,7 @@ from tamis.language.functions.function import (
     Typed,
     always,
 )
-from tamis.language.functions.signatures import MANY, common_type, count
+from tamis.language.functions.signatures import MANY, as_common, common_type, compared_types, count
 from tamis.types import BOOL, DOUBLE, NULL, Kind, Type
 
 CASE = "CASE"  # its arguments are condition, value, condition, value, ..., and the ELSE
@@ -27,7 +27,7 @@ def _joined(arguments: Sequence[Node], first: int = 0) -> tuple[tuple[Node, ...]
     """Values in their common type, and the type."""
     common = common_type([argument.type for argument in arguments], first)
     common = BOOL if common == NULL else common  # of nothing but NULL; any type would do
-    return tuple(ast.converted(argument, common) for argument in arguments), common
+    return tuple(as_common(argument, common) for argument in arguments), common
 
 
 def _condition(argument: Node, place: int) -> Node:
@@ -53,8 +53,8 @@ def _case_of(arguments: Sequence[Node]) -> Typed:
     subject, *rest = arguments
     wanted: list[Node] = []
     for place, value in enumerate(rest[:-1:2]):
-        common = common_type([subject.type, value.type], 2 * place)
-        wanted.append(ast.converted(value, BOOL if common == NULL else common))
+        common = common_type(compared_types(subject, value), 2 * place)
+        wanted.append(as_common(value, BOOL if common == NULL else common))
     if subject.type == NULL:
         subject = ast.converted(subject, wanted[0].type)
     results, result = _joined([*rest[1::2], rest[-1]])
@@ -117,10 +117,10 @@ def _first_present(*values: Any) -> Any:
 def _nullif(arguments: Sequence[Node]) -> Typed:
     count(arguments, 2)
     left, right = arguments
-    common = common_type([left.type, right.type])
+    common = common_type(compared_types(left, right))
     if left.type == NULL:
         left = ast.converted(left, common if common != NULL else BOOL)
-    return Typed((left, ast.converted(right, common if common != NULL else BOOL)), left.type)
+    return Typed((left, as_common(right, common if common != NULL else BOOL)), left.type)
 
 
 def _unless_equal(call: ast.Call) -> Meaning:
@@ -155,7 +155,7 @@ def _extreme(choose: Callable[..., Any]) -> Callable[[ast.Call], Meaning]:
 
 
 def _has_kernel(call: ast.Call) -> bool:
-    return call.type.kind not in {Kind.DECIMAL, Kind.STRING}
+    return call.type.kind is not Kind.STRING
 
 
 def _choice_kernel(call: ast.Call) -> Kernel | None:
@@ -188,6 +188,30 @@ def _coalesce_kernel(call: ast.Call) -> Kernel | None:
     return coalesce
 
 
+def _extreme_kernel(*, is_most: bool) -> Callable[[ast.Call], Kernel | None]:
+    def kernel(call: ast.Call) -> Kernel | None:
+        if not _has_kernel(call):
+            return None
+        import numpy as np
+
+        def is_greater(one: Any, other: Any) -> Any:
+            if call.type != DOUBLE:
+                return one > other
+            return (one > other) | (np.isnan(one) & ~np.isnan(other))  # NaN is above all others
+
+        def extreme(*arguments: tuple[Any, Any]) -> tuple[Any, Any]:
+            found, present = arguments[0]
+            for value, there in arguments[1:]:
+                beyond = is_greater(value, found) if is_most else is_greater(found, value)
+                better = there & (~present | beyond)
+                found, present = np.where(better, value, found), present | there
+            return found, present
+
+        return extreme
+
+    return kernel
+
+
 _OWN = always(Nulls.OWN)
 
 CONDITIONALS = (
@@ -197,6 +221,8 @@ CONDITIONALS = (
     Function("coalesce", _values(1), lambda _: _first_present, (), _OWN, _coalesce_kernel),
     Function("ifnull", _values(2, 2), lambda _: _first_present, ("nvl",), _OWN, _coalesce_kernel),
     Function("nullif", _nullif, _unless_equal, nulls=_OWN),
-    Function("greatest", _values(2), _extreme(max), nulls=_OWN),
-    Function("least", _values(2), _extreme(min), nulls=_OWN),
+    Function(
+        "greatest", _values(2), _extreme(max), nulls=_OWN, kernel=_extreme_kernel(is_most=True)
+    ),
+    Function("least", _values(2), _extreme(min), nulls=_OWN, kernel=_extreme_kernel(is_most=False)),
 )

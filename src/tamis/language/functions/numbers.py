@@ -78,6 +78,17 @@ def _rounding(call: ast.Call) -> Meaning:
     return of_double if result == DOUBLE else of_whole
 
 
+def _rounding_kernel(call: ast.Call) -> Kernel | None:
+    places = _places(call.arguments[1])
+    if call.type.is_integer and places >= 0:
+        return lambda value, _places: value
+    if call.type.kind is not Kind.DECIMAL:
+        return None
+    from tamis.language.functions import decimal_kernels
+
+    return decimal_kernels.rounding(call, places)
+
+
 def _rounding_nulls(call: ast.Call) -> Nulls:
     return Nulls.PROPAGATED if call.type.kind is Kind.DECIMAL else Nulls.STRICT
 
@@ -123,6 +134,10 @@ def _towards_kernel(name: str) -> Callable[[ast.Call], Kernel | None]:
         (operand,) = call.arguments
         if operand.type == INT:
             return lambda value: value
+        if operand.type.kind is Kind.DECIMAL:
+            from tamis.language.functions import decimal_kernels
+
+            return decimal_kernels.towards(call, -1 if name == "floor" else 1)
         if operand.type != DOUBLE:
             return None
         import numpy as np
@@ -173,7 +188,7 @@ def _power(base: float, exponent: float) -> float:
 
 
 NUMBERS = (
-    Function("round", _round, _rounding, nulls=_rounding_nulls),
+    Function("round", _round, _rounding, nulls=_rounding_nulls, kernel=_rounding_kernel),
     Function(
         "floor", _to_whole, _towards(ROUND_FLOOR, math.floor), kernel=_towards_kernel("floor")
     ),

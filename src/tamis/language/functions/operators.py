@@ -67,9 +67,19 @@ def _exact_kernel(compute: Kernel) -> Callable[[ast.Call], Kernel | None]:
     def kernel(call: ast.Call) -> Kernel | None:
         if intervals.is_about_time(call.arguments):
             return intervals.kernel(call)
-        return None if call.type.kind is Kind.DECIMAL else _wrapped(call, compute)
+        if call.type.kind is Kind.DECIMAL:
+            return _decimal_kernel(call, compute)
+        return _wrapped(call, compute)
 
     return kernel
+
+
+def _decimal_kernel(call: ast.Call, compute: Kernel) -> Kernel | None:
+    if len(call.arguments) == 2:
+        from tamis.language.functions.decimal_kernels import operation as on_decimals
+
+        return on_decimals(call)
+    return compute if call.type.digits <= _SHORT.prec else None
 
 
 def _division_kernel(call: ast.Call) -> Kernel | None:
@@ -83,6 +93,10 @@ def _division_kernel(call: ast.Call) -> Kernel | None:
                 return compute(x, y), y != 0
 
         return divided
+    if call.type.kind is Kind.DECIMAL:
+        from tamis.language.functions.decimal_kernels import operation as on_decimals
+
+        return on_decimals(call)
     if not call.type.is_integer:
         return None
 

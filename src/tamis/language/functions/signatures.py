@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 
 from tamis.language import ast
-from tamis.language.arithmetic import as_decimal, wider
+from tamis.language.arithmetic import as_decimal, loses_digits, wider
 from tamis.language.ast import Node
 from tamis.language.functions.function import Refusal, Typed
 from tamis.language.limits import MAX_ARGUMENTS
 from tamis.language.literals import decimal_size
-from tamis.types import DOUBLE, INT32, NULL, STRING, Type, decimal_type, wider_time
+from tamis.types import DOUBLE, INT32, NULL, STRING, Kind, Type, decimal_type, wider_time
 
 TypingRule = Callable[[Sequence[Node]], Typed]
 
@@ -93,14 +93,37 @@ def common_type(types: Sequence[Type], first: int = 0) -> Type:
         is_number = common.is_number and kind.is_number
         joined = wider(common, kind) if is_number else wider_time(common, kind)
         if joined is None:
-            hint = (
-                "together they need more than 38 digits"
-                if common.is_number and kind.is_number
-                else "write CAST(... AS ...) to convert one of them"
-            )
-            raise Refusal(f"cannot join {common} and {kind} in one type", first + place, hint)
+            raise Refusal(
+                f"cannot join {common} and {kind} in one type", first + place,
+                "write CAST(... AS ...) to convert one of them",
+            )  # fmt: skip
         common = joined
     return common
+
+
+def compared_types(left: Node, right: Node) -> tuple[Type, Type]:
+    """The types of two values that are compared.
+
+    A whole constant beside a decimal is one with only the digits it needs.
+    """
+    a, b = left.type, right.type
+    if b.kind is Kind.DECIMAL and a.is_integer:
+        return decimal_operand(left), b
+    if a.kind is Kind.DECIMAL and b.is_integer:
+        return a, decimal_operand(right)
+    return a, b
+
+
+def as_common(node: Node, common: Type) -> Node:
+    """A value in the type that it has in common with others.
+
+    ``d = 0.125`` for d of the type decimal(38, 2) compares decimals with two digits after the
+    point, as there is no room for more: what is lost is said by a CAST, like one that is written.
+    """
+    source = decimal_operand(node) if node.type.is_integer else node.type
+    if loses_digits(source, common):
+        return ast.Call("cast", (node,), common)
+    return ast.converted(node, common)
 
 
 def decimal_operand(node: Node) -> Type:

@@ -105,7 +105,7 @@ class UniformRange:
         self.is_dense = attribute.type == DOUBLE
         self.everything = with_missing(all_values(self.order))
         self.start, self.end = self.order.around(low)[0], self.order.around(high)[1]
-        self.size = Fraction(high) - Fraction(low) if self.is_dense else high + 1 - low
+        self.size = Fraction(high) - Fraction(low) if self.is_dense else self.end - self.start
         self.weight = remembered()(self._weight)
 
     def subset(self, node: Node) -> ValueSet | None:
@@ -136,4 +136,4 @@ class UniformRange:
             return self.filling
         if self.is_dense:
             return chance.uniform(self.low, self.high)
-        return chance.randint(self.low, self.high)
+        return self.order.value(chance.randrange(self.start, self.end))
