@@ -15,6 +15,8 @@ from tamis.errors import SchemaError
         ("l int(1, 250), s enum('a, b', 'it''s'), `x,y` int",
          {"l": "int(1, 250)", "s": "enum('a, b', 'it''s')", "`x,y`": "int"}),
         ("address.city string", {"address.city": "string"}),
+        ("tags array<string>, m map<string, int>, n int", {"tags": "array<string>",
+         "m": "map<string, int>", "n": "int"}),
     ],
 )  # fmt: skip
 def test_a_line_is_a_schema(text, attributes):

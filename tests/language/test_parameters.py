@@ -170,3 +170,21 @@ def test_any_string_stays_one_constant(value, around):
 def test_filters_with_the_same_text_are_filled_one_by_one():
     texts = [fill("n = :a", {"a": value}).text for value in (1, 2)]
     assert texts == ["n = 1", "n = 2"]
+
+
+@each(
+    ("values", "printed"),
+    [
+        (["a", "it's"], "array('a', 'it\\'s')"), (("a", None), "array('a', NULL)"), ([], "array()"),
+    ],
+)  # fmt: skip
+def test_lists_are_arrays(values, printed):
+    schema = Schema({"tags": "array<string>"})
+    found = parse("arrays_overlap(tags, :wanted)", schema, {"wanted": values})
+    assert str(found) == f"arrays_overlap(tags, {printed})"
+
+
+@each("value", [[["a"]], {"a"}, [object()]])
+def test_lists_that_are_no_arrays(value):
+    with pytest.raises(TypeMismatch, match="the value of :wanted cannot be used"):
+        parse("arrays_overlap(tags, :wanted)", Schema({"tags": "array<string>"}), {"wanted": value})

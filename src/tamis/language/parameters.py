@@ -52,6 +52,8 @@ class FilledFilter(NamedTuple):
                 value = self.text[start:end].strip(" ()")
                 shown = value if len(value) <= 60 else value[:57] + "..."
                 hint = f"the value of :{place.name} is {shown}"
+                if value.startswith("array("):
+                    hint += "; give each value of a list a parameter of its own: IN (:a, :b)"
         start, end = self._place(error.start, 0), self._place(error.end, 1)
         return type(error)(error.problem, self.original, start, max(start, end), hint)
 
@@ -162,10 +164,16 @@ def constant_text(value: Any) -> str:
         return _truth(value)
     if kind == "NAType":  # pandas.NA
         return "NULL"
-    hint = ""
-    if isinstance(value, list | tuple | set | frozenset):
-        hint = "; give each of its values a parameter: IN (:a, :b)"
+    if isinstance(value, list | tuple):
+        return f"array({', '.join(map(_element, value))})"
+    hint = "; write a list" if isinstance(value, set | frozenset) else ""
     raise ValueError(f"it is of type {kind}{hint}")
+
+
+def _element(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        raise ValueError("an array has no arrays in it")  # noqa: TRY004 - as the others
+    return constant_text(value)
 
 
 def _truth(value: Any) -> str:

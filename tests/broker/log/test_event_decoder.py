@@ -58,3 +58,23 @@ def test_the_path_of_an_attribute_may_be_a_name():
 
 def test_a_text_of_two_objects_is_bad():
     assert decoded([b"{},{}", b"{}"]) == ([(None,) * 8], [0])
+
+
+def test_arrays_and_maps():
+    schema = Schema(
+        {"tags": "array<string>", "at": "array<timestamp>", "m": "map<string, double>", "r.ns":
+         "array<int>"}
+    )  # fmt: skip
+    events = [
+        {"tags": ["a", None], "at": ["2024-01-31", None], "m": {"k": 1, "n": None}},
+        {}, {"tags": [], "m": {}, "r": {"ns": [1, 2]}},
+    ]  # fmt: skip
+    texts = [json.dumps(event).encode() for event in events]
+    found = EventDecoder(schema).decode(b",".join(texts), len(texts), lambda: texts)
+    assert found.bad == ()
+    rows = table_rows(pa.table(found.columns), schema, refuse_unknown=True)
+    assert rows == [EventReader(schema).row(text) for text in texts]
+    bad = [*texts, b'{"tags": ["a", 5]}']
+    found = EventDecoder(schema).decode(b",".join(bad), len(bad), lambda: bad)
+    assert found.bad == [3]
+    assert table_rows(pa.table(found.columns), schema, refuse_unknown=True) == rows

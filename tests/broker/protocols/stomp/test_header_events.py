@@ -70,3 +70,12 @@ def test_missing_and_empty_headers_are_missing_values():
 def test_a_header_with_a_wrong_value_is_an_error(name, text):
     with pytest.raises(EventError, match=name):
         HeaderEvents(SCHEMA).event({name: text}, b"")
+
+
+def test_arrays_and_maps_in_headers_are_json():
+    events = HeaderEvents(Schema({"tags": "array<string>", "at": "array<timestamp>"}))
+    made = events.event({"tags": '["a", null]', "at": '["2024-01-31"]'}, b"")
+    assert json.loads(made.body) == {"tags": ["a", None], "at": ["2024-01-31"]}
+    for text, problem in (("a", "'a' is not JSON"), ("[1]", "element 0 is 1")):
+        with pytest.raises(EventError, match=problem):
+            events.event({"tags": text}, b"")
