@@ -8,7 +8,9 @@ from tamis.engines import make_engine
 from tamis.engines.base import BatchEngine
 from tamis.errors import TamisError, choose
 from tamis.events.event_reader import EventReader, Row
+from tamis.events.values import moment_of_call
 from tamis.explanation import Explanation, explain
+from tamis.language.arrival import arriving, each_arriving
 from tamis.language.expression import Expression
 from tamis.names import path_text
 from tamis.schema import Schema, as_schema
@@ -189,13 +191,18 @@ class Matcher:
 
     # --- events
 
-    def match(self, event: Mapping[str, Any] | str | bytes) -> list[Id]:
+    def match(self, event: Mapping[str, Any] | str | bytes, *, now: Any = None) -> list[Id]:
         """The ids of all subscriptions that an event satisfies, oldest first.
 
         The event is a mapping of attributes to values, or the text of a JSON object or of an XML
-        document.
+        document. `now` is when it arrives, for filters with ``now()`` or ``current_date()``: a
+        datetime, or a text as of a timestamp; the present if it is left out.
         """
         row = self.meaning.prepare(self.reader.row(event))
+        with arriving(moment_of_call(now)):
+            return self._match_row(row)
+
+    def _match_row(self, row: Row) -> list[Id]:
         held = self._held
         if held.batching is None:
             with held.lock:
@@ -212,18 +219,18 @@ class Matcher:
     @overload
     def match_batch(
         self, events: Any, output: str = ..., *, on_bad: Literal["raise"] = ...,
-        event_id: str | None = ..., keep: Sequence[str] = ...,
+        event_id: str | None = ..., keep: Sequence[str] = ..., now: Any = ...,
     ) -> "pa.Table": ...  # fmt: skip
 
     @overload
     def match_batch(
         self, events: Any, output: str = ..., *, on_bad: Literal["skip"],
-        event_id: str | None = ..., keep: Sequence[str] = ...,
+        event_id: str | None = ..., keep: Sequence[str] = ..., now: Any = ...,
     ) -> "Matches": ...  # fmt: skip
 
     def match_batch(
         self, events: Any, output: str = "pairs", *, on_bad: str = "raise",
-        event_id: str | None = None, keep: Sequence[str] = (),
+        event_id: str | None = None, keep: Sequence[str] = (), now: Any = None,
     ) -> "pa.Table | Matches":  # fmt: skip
         """The matches of many events, as an Arrow table.
 
@@ -243,27 +250,30 @@ class Matcher:
         `event_id` names a column, or a key of dicts, that tells events apart: the matches have a
         column ``event_id`` with its values instead of ``event``, and an event without one is a bad
         one. `keep` names columns of the events that the matches have as well, with their names.
+        `now` is when the events arrive, as for `match`: one moment for all of them.
         """
         choose("output", output, OUTPUTS)
+        moment = moment_of_call(now)
         given = self._reading(on_bad, event_id, keep).read(events)
-        table = self._matches(given, output)
+        with arriving(moment):
+            table = self._matches(given, output)
         return table if on_bad == "raise" else self._with_bad(table, given.bad)
 
     @overload
     def match_batches(
         self, events: Any, output: str = ..., *, on_bad: Literal["raise"] = ...,
-        event_id: str | None = ..., keep: Sequence[str] = ...,
+        event_id: str | None = ..., keep: Sequence[str] = ..., now: Any = ...,
     ) -> "Iterator[pa.Table]": ...  # fmt: skip
 
     @overload
     def match_batches(
         self, events: Any, output: str = ..., *, on_bad: Literal["skip"],
-        event_id: str | None = ..., keep: Sequence[str] = ...,
+        event_id: str | None = ..., keep: Sequence[str] = ..., now: Any = ...,
     ) -> "Iterator[Matches]": ...  # fmt: skip
 
     def match_batches(
         self, events: Any, output: str = "pairs", *, on_bad: str = "raise",
-        event_id: str | None = None, keep: Sequence[str] = (),
+        event_id: str | None = None, keep: Sequence[str] = (), now: Any = None,
     ) -> "Iterator[pa.Table] | Iterator[Matches]":  # fmt: skip
         """The matches of many events in several tables, so that memory is bounded.
 
@@ -274,11 +284,12 @@ class Matcher:
         choose("output", output, OUTPUTS)
         from tamis.events.chunks import event_chunks
 
+        moment = moment_of_call(now)
         reading, first = self._reading(on_bad, event_id, keep), 0
         for chunk in event_chunks(events):
             given = reading.read(chunk, first)
             bad = given.bad
-            for table in self._pieces(given, output):
+            for table in each_arriving(moment, self._pieces(given, output)):
                 yield table if on_bad == "raise" else self._with_bad(table, bad)
                 bad = []
             first += len(chunk)
@@ -321,10 +332,13 @@ class Matcher:
         choose("output", output, OUTPUTS)
         return self._matches(given, output)
 
-    def why(self, subscription: Id, event: Mapping[str, Any] | str | bytes) -> Explanation:
+    def why(
+        self, subscription: Id, event: Mapping[str, Any] | str | bytes, *, now: Any = None
+    ) -> Explanation:
         """Why an event does or does not match a subscription, predicate by predicate."""
         given, row = self.reader.read(event, beside=())
-        return explain(subscription, self[subscription], self.meaning, row, given)
+        with arriving(moment_of_call(now)):
+            return explain(subscription, self[subscription], self.meaning, row, given)
 
     # --- files
 

@@ -100,6 +100,8 @@ class Schema(Mapping[str, Attribute]):
     backticks. `from_arrow` and `from_spark` read a schema from a table.
     """
 
+    has_clock = True  # whether filters may use now() and current_date()
+
     def __init__(self, attributes: Mapping[str, str] | Iterable[tuple[str, str]]) -> None:
         built: list[Attribute] = []
         for name, type_text in _pairs(attributes):
@@ -164,7 +166,18 @@ class Schema(Mapping[str, Attribute]):
                 raise SchemaError(
                     f"attribute {attribute.name} is {known} already, and cannot become {attribute}"
                 )
-        return Schema.of_attributes([*self.attributes, *more])
+        made = Schema.of_attributes([*self.attributes, *more])
+        made.has_clock = self.has_clock
+        return made
+
+    def without_clock(self) -> "Schema":
+        """The same schema, for places where events are matched again later.
+
+        There, ``now()`` would give another answer than before, so filters may not use it.
+        """
+        made = Schema.of_attributes(self.attributes)
+        made.has_clock = False
+        return made
 
     def find(self, path: Path) -> Attribute | None:
         """The attribute at a path, or None."""

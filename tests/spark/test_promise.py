@@ -228,4 +228,4 @@ def test_spark_columns_that_no_filter_can_use_are_refused_or_skipped(spark):
     with pytest.raises(SchemaError, match="column e has the type array<binary>"):
         Schema.from_spark(frame.schema)
     schema = Schema.from_spark(frame.schema, unsupported="skip")
-    assert [str(schema[name]) for name in schema] == ["int", "double", "double", "timestamp"]
+    assert [str(schema[name]) for name in schema] == ["int", "double", "decimal(2, 1)", "timestamp"]

@@ -79,7 +79,8 @@ class Topic:
         self.log = log
         self.dispatched = log.next_offset
         self.expired = row.expired
-        self.schema = Schema(row.schema)
+        # The log is read again, by which time now() would be another one.
+        self.schema = Schema(row.schema).without_clock()
         self.live = self.new_matcher()
         self.sweep = Sweep(self, self.new_matcher())
         self.rows = EventRows(self.live)
@@ -136,7 +137,7 @@ class Topic:
                 return
             more = {a.name: str(a) for a in schema.attributes if self.schema.find(a.path) is None}
             new = None if row.defaults is None else {n: row.defaults[n] for n in more}
-            self.schema = schema
+            self.schema = schema.without_clock()
             self.live = self.live.with_attributes(more, new)
             self.sweep.matcher = self.sweep.matcher.with_attributes(more, new)
             self.rows = EventRows(self.live)

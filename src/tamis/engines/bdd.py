@@ -80,7 +80,8 @@ class BddEngine(DiagramEngine):
         positions = self._semantics.schema.positions
         match self.order:
             case "attribute":
-                group = min(self.rank[positions[path]] for path in ast.attributes(predicate))
+                ranks = [self.rank[positions[path]] for path in ast.attributes(predicate)]
+                group = min(ranks, default=0)  # of none, if it only tests the time
             case "random":
                 group = self._chance.getrandbits(21)
             case _:

@@ -72,7 +72,8 @@ class MbdEngine(DiagramEngine):
     def level(self, predicate: Node) -> int:
         self._variables_made += 1
         positions = self._semantics.schema.positions
-        group = min(self.rank[positions[path]] for path in ast.attributes(predicate))
+        ranks = [self.rank[positions[path]] for path in ast.attributes(predicate)]
+        group = min(ranks, default=0)  # of none, if it only tests the time
         place = self._chance.getrandbits(15) if self.options.within == "random" else 0
         return (group << 40) + (place << 25) + self._variables_made
 

@@ -13,8 +13,9 @@ from datetime import date, datetime
 from math import isinf
 from typing import Any
 
-from tamis.errors import EventError, did_you_mean
+from tamis.errors import EventError, OptionError, did_you_mean
 from tamis.events.decimal_values import decimal_of_text, decimal_reader
+from tamis.language.arrival import present_moment
 from tamis.schema import Attribute, Enumeration
 from tamis.timestamps import timestamp_from_datetime, timestamp_from_text
 from tamis.types import INT64_MAX, INT64_MIN, Kind, Type
@@ -258,3 +259,18 @@ _TEXT_READERS: dict[Kind, Reader] = {
     Kind.BOOL: _bool_of_text,
     Kind.TIMESTAMP: _timestamp_of_text,
 }
+
+
+def moment_of_call(now: Any) -> int:
+    """The moment at which a caller lets events arrive, in microseconds; None is the present."""
+    if now is None:
+        return present_moment()
+    try:
+        found = _read_timestamp(now)
+    except (TypeError, ValueError, OverflowError):
+        found = None
+    if found is None:
+        raise OptionError(
+            f"now is a datetime or a text such as '2024-01-31 12:30:00', not {_shown(now)}"
+        )
+    return found

@@ -44,7 +44,7 @@ def _expand_in(operand: Node, items: tuple[Node, ...]) -> Node:
     constants: list[Node] = []
     others: list[Node] = []
     for item in items:
-        varies = is_condition(item) or ast.attributes(item)
+        varies = is_condition(item) or ast.varies(item)
         (others if varies else constants).append(item)
     parts: list[Node] = [ast.In(operand, tuple(constants))] if constants else []
     parts += [_expand(ast.Compare("=", operand, item)) for item in others]

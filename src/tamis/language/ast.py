@@ -18,6 +18,8 @@ SHALLOW = 12  # levels of a tree that is not deep
 
 C = TypeVar("C", bound="Base")
 
+NOW, TODAY = "now", "current_date"  # calls whose values depend on when an event arrives
+
 NODE_BYTES = 80  # of a node by itself
 
 # An int may also be a timestamp: microseconds since 1970 in UTC. A tuple is an array.
@@ -356,6 +358,16 @@ def attributes(node: Node) -> frozenset[Path]:
             seen.add(id(part))
             stack.extend(children(part))
     return frozenset(found)
+
+
+def has_clock(node: Node) -> bool:
+    """Whether a value depends on when an event arrives."""
+    return any(isinstance(part, Call) and part.name in {NOW, TODAY} for part in walk(node))
+
+
+def varies(node: Node) -> bool:
+    """Whether a value may differ from event to event."""
+    return bool(attributes(node)) or has_clock(node)
 
 
 def node_count(node: Node) -> int:

@@ -47,7 +47,9 @@ def _is_known(part: Node) -> bool:
     if isinstance(part, ast.Literal):
         return True
     if isinstance(part, ast.Lambda):
-        return not ast.attributes(part)
+        return not ast.varies(part)
+    if isinstance(part, ast.Call) and part.name in {ast.NOW, ast.TODAY}:
+        return False
     return isinstance(part, ast.Call | ast.Cast) and all(map(_is_known, ast.children(part)))
 
 

@@ -19,6 +19,7 @@ from tamis.language.arithmetic import loses_digits, wider
 from tamis.language.ast import Node
 from tamis.language.functions.arrays import ELEMENT
 from tamis.language.functions.casts import cast
+from tamis.language.functions.clock import BARE_CLOCKS
 from tamis.language.functions.conditionals import CASE
 from tamis.language.functions.date_texts import day_of_text, moment_of_text
 from tamis.language.functions.function import Function, Refusal, TooLarge
@@ -39,8 +40,7 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _WORD = re.compile(r"\s+(\w{1,20})")
 # What is before a name that stands where a constant is expected.
 _COMPARED = re.compile(r"(?:=|<>|\bIN\s*\([^()]*)\s*$", re.IGNORECASE)
-_CLOCKS = {"now", "current_timestamp", "current_date", "localtimestamp", "curdate"}
-_CLOCK = "a filter knows no clock; give events an attribute with the time, and name that"
+_NO_CLOCK = "give events an attribute with the time, and name that"
 _WORDS_AFTER = {Kind.ARRAY: ARRAY_WORDS, Kind.MAP: MAP_WORDS}
 _NESTED_HINTS = {
     Kind.ARRAY: "write array_contains(a, 'x'), arrays_overlap(a, array('x', 'y')) or a[0]",
@@ -86,9 +86,9 @@ class TypingRules:
                 f"name one of its fields, such as {path_text(below[0])}",
             )
         hint = did_you_mean(name, self.schema)
-        if name.lower() in _CLOCKS:
-            hint = _CLOCK
-        elif len(path) == 1 and _COMPARED.search(self.text[max(0, start - 200) : start]):
+        if name.lower() in BARE_CLOCKS:
+            return self.call(name, (), start, end)
+        if len(path) == 1 and _COMPARED.search(self.text[max(0, start - 200) : start]):
             quoted = f"write '{name}' in quotes if it is a string"
             hint = f"{quoted}; {hint}" if hint and hint.startswith("did you mean") else quoted
         raise self.mismatch(f"unknown attribute {name!r}", start, end, hint)
@@ -112,8 +112,10 @@ class TypingRules:
         """A call of a function by one of its spellings."""
         entry = BY_SPELLING.get(name.lower())
         if entry is None:
-            hint = _CLOCK if name.lower() in _CLOCKS else did_you_mean(name, BY_SPELLING)
+            hint = did_you_mean(name, BY_SPELLING)
             raise self.mismatch(f"unknown function {name!r}", start, end, hint)
+        if entry.name in {ast.NOW, ast.TODAY} and not self.schema.has_clock:
+            raise self.mismatch(f"filters know no clock here: {name}", start, end, _NO_CLOCK)
         if entry.name == "element_at" and arguments and arguments[0].node.type.kind is Kind.MAP:
             entry = FUNCTIONS[ELEMENT]  # it is map[key]
         if self.variable is not None and entry.name in {"array_contains", "arrays_overlap"}:

@@ -228,7 +228,7 @@ def _of_predicate(predicate: Node, order: ValueOrder) -> ValueSet | None:
         case PartTest(ast.Attribute(), "contains", text, False) if len(text) <= MOST_SUBSTRINGS:
             ends = range(len(text) + 1)
             return listed({text[i:j] for i in ends for j in ends[i:]}, order)
-        case PairComparison(ast.Attribute(), op, value) if not ast.attributes(value):
+        case PairComparison(ast.Attribute(), op, value) if not ast.varies(value):
             constant = compile_value(value, _NO_ATTRIBUTES)(())  # infinity or NaN
             return NOTHING if constant is None else compared(op, constant, order)
         case _:

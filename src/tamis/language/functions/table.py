@@ -6,6 +6,7 @@ A new function is one entry in one of the modules named here; nothing else has t
 from tamis.language import ast
 from tamis.language.functions.arrays import ARRAYS
 from tamis.language.functions.casts import CASTS
+from tamis.language.functions.clock import CLOCK
 from tamis.language.functions.conditionals import CONDITIONALS
 from tamis.language.functions.dates import DATES
 from tamis.language.functions.function import Function, Nulls
@@ -15,7 +16,16 @@ from tamis.language.functions.strings import STRINGS
 
 FUNCTIONS: dict[str, Function] = {
     entry.name: entry
-    for entry in (*OPERATORS, *NUMBERS, *STRINGS, *CONDITIONALS, *CASTS, *DATES, *ARRAYS)
+    for entry in (
+        *OPERATORS,
+        *NUMBERS,
+        *STRINGS,
+        *CONDITIONALS,
+        *CASTS,
+        *DATES,
+        *ARRAYS,
+        *CLOCK,
+    )
 }
 
 # What a filter may write before a parenthesis, in lower case.

@@ -59,7 +59,7 @@ class ValueTest(NamedTuple):
 @remembered()
 def value_test(predicate: Node) -> ValueTest | bool:
     """The test that a predicate makes; a truth value if it does not depend on the event."""
-    if not _varies(predicate):
+    if not ast.varies(predicate):
         return compile_value(predicate, _NO_ATTRIBUTES)(()) is True
     match classify(predicate):
         case Constant(truth):
@@ -86,9 +86,9 @@ def value_test(predicate: Node) -> ValueTest | bool:
 
 
 def _pair_test(op: str, left: Node, right: Node) -> ValueTest | bool:
-    if not _varies(left):
+    if not ast.varies(left):
         op, left, right = _MIRRORED[op], right, left
-    if not _varies(right):
+    if not ast.varies(right):
         constant = compile_value(right, _NO_ATTRIBUTES)(())
         return False if constant is None else ValueTest(_bare(left), op, constant)
     if hash(left) > hash(right):  # either order would do, if it is always the same
@@ -101,7 +101,3 @@ def _bare(value: Node) -> Node:
     while isinstance(value, ast.Cast) and value.operand.type in {INT32, value.type}:
         value = value.operand
     return value
-
-
-def _varies(node: Node) -> bool:
-    return any(isinstance(part, ast.Attribute) for part in ast.walk(node))

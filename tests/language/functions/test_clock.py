@@ -1,0 +1,110 @@
+"""now() and current_date(): one moment for all filters and events of a call."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from cases import each
+from tamis import Matcher, OptionError, Schema, TypeMismatch, covers, parse
+from tamis.engines import ENGINES
+from tamis.matcher_settings import MatcherSettings
+from tamis.types import DATE, TIMESTAMP
+
+SCHEMA = Schema({"at": "timestamp", "n": "int"})
+NOON = datetime(2024, 1, 2, 12, tzinfo=UTC)
+EVENTS = [{"at": NOON - timedelta(hours=h), "n": h} for h in (-1, 0, 1, 3, 23, 25, 48)] + [{}]
+# Filters, and the events that match at noon.
+FILTERS = {
+    "at > now() - INTERVAL 1 DAY": [0, 1, 2, 3, 4],
+    "now() > TIMESTAMP '2024-01-01'": [0, 1, 2, 3, 4, 5, 6, 7],
+    "now() < TIMESTAMP '2024-01-01'": [],
+    "current_date = DATE '2024-01-02' AND n = 3": [3],
+    "current_date() > to_date(at)": [4, 5, 6],
+    "hour(current_timestamp) = 12 AND n > 24": [5, 6],
+    "at BETWEEN now() - INTERVAL 2 HOURS AND now()": [1, 2],
+    "n > 30 OR now() < at": [0, 6],
+    "datediff(curdate(), at) = 1": [4, 5],
+    "at IN (now(), TIMESTAMP '2024-01-02 11:00:00')": [1, 2],
+    "NOT at < now()": [0, 1],
+    "coalesce(at, now()) >= now()": [0, 1, 7],
+}
+
+
+@pytest.mark.parametrize("engine", sorted(ENGINES))
+def test_every_engine_sees_the_moment_that_is_given(engine):
+    matcher = Matcher(SCHEMA, engine=engine)
+    matcher.subscribe_many([(text, text) for text in FILTERS])
+    found = matcher.match_batch(EVENTS, "lists", now=NOON).to_pylist()
+    expected = [{text for text, events in FILTERS.items() if n in events} for n in range(8)]
+    assert [set(one["subscriptions"]) for one in found] == expected
+    assert [set(matcher.match(event, now=NOON)) for event in EVENTS] == expected
+    tables = matcher.match_batches(EVENTS, "lists", now="2024-01-02 12:00:00")
+    assert [set(one["subscriptions"]) for t in tables for one in t.to_pylist()] == expected
+
+
+@each("semantics", ["strict", "total"])
+def test_no_attribute_is_needed_for_the_time(semantics):
+    matcher = Matcher({"n": "int"}, semantics=semantics)
+    matcher.subscribe("late", "n = 1 AND now() > TIMESTAMP '2024-01-01'")
+    assert matcher.match({"n": 1}, now="2024-01-02") == ["late"]
+    assert matcher.match({"n": 1}, now="2023-01-02") == []
+
+
+def test_without_a_moment_it_is_the_present():
+    matcher = Matcher(SCHEMA)
+    matcher.subscribe("fresh", "at BETWEEN now() - INTERVAL 1 HOUR AND now() + INTERVAL 1 HOUR")
+    event = {"at": datetime.now(UTC)}
+    assert matcher.match(event) == ["fresh"]
+    assert matcher.match_batch([event]).num_rows == 1
+    assert matcher.match({"at": NOON}) == []
+
+
+def test_saved_filters_and_explanations_have_the_clock(tmp_path):
+    matcher = Matcher(SCHEMA, engine="sliced")
+    matcher.subscribe("today", "to_date(at) = current_date")
+    matcher.save(tmp_path / "rules.tamis")
+    loaded = Matcher.load(tmp_path / "rules.tamis")
+    assert loaded.match({"at": NOON}, now=NOON) == ["today"]
+    assert loaded.match({"at": NOON}, now=NOON + timedelta(days=1)) == []
+    assert loaded.why("today", {"at": NOON}, now=NOON).matched
+    assert not loaded.why("today", {"at": NOON}, now="2024-02-01").matched
+
+
+@each("now", [5, 1.5, "soon", b"2024", ["2024-01-01"]])
+def test_what_is_not_a_moment_is_refused(now):
+    with pytest.raises(OptionError, match="now is a datetime or a text"):
+        Matcher(SCHEMA).match({}, now=now)
+
+
+def test_types_and_texts():
+    assert parse("now() = at", SCHEMA).tree.left.type == TIMESTAMP
+    assert parse("current_date = DATE '2024-01-01'", SCHEMA).tree.left.type == DATE
+    assert str(parse("CURRENT_TIMESTAMP > at", SCHEMA)) == "now() > at"
+    assert parse("now() > at", SCHEMA).attributes == {("at",)}
+    named = Schema({"current_date": "int"})  # an attribute of the name comes first
+    assert parse("current_date = 5", named).attributes == {("current_date",)}
+    with pytest.raises(TypeMismatch, match="takes 0 arguments"):
+        parse("now(5) > at", SCHEMA)
+
+
+def test_places_that_match_again_refuse_a_clock():
+    schema = MatcherSettings(SCHEMA).schema
+    assert schema == SCHEMA
+    with pytest.raises(TypeMismatch, match="filters know no clock here: now") as caught:
+        parse("at > now()", schema)
+    assert caught.value.hint == "give events an attribute with the time, and name that"
+    assert not schema.with_attributes({"k": "int"}).has_clock
+
+
+def test_covering_never_takes_the_present_for_a_constant():
+    day, hour, past = (
+        parse(text, SCHEMA)
+        for text in (
+            "at > now() - INTERVAL 1 DAY", "at > now() - INTERVAL 1 HOUR",
+            "now() > TIMESTAMP '2020-01-01'",
+        )
+    )  # fmt: skip
+    assert covers(day, day)
+    assert not covers(hour, day)
+    assert not covers(past, parse("n = 1", SCHEMA))
+    assert not covers(parse("at > TIMESTAMP '2020-01-01'", SCHEMA), day)
