@@ -56,6 +56,7 @@ types: $(READY) ## check types, strictly
 
 bench: $(READY) ## measure what docs/performance-*.md report
 	$(BIN)/python benchmarks/parsing.py
+	$(BIN)/python benchmarks/arrays.py
 	$(BIN)/python benchmarks/matching.py
 	$(BIN)/python benchmarks/field.py --suite full --json results.jsonl
 	$(BIN)/python benchmarks/field_plot.py results.jsonl
