@@ -159,6 +159,7 @@ def _maps(
     items = column_of(flat, kind.item_type, path, leaves, found)
     for place, fault in found.items():
         faults.setdefault(rows[place], fault)
+        is_map[rows[place]] = False  # as Spark: the whole map is null
     keys = text_column([key for value in maps for key in value])
     ends = np.zeros(len(values) + 1, np.int32)
     np.cumsum([len(value) for value in maps], out=ends[1:])
