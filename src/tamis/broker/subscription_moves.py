@@ -107,12 +107,15 @@ class SubscriptionMoves:
             return None
         return MovedBacklog(self._tables, move, self._topic.host.network.prefix(self._topic.name))
 
-    def forget(self, account: str, id_: str) -> "Iterable[Change]":
+    def forgetting(self, account: str, id_: str) -> "Iterable[Change]":
         """The changes that forget the moves of a subscription that is deleted."""
         if (account, id_) not in self._moving:
             return ()
-        self._moving.discard((account, id_))
         return forget_moves(self._key(account, id_))
+
+    def forgot(self, account: str, id_: str) -> None:
+        """Know that these changes are committed: if they fail, a move is still under way."""
+        self._moving.discard((account, id_))
 
     # --- at the new broker
 

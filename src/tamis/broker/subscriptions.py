@@ -184,8 +184,9 @@ class Subscriptions:
                 with suppress(Conflict):  # a row that is damaged is dropped as well
                     self.row(account.name, id_)
                 change = drop_subscription(self._topic.number, account.name, id_)
-                forget = self.moves.forget(account.name, id_)
+                forget = self.moves.forgetting(account.name, id_)
                 await self._topic.host.commits.commit(change, *forget)
+                self.moves.forgot(account.name, id_)
             account.usage.unsubscribe()
             self._unwant(f"{account.name}/{id_}")
             one = self._topic.attached(account.name, id_)

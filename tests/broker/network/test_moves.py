@@ -337,6 +337,32 @@ def test_a_crash_in_any_step_loses_nothing(tmp_path, monkeypatch, side, step, wh
     run(tmp_path, test, "b1", "b2")
 
 
+def test_an_old_broker_whose_catalogue_fails_is_asked_again_to_forget(tmp_path, monkeypatch):
+    """A simulated network found that it said so without having forgotten."""
+    monkeypatch.setattr(moves, "ANSWER", 0.3)
+    monkeypatch.setattr(moves, "PAUSE", 0.01)
+
+    async def test(first, last):
+        await first.subscribe("all", "TRUE")
+        commits, failed = first.broker._host.commits, []
+        commit = commits.commit
+
+        async def fail_once(*changes):
+            if not failed and any("DELETE FROM subscriptions" in one.statement for one in changes):
+                failed.append(changes)
+                raise Busy("the catalogue cannot be written")
+            await commit(*changes)
+
+        commits.commit = fail_once
+        move = await fetch(last, "b1")
+        assert (move.state, len(failed)) == (DONE, 1)
+        assert is_gone(first)
+        await first.publish(quote(1))
+        assert numbers(await last.take("all", 1)) == [1]
+
+    run(tmp_path, test, "b1", "b2")
+
+
 def test_the_id_of_an_event_is_not_taken_for_an_offset(tmp_path):
     async def test(first, last):
         await first.subscribe("all", "TRUE")

@@ -206,7 +206,10 @@ class Trial:
         return done and self._are_linked() and self._share_topics()
 
     def _is_settled(self) -> bool:
-        if not all(task.done() for task in self._clients) or self._wrong_tables():
+        # A broker that was told to stop while it was stalled does so only now.
+        if not self._are_linked() or not all(task.done() for task in self._clients):
+            return False
+        if self._wrong_tables():
             return False
         if any(peers for peers in self.tree.values()) and not all(
             onlooker.is_calm(one, topic, self.tree[name])
