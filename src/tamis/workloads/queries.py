@@ -44,7 +44,7 @@ class Queries:
     def read(cls, config: Config) -> "Queries":
         source = config.path.parent / config.text("grammar")
         grammar = parse_grammar(read_text(source), str(source))
-        columns = [column for table in config.tables("attributes") for column in _columns(table)]
+        columns = [column for table in config.tables("attributes") for column in attribute_columns(table)]
         return cls(source, grammar, tuple(columns))
 
     @property
@@ -66,7 +66,8 @@ class Queries:
             yield expander.queries(chance, rows)
 
 
-def _columns(table: Config) -> list[AttributeColumn]:
+def attribute_columns(table: Config) -> list[AttributeColumn]:
+    """The attributes of a table, and what values they have in events."""
     names = table.texts("names")
     kind = table.choice("type", TYPES)
     values: ValueGenerator

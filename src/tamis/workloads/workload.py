@@ -19,6 +19,7 @@ from tamis.workloads.random_draws import EVENTS, SUBSCRIPTIONS, Chance, seeded
 from tamis.workloads.stock import Stock
 from tamis.workloads.templates import Templates
 from tamis.workloads.token_texts import ROWS
+from tamis.workloads.trees import Trees
 from tamis.workloads.workload_kind import WorkloadKind
 
 # COUNT, TREE, BDD, MBD, and beyond the papers.
@@ -27,18 +28,19 @@ NAMES = (
     "tree", "tree-65",
     "bdd",
     "mbd-a", "mbd-b",
-    "stock", "constants", "journeys",
+    "stock", "constants", "journeys", "shapes", "shapes-constants", "shapes-wide",
 )  # fmt: skip
 
 BLOCK = ROWS  # subscriptions or events per block; the rows of a seed depend on it
 
 _CONFIGS = Path(__file__).parent / "configs"
-_KINDS: dict[str, type[Comparisons | Equalities | Queries | Stock | Templates]] = {
+_KINDS: dict[str, type[Comparisons | Equalities | Queries | Stock | Templates | Trees]] = {
     "comparisons": Comparisons,
     "equalities": Equalities,
     "grammar": Queries,
     "stock": Stock,
     "templates": Templates,
+    "trees": Trees,
 }
 
 
@@ -134,8 +136,8 @@ def workload(name: str) -> Workload:
 def read_workload(path: str | Path) -> Workload:
     """The workload that a config file describes, named after the file.
 
-    The file has the keys ``about``, ``kind`` (comparisons, equalities, grammar, stock or
-    templates) and those that the module of the kind lists.
+    The file has the keys ``about``, ``kind`` (comparisons, equalities, grammar, stock, templates or
+    trees) and those that the module of the kind lists.
     """
     path = Path(path)
     config: Config = read_config(path)

@@ -12,8 +12,8 @@ from tamis.workloads.value_generators import AttributeColumn
 class WorkloadKind(Protocol):
     """How the filters of a workload are made, and which attributes its events have.
 
-    Implemented by `Comparisons`, `Equalities`, `Queries`, `Stock` and `Templates`, each a frozen
-    dataclass with a class method ``read(config)``.
+    Implemented by `Comparisons`, `Equalities`, `Queries`, `Stock`, `Templates` and `Trees`, each a
+    frozen dataclass with a class method ``read(config)``.
     """
 
     @property
