@@ -59,7 +59,8 @@ class NumpyScan:
 
     def read(self, subscriptions: pa.Table) -> None:
         kind: dict[str, type[Scan]] = {
-            "bdd": Formulas, "stock": SortedAlerts, "tree": FiledFilters,
+            "bdd": Formulas, "shapes": Formulas, "shapes-constants": Formulas,
+            "shapes-wide": Formulas, "stock": SortedAlerts, "tree": FiledFilters,
         }  # fmt: skip
         self._scan = kind.get(self._source.name, Bitmaps)(self._source, subscriptions["filter"])
 

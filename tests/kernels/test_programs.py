@@ -135,7 +135,8 @@ def compiled(filters, how=USUAL, seed=0):
         patch.setattr(layout, "SELECTIVE", how.selective)
         patch.setattr(layout, "COMMON", how.common)
         segment = Segment.compile(intern_filters(pairs, Keys(SCHEMA)))
-    assert (len(segment.programs.named) > 0) == how.named
+    conjunctions = len(segment.programs.refs) > LANES
+    assert (len(segment.programs.named) > 0) == (how.named and conjunctions)
     return segment, order
 
 
@@ -163,7 +164,7 @@ class Bench:
         for part in self._tests.of_batch(batch):
             rows_of_tests(part.codes, part.starts, part.numbers, block)
         finish_block(segment.numbering, block)
-        plan_visits(segment.programs, block, self.room.program_buffers)
+        plan_visits(segment.programs, segment.steps, block, self.room.program_buffers)
         return classes
 
     def evaluate(self, classes, now, out, by_rows):
@@ -174,7 +175,7 @@ class Bench:
             visits, single = before
             buffers.visits[visits : visits + single] = buffers.single[:single, :3]
             buffers.planned[:] = visits + single, 0
-        run_programs(segment.programs, block, buffers, segment.died, now, out)
+        run_programs(segment.programs, segment.steps, block, buffers, segment.died, now, out)
         if buffers.planned[1]:
             event = EventTruth(
                 np.ascontiguousarray(classes.T), np.empty(0, np.uint8), block.rows, block.listed
@@ -412,7 +413,7 @@ def test_chunks_that_are_planned(seed, how, size):
     for place, ref in enumerate(programs.access.tolist()):
         if ref in touched:
             first, shape = programs.access_chunks[place], programs.access_shapes[place]
-            expected += range(first, cluster_end(first, shape, programs))
+            expected += range(first, cluster_end(first, shape, programs, segment.steps))
     visits, single = buffers.planned.tolist()
     planned = [*buffers.visits[:visits].tolist(), *buffers.single[:single, :3].tolist()]
     assert sorted(chunk for one in planned for chunk in range(*one[:2])) == sorted(expected)
@@ -427,8 +428,9 @@ def test_the_ends_of_clusters():
             conjunction((S + EQUAL, text), (N + ABOVE, k))
             for text, size in (("", 1), ("a", 64), ("ab", 65), ("b", 200)) for k in range(size)
         ]  # fmt: skip
-        programs = compiled(filters, how)[0].programs
-        ends = [cluster_end(first, 0, programs) for first in programs.access_chunks]
+        segment, _ = compiled(filters, how)
+        programs = segment.programs
+        ends = [cluster_end(first, 0, programs, segment.steps) for first in programs.access_chunks]
         assert programs.access_chunks.tolist() == [0, 1, 2, 4]
         assert ends == [1, 2, 4, 8]
 
@@ -438,7 +440,7 @@ def test_a_cluster_ends_with_its_shape():
     filters = [("a", (N + EQUAL, 3)), conjunction((N + EQUAL, 3), (N + PRESENT, None))]
     for how in (How(selective=2), How(named=False, selective=2)):
         segment, order = compiled(filters, how)
-        assert [cluster_end(k, k, segment.programs) for k in range(2)] == [1, 2]
+        assert [cluster_end(k, k, segment.programs, segment.steps) for k in range(2)] == [1, 2]
         check(Bench(segment), order, filters, [(3, 0, ""), (None, 0, ""), (4, 0, "")])
 
 

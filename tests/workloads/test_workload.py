@@ -13,7 +13,7 @@ from tamis import workloads
 from tamis.workloads import BLOCK, NAMES, read_workload, workload
 from tamis.workloads.token_texts import ROWS
 
-CONJUNCTIVE = [name for name in NAMES if name != "bdd"]
+CONJUNCTIVE = [name for name in NAMES if not name.startswith(("bdd", "shapes"))]
 TYPES = {"int": pa.int64(), "double": pa.float64(), "string": pa.string()}
 
 

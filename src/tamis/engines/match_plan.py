@@ -10,7 +10,8 @@ from tamis.engines.sliced import SlicedEngine
 from tamis.engines.sliced.blocks import SegmentEvaluator
 from tamis.engines.sliced.segment import Segment
 from tamis.errors import counted
-from tamis.kernels.programs import MIXED
+from tamis.kernels.formula_steps import TRACKS
+from tamis.kernels.programs import FORMULAS, MIXED
 from tamis.kernels.simd_rows import LANES
 from tamis.kernels.value_classes import REF_KINDS
 from tamis.language import ast
@@ -120,9 +121,12 @@ def _part(evaluator: SegmentEvaluator, schema: Schema) -> PlanPart:
     programs = segment.programs
     found: dict[str, list[_Found]] = {}
     rows = 0.0
-    for shape in range(len(segment.shapes)):
+    for shape in range(len(programs.widths)):
         bounds, subs = programs.chunk_bounds[shape].tolist(), programs.chunk_subs
         rows += float(subs[bounds[3]] - subs[bounds[1]]) * int(programs.widths[shape])
+        if programs.widths[shape] == FORMULAS:
+            ends = segment.steps.steps_at
+            rows += float(ends[-1] - ends[TRACKS * (bounds[1] - bounds[0])])
         if bounds[0] < bounds[1]:
             for how, cluster in _clusters(segment, schema, shape):
                 found.setdefault(how, []).append(cluster)
@@ -139,7 +143,7 @@ def _part(evaluator: SegmentEvaluator, schema: Schema) -> PlanPart:
     members = met / max(sum(group.subscriptions for group in groups if group.clusters), 1)
     return PlanPart(
         subscriptions=len(segment), gone=segment.dead, predicates=_distinct(evaluator),
-        shapes=len(segment.shapes), bytes=segment.nbytes(), groups=groups,
+        shapes=len(programs.widths), bytes=segment.nbytes(), groups=groups,
         estimated=EVENT + rows * ROW / 512 + members * MEMBER, measured=evaluator.measured(),
     )  # fmt: skip
 
@@ -148,10 +152,7 @@ def _clusters(segment: Segment, schema: Schema, shape: int) -> Iterator[tuple[st
     """The subscriptions of a shape that are found by a value, by a set or by a test."""
     programs, subs = segment.programs, segment.programs.chunk_subs
     first, end = (int(bound) for bound in programs.chunk_bounds[shape, :2])
-    width, at = int(programs.widths[shape]), int(programs.refs_at[shape])
-    places = (subs[first:end].astype(np.int64) - int(programs.subs[shape])) * width
-    refs = programs.refs[at + places]
-    refs = programs.named[refs] if len(programs.named) else refs
+    refs = segment.access_of(shape)
     sizes = np.diff(subs[first : end + 1])
     is_alike = bool((programs.signatures[first:end] != MIXED).all())
     owners = segment.predicates.attributes_of(refs)
@@ -208,8 +209,10 @@ def _group(how: str, found: list[_Found]) -> PlanGroup:
 
 
 def _distinct(evaluator: SegmentEvaluator) -> int:
-    programs = evaluator.segment.programs
-    return len(programs.named) or len(np.unique(programs.refs[:-LANES]))
+    segment = evaluator.segment
+    own = segment.programs.named
+    own = own if len(own) else segment.programs.refs[:-LANES]
+    return len(np.unique(np.concatenate([own, segment.steps.tested])))
 
 
 def _time(seconds: float) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 
 from tamis.engines.sliced.filter_reader import FilterReader
 from tamis.engines.sliced.leaves import EQUAL, LEAF_KINDS, ONE_OF
-from tamis.engines.sliced.shape_programs import shape_program
 from tamis.language.expression import Expression
+from tamis.language.structures import needed_atoms
 from tamis.semantics import Semantics
 
 
@@ -29,11 +29,11 @@ class RequiredValues:
         found: dict[int, tuple[Any, ...]] = {}
         if not leaves.codes:
             return found
-        for place in range(shape_program(leaves.shape).leads):
-            attribute, kind = divmod(leaves.codes[place], LEAF_KINDS)
-            if kind not in {EQUAL, ONE_OF}:
+        needed = needed_atoms(leaves.shape)
+        for is_needed, code, constant in zip(needed, *leaves[1:], strict=True):
+            attribute, kind = divmod(code, LEAF_KINDS)
+            if not is_needed or kind not in {EQUAL, ONE_OF}:
                 continue
-            constant = leaves.constants[place]
             values = constant if kind == ONE_OF else (constant,)
             if len(values) <= min(most, len(found.get(attribute, values))):
                 found[attribute] = values

@@ -116,10 +116,11 @@ def touched_elements(
 
 @jit
 def fill_truth_table(
-    named: Array, numbering: PredicateNumbering, owners: NumberOwners, event: EventTruth
-) -> None:
-    """Write to event.table[place] whether named[place], ascending, is true of event 0."""
-    classes, table, starts = event.classes[0], event.table, numbering.starts
+    named: Array, numbering: PredicateNumbering, owners: NumberOwners, event: EventTruth,
+    table: Array,
+) -> None:  # fmt: skip
+    """Write to table[place] whether named[place], ascending, is true of event 0."""
+    classes, starts = event.classes[0], numbering.starts
     a, base = 0, numbering.starts[numbering.masks.size]
     for place in range(named.size):
         number = named[place] // REF_KINDS

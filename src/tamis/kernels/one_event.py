@@ -2,7 +2,8 @@
 
 Where a column of a chunk compares one attribute in one way, the references that are true form an
 interval, found by one comparison of 64 numbers. Where there are few distinct references, the truth
-of all is written to a table first. Otherwise each reference is tested.
+of all is written to a table first. Otherwise each reference is tested. Formulas are run step by
+step, one bit per step; a chunk of them is skipped if its gate says enough.
 """
 
 from typing import Any, NamedTuple
@@ -19,20 +20,25 @@ from tamis.kernels.comparisons import (
     UNEQUAL,
     first_at_least,
 )
-from tamis.kernels.event_truth import EventTruth, NumberOwners, is_true
+from tamis.kernels.event_truth import EventTruth, NumberOwners, fill_truth_table, is_true
+from tamis.kernels.formula_steps import (
+    ENOUGH,
+    NO_GATE,
+    TRACKS,
+    FormulaSteps,
+    are_worth_all,
+    test_steps,
+)
 from tamis.kernels.jit import Number, inner, jit
 from tamis.kernels.predicate_rows import BlockRows, PredicateNumbering
 from tamis.kernels.programs import (
-    AND_LEAF,
-    AND_TOP,
+    FORMULAS,
     MIXED,
-    OR_LEAF,
-    PUSH,
     Output,
     ProgramBuffers,
     Programs,
     cluster_end,
-)  # fmt: skip
+)
 from tamis.kernels.records import record
 from tamis.kernels.simd_rows import LANES, WORDS, within_interval
 from tamis.kernels.value_classes import ABSENT, MISSING, PRESENT, REF_KINDS
@@ -51,9 +57,8 @@ TRUTHS = (
 class OneEventScratch(NamedTuple):
     """Scratch memory of one thread, for single events."""
 
-    stack: Array  # uint64[depth]
     intervals: Array  # int64[width, 3]
-    columns: Array  # uint64[width]
+    truth: Array  # uint8[value]: of the values of formulas
 
 
 @inner
@@ -95,11 +100,11 @@ def _intervals(
 
 @inner
 def _all_within(
-    refs: Array, at: Number, count: Number, first: Number, leads: Number, intervals: Array
+    refs: Array, at: Number, count: Number, first: Number, width: Number, intervals: Array
 ) -> Number:
-    """Bit i says whether the leads of member i of a chunk, from `first` on, are all true."""
+    """Bit i says whether the columns of a chunk, from `first` on, are all true of member i."""
     found = ~np.uint64(0) >> np.uint64(LANES - count)
-    for k in range(first, leads):
+    for k in range(first, width):
         inside = within_interval(refs, at + k * count, intervals[k, 0], intervals[k, 1])
         found &= ~inside if intervals[k, 2] else inside
         if found == 0:
@@ -142,49 +147,26 @@ def _tested(
     return found
 
 
-@inner
-def _operate(
-    found: Number, columns: Array, leads: Number, ops: Array, begin: Number, end: Number,
-    stack: Array,
-) -> Number:  # fmt: skip
-    """Bit i says whether member i is true; `found` has the leads' results, columns[k] leaf k's."""
-    top = -1
-    if leads:
-        top = 0
-        stack[0] = found
-    k = leads
-    for place in range(begin, end):
-        op = ops[place]
-        if op == PUSH:
-            top += 1
-            stack[top] = columns[k]
-        elif op == AND_LEAF:
-            stack[top] &= columns[k]
-        elif op == OR_LEAF:
-            stack[top] |= columns[k]
-        else:
-            top -= 1
-            if op == AND_TOP:
-                stack[top] &= stack[top + 1]
-            else:
-                stack[top] |= stack[top + 1]
-        k += op <= OR_LEAF
-    return stack[0]
-
-
 @jit
 def run_one_event(
-    programs: Programs, numbering: PredicateNumbering, owners: NumberOwners, event: EventTruth,
-    touched: Array, scratch: OneEventScratch, marks: Array, found: Array,
+    programs: Programs, steps: FormulaSteps, numbering: PredicateNumbering, owners: NumberOwners,
+    event: EventTruth, touched: Array, scratch: OneEventScratch, marks: Array, found: Array,
 ) -> Number:  # fmt: skip
     """Write the slots that event 0 matches to found[*]; returns how many.
 
     If marks[slot // 64] is not empty, the bits of the slots are set there instead.
     """
-    count = np.int64(0)
+    count, are_known = np.int64(0), False
     for shape in range(programs.widths.size):
         start, end = programs.chunk_bounds[shape, 1], programs.chunk_bounds[shape, 3]
-        if start < end:
+        if programs.widths[shape] == FORMULAS:
+            first = programs.chunk_bounds[shape, 0]
+            are_known = are_worth_all(steps, start - first, end - first)
+            if are_known:
+                fill_truth_table(steps.tested, numbering, owners, event, scratch.truth)
+            count = _formula_chunks(programs, steps, numbering, owners, event, start, end,
+                                    are_known, False, scratch, marks, found, count)  # fmt: skip
+        elif start < end:
             count = _chunks(programs, numbering, owners, event, shape, start, end, np.int64(0),
                             scratch, marks, found, count)  # fmt: skip
     size = programs.access.size
@@ -194,9 +176,13 @@ def run_one_event(
         while place < size and programs.access[place] == ref:
             first = np.int64(programs.access_chunks[place])
             of = np.int64(programs.access_shapes[place])
-            after = cluster_end(first, of, programs)
-            count = _chunks(programs, numbering, owners, event, of, first, after, np.int64(1),
-                            scratch, marks, found, count)  # fmt: skip
+            after = cluster_end(first, of, programs, steps)
+            if programs.widths[of] == FORMULAS:
+                count = _formula_chunks(programs, steps, numbering, owners, event, first, after,
+                                        are_known, True, scratch, marks, found, count)  # fmt: skip
+            else:
+                count = _chunks(programs, numbering, owners, event, of, first, after, np.int64(1),
+                                scratch, marks, found, count)  # fmt: skip
             place += 1
     return count
 
@@ -207,16 +193,15 @@ def _chunks(
     shape: Number, first: Number, end: Number, skip: Number, scratch: OneEventScratch,
     marks: Array, found: Array, count: Number,
 ) -> Number:  # fmt: skip
-    """Append the true members of some chunks; their first `skip` leads are known to be true."""
-    refs, chunk_subs, slots, ops = programs.refs, programs.chunk_subs, programs.slots, programs.ops
+    """Append the true members of some chunks; their first `skip` columns are known to be true."""
+    refs, chunk_subs, slots = programs.refs, programs.chunk_subs, programs.slots
     signatures, shared = programs.signatures, programs.shared
-    width, leads = np.int64(programs.widths[shape]), np.int64(programs.leads[shape])
+    width = np.int64(programs.widths[shape])
     base = programs.refs_at[shape] - programs.subs[shape] * width
-    begin, after = programs.ops_at[shape], programs.ops_at[shape + 1]
     classes, table, rows, listed = event.classes[0], event.table, event.rows, event.listed
     starts, absent_from = numbering.starts, numbering.absent_from
     attribute_of, shift = owners.attributes, owners.shift
-    intervals, columns, stack = scratch.intervals, scratch.columns, scratch.stack
+    intervals = scratch.intervals
     signature = MIXED
     for chunk in range(first, end):
         sub = np.int64(chunk_subs[chunk])
@@ -241,9 +226,9 @@ def _chunks(
                 _intervals(
                     refs, at, size, 0, width, classes, starts, attribute_of, shift, intervals
                 )
-            left = _all_within(refs, at, size, skipped, leads, intervals)
+            left = _all_within(refs, at, size, skipped, width, intervals)
         else:
-            for k in range(skipped, leads):
+            for k in range(skipped, width):
                 if table.size:
                     left &= _looked_up(refs, at + k * size, size, table)
                 else:
@@ -253,17 +238,6 @@ def _chunks(
                     )  # fmt: skip
                 if left == 0:
                     break
-        if leads < width and left != 0:
-            everyone = ~np.uint64(0) >> np.uint64(LANES - size)
-            for k in range(leads, width):
-                if table.size:
-                    columns[k] = _looked_up(refs, at + k * size, size, table)
-                else:
-                    columns[k] = _tested(
-                        everyone, refs, at + k * size, 0, classes, starts, absent_from, rows,
-                        listed, attribute_of, shift,
-                    )  # fmt: skip
-            left = _operate(left, columns, leads, ops, begin, after, stack)
         own = slots[sub:]
         if marks.size:
             while left != 0:
@@ -276,6 +250,62 @@ def _chunks(
             count += 1
             left &= left - np.uint64(1)
     return count
+
+
+@inner
+def _formula_chunks(
+    programs: Programs, steps: FormulaSteps, numbering: PredicateNumbering, owners: NumberOwners,
+    event: EventTruth, first: Number, end: Number, are_known: bool, is_open: bool,
+    scratch: OneEventScratch, marks: Array, found: Array, count: Number,
+) -> Number:  # fmt: skip
+    """Append the true members of some chunks of formulas.
+
+    `are_known` says whether the truth of all predicates is in scratch.truth, `is_open` whether the
+    gates are known to be true.
+    """
+    truth, chunk_subs, slots = scratch.truth, programs.chunk_subs, programs.slots
+    results = truth[steps.tested.size :]
+    start = programs.chunk_bounds[programs.widths.size - 1, 0]
+    for chunk in range(first, end):
+        gate, is_everyone = steps.gates[chunk - start], np.uint8(0)
+        if not are_known:
+            _test_chunk(steps, chunk - start, numbering, owners, event, truth)
+        if gate != NO_GATE and not is_open:
+            if gate & 1 == ENOUGH:
+                is_everyone = truth[gate >> 1]
+            elif truth[gate >> 1] == 0:
+                continue
+        if not is_everyone:
+            test_steps(steps, chunk - start, truth)
+        sub = np.int64(chunk_subs[chunk])
+        size = chunk_subs[chunk + 1] - sub
+        own = slots[sub:]
+        if marks.size:
+            for i in range(size):
+                bit = np.uint64(results[i] | is_everyone) << np.uint64(own[i] & 63)
+                marks[own[i] >> 6] |= bit
+            continue
+        for i in range(size):
+            found[count] = own[i]
+            count += results[i] | is_everyone
+    return count
+
+
+@inner
+def _test_chunk(
+    steps: FormulaSteps, chunk: Number, numbering: PredicateNumbering, owners: NumberOwners,
+    event: EventTruth, truth: Array,
+) -> None:  # fmt: skip
+    """Write the truth of the predicates of one chunk to truth[value]."""
+    tested, classes = steps.tested, event.classes[0]
+    for k in range(steps.steps_at[TRACKS * chunk], steps.steps_at[TRACKS * (chunk + 1)]):
+        for place in range(3):
+            value = np.int64(steps.operands[k, place])
+            if value < tested.size:
+                truth[value] = is_true(
+                    tested[value], 0, classes, numbering.starts, numbering.absent_from,
+                    event.rows, event.listed, owners.attributes, owners.shift,
+                )  # fmt: skip
 
 
 def living_handles(slots: Array, died: Array, now: int, handles: Array) -> Array:

@@ -1,9 +1,10 @@
 """Filters as programs over predicate rows, for up to 512 events at once, one bit per event.
 
-Filters of one *shape* have the same formula: `leads` predicates that must all be true, and perhaps
-operations on a stack after them. They are in *chunks* of up to 64, and the references of a chunk
-are stored column by column. A chunk whose members all begin with the same predicates can be skipped
-as a whole. The chunks of a shape come in this order:
+Filters of one *shape* are conjunctions of the same number of predicates; all other filters have the
+last shape, whose width is 0, and are run by steps (`formula_steps`). They are in *chunks* of up to
+64, and the references of a chunk of conjunctions are stored column by column. A chunk whose members
+all begin with the same predicates can be skipped as a whole. The chunks of a shape come in this
+order:
 
 * those with an *access* predicate in common; events find these by their values, and the chunks of
   other values are never visited
@@ -17,6 +18,17 @@ import numpy as np
 
 from tamis.kernels.bits import count_ones
 from tamis.kernels.comparisons import first_at_least
+from tamis.kernels.formula_steps import (
+    NEEDED,
+    NO_GATE,
+    FormulaSteps,
+    are_worth_all,
+    copy_rows,
+    find_all_rows,
+    find_rows,
+    run_steps,
+    run_steps_in_place,
+)
 from tamis.kernels.jit import Number, inner, jit
 from tamis.kernels.predicate_rows import TOUCHED, BlockRows
 from tamis.kernels.records import record
@@ -36,11 +48,11 @@ from tamis.kernels.value_classes import REF_KINDS
 
 Array = np.ndarray[Any, Any]
 
-PUSH, AND_LEAF, OR_LEAF, AND_TOP, OR_TOP = 0, 1, 2, 3, 4
 PLANES = 20  # of bits in which matches are counted: up to a million rows
 MOST_ADDED = 2**PLANES - 4 * LANES  # rows in the planes from which they go to the counts
 FEW = 64  # events up to which a cluster is run event by event, if its columns compare alike
 MIXED = -1  # the signature of a chunk whose columns do not compare alike
+FORMULAS = 0  # the width of the shape of filters that are not conjunctions
 ALIVE = 2**63 - 1  # the time of death of a subscription that is not removed
 
 
@@ -52,14 +64,11 @@ class Programs(NamedTuple):
     refs_at: Array  # int64[shape]: where its references start
     refs: Array  # int32[* + LANES]: references, or places in `named`
     named: Array  # int32[*]: the distinct references, ascending, if there are few of them
-    widths: Array  # int32[shape]: how many references a sub has
-    leads: Array  # int32[shape]: how many of them must all be true
-    ops_at: Array  # int64[shape + 1]: where its operations start
-    ops: Array  # int8[*]: operations after the leads; leaves take the references in order
+    widths: Array  # int32[shape]: how many references a sub has; FORMULAS for the last shape
     chunk_subs: Array  # int32[chunk + 1]: its first sub
     chunk_bounds: Array  # int64[shape, 4]: where its access, common and other chunks start, and end
     signatures: Array  # int32[chunk]: how its columns compare, MIXED if one of them is not uniform
-    shared: Array  # uint8[chunk]: how many leads all its members have in common
+    shared: Array  # uint8[chunk]: how many references all its members have in common
     access: Array  # int32[*]: the access predicates, by reference, ascending
     access_chunks: Array  # int32[*]: the first chunk of each
     access_shapes: Array  # int32[*]: the shape of each
@@ -88,9 +97,10 @@ class ProgramBuffers(NamedTuple):
 
     local: Array  # uint64[3 * LANES, word]: results that are not handed over yet
     live: Array  # int64[3 * LANES]: their subs
-    stack: Array  # uint64[depth * LANES, word]
     numbers: Array  # int32[*]: rows of the references of a chunk
     named: Array  # uint64[*, word]: rows of the named references
+    row_of: Array  # int32[value]: the rows of the values of formulas
+    values: Array  # uint64[value, word]: these rows, if there are few; else empty
     carries: Array  # uint64[LANES // 8, word]
     visits: Array  # int64[*, 3]: what to run by rows: first chunk, the one after the last, shape
     single: Array  # int64[*, 4]: what to run event by event: the same, and the access row
@@ -101,7 +111,9 @@ class ProgramBuffers(NamedTuple):
 
 
 @jit
-def plan_visits(programs: Programs, block: BlockRows, buffers: ProgramBuffers) -> None:
+def plan_visits(
+    programs: Programs, steps: FormulaSteps, block: BlockRows, buffers: ProgramBuffers
+) -> None:
     """Plan what to run by rows, and which clusters event by event because few events reach them."""
     visits, single = 0, 0
     for shape in range(programs.widths.size):
@@ -123,9 +135,9 @@ def plan_visits(programs: Programs, block: BlockRows, buffers: ProgramBuffers) -
         while place < size and programs.access[place] == ref:
             first = np.int64(programs.access_chunks[place])
             of = np.int64(programs.access_shapes[place])
-            after = cluster_end(first, of, programs)
+            after = cluster_end(first, of, programs, steps)
             few = 0 if programs.named.size else FEW if programs.signatures[first] != MIXED else 1
-            if events > few or programs.leads[of] < programs.widths[of]:
+            if events > few or programs.widths[of] == FORMULAS:
                 buffers.visits[visits, 0], buffers.visits[visits, 1] = first, after
                 buffers.visits[visits, 2] = of
                 visits += 1
@@ -138,13 +150,19 @@ def plan_visits(programs: Programs, block: BlockRows, buffers: ProgramBuffers) -
 
 
 @inner
-def cluster_end(first: Number, shape: Number, programs: Programs) -> Number:
+def cluster_end(first: Number, shape: Number, programs: Programs, steps: FormulaSteps) -> Number:
     """The chunk after the last one of the cluster that begins at `first`."""
     refs, chunk_subs = programs.refs, programs.chunk_subs
     width = np.int64(programs.widths[shape])
+    chunk = first + 1
+    if width == FORMULAS:
+        gates = steps.gates[: programs.chunk_bounds[shape, 1] - programs.chunk_bounds[shape, 0]]
+        k = first - programs.chunk_bounds[shape, 0] + 1
+        while k < gates.size and gates[k] == gates[k - 1]:
+            k += 1
+        return programs.chunk_bounds[shape, 0] + k
     base = programs.refs_at[shape] - programs.subs[shape] * width
     same = refs[base + chunk_subs[first] * width]  # the predicate, by reference or by place
-    chunk = first + 1
     while (
         chunk < programs.chunk_bounds[shape, 1] and refs[base + chunk_subs[chunk] * width] == same
     ):
@@ -181,6 +199,7 @@ def _resolve(
 @jit
 def run_programs(
     programs: Programs,
+    steps: FormulaSteps,
     block: BlockRows,
     buffers: ProgramBuffers,
     died: Array,
@@ -189,9 +208,8 @@ def run_programs(
 ) -> None:
     """Run the planned visits; died[slot] is when a subscription was removed, empty if none was."""
     refs, chunk_subs, slots = programs.refs, programs.chunk_subs, programs.slots
-    ops, ops_at = programs.ops, programs.ops_at
     coarse, shift, starts, run_rows = block.coarse, block.shift, block.run_starts, block.run_rows
-    local, live, stack = buffers.local, buffers.live, buffers.stack
+    local, live = buffers.local, buffers.live
     is_named = programs.named.size > 0
     rows = buffers.named if is_named else block.rows
     numbers = refs if is_named else buffers.numbers
@@ -199,14 +217,43 @@ def run_programs(
         copy_named_rows(programs, block, buffers.named)
     sparse = out.slots.size > 0
     filled = np.int64(0)
+    formulas = programs.widths.size - 1
+    are_found = steps.targets.size > 0 and are_worth_all(
+        steps, programs.chunk_bounds[formulas, 1] - programs.chunk_bounds[formulas, 0],
+        steps.gates.size,
+    )  # fmt: skip
+    are_copied = are_found and buffers.values.size > 0
+    if are_found:
+        find_all_rows(steps, block, buffers.row_of)
+    if are_copied:
+        copy_rows(steps, buffers.row_of, block.rows, buffers.values)
     for v in range(buffers.planned[0]):
         first, after, shape = buffers.visits[v, 0], buffers.visits[v, 1], buffers.visits[v, 2]
-        width, leads = np.int64(programs.widths[shape]), np.int64(programs.leads[shape])
+        width = np.int64(programs.widths[shape])
         base = programs.refs_at[shape] - programs.subs[shape] * width
         for chunk in range(first, after):
             sub = np.int64(chunk_subs[chunk])
             count = chunk_subs[chunk + 1] - sub
             at = base + sub * width
+            if width == FORMULAS:
+                own = chunk - programs.chunk_bounds[shape, 0]
+                if not are_found:
+                    find_rows(steps, own, block, buffers.row_of)
+                if not _may_match(steps.gates[own], block.rows, buffers.row_of):
+                    continue
+                if are_copied:
+                    run_steps_in_place(steps, own, buffers.values)
+                    filled = _gather(
+                        buffers.values, steps.tested.size, count, sub, local, live, filled
+                    )
+                else:
+                    run_steps(steps, own, buffers.row_of, block.rows)
+                    result = buffers.row_of[steps.tested.size]
+                    filled = _gather(block.rows, result, count, sub, local, live, filled)
+                if filled >= LANES:
+                    _consume(local, live, filled, slots, buffers.carries, died, now, out)
+                    filled = np.int64(0)
+                continue
             if not is_named:
                 known = count if chunk < programs.chunk_bounds[shape, 1] else 0
                 if known:
@@ -218,16 +265,9 @@ def run_programs(
                     numbers[known:],
                 )  # fmt: skip
                 at = np.int64(0)
-            if leads == width:
-                filled = _conjunctions(
-                    rows, numbers, at, count, width, sub, sparse, local, live, filled
-                )
-            else:
-                _leads(rows, numbers, at, count, leads, stack)
-                _formulas(
-                    rows, numbers, at, count, leads, ops, ops_at[shape], ops_at[shape + 1], stack
-                )  # fmt: skip
-                filled = _gather(stack, count, sub, local, live, filled)
+            filled = _conjunctions(
+                rows, numbers, at, count, width, sub, sparse, local, live, filled
+            )
             if filled >= LANES:
                 _consume(local, live, filled, slots, buffers.carries, died, now, out)
                 filled = np.int64(0)
@@ -265,55 +305,19 @@ def _conjunction(rows: Array, numbers: Array, i: Number, count: Number, width: N
 
 
 @inner
-def _leads(
-    rows: Array, numbers: Array, at: Number, count: Number, leads: Number, stack: Array
-) -> None:
-    """Put the results of the leads into the lowest places of the stack."""
-    for i in range(count if leads else 0):
-        store_row(stack, i, _conjunction(rows, numbers, at + i, count, leads))
-
-
-@inner
-def _formulas(
-    rows: Array, numbers: Array, at: Number, count: Number, leads: Number,
-    ops: Array, begin: Number, end: Number,
-    stack: Array,
-) -> None:  # fmt: skip
-    """Run the operations of a shape for a chunk, on stack[depth * LANES + member]."""
-    top = 0 if leads else -LANES
-    at += leads * count
-    for k in range(begin, end):
-        op = ops[k]
-        if op == PUSH:
-            top += LANES
-            for i in range(count):
-                store_row(stack, top + i, load_row(rows, numbers[at + i]))
-        elif op == AND_LEAF:
-            for i in range(count):
-                row = and_rows(load_row(stack, top + i), load_row(rows, numbers[at + i]))
-                store_row(stack, top + i, row)
-        elif op == OR_LEAF:
-            for i in range(count):
-                row = or_rows(load_row(stack, top + i), load_row(rows, numbers[at + i]))
-                store_row(stack, top + i, row)
-        else:
-            top -= LANES
-            for i in range(count):
-                one, other = load_row(stack, top + i), load_row(stack, top + LANES + i)
-                store_row(
-                    stack, top + i, and_rows(one, other) if op == AND_TOP else or_rows(one, other)
-                )
-        if op <= OR_LEAF:
-            at += count
+def _may_match(gate: Number, rows: Array, row_of: Array) -> bool:
+    """Whether any event has the predicate that the members of a chunk need, if there is one."""
+    return gate == NO_GATE or gate & 1 != NEEDED or any_bit(load_row(rows, row_of[gate >> 1]))
 
 
 @inner
 def _gather(
-    stack: Array, count: Number, sub: Number, local: Array, live: Array, filled: Number
-) -> Number:
-    """Append the results on the stack that have an event to local[:filled]."""
+    rows: Array, first: Number, count: Number, sub: Number, local: Array, live: Array,
+    filled: Number,
+) -> Number:  # fmt: skip
+    """Append the rows from `first` on that have an event, the results of a chunk, to local[*]."""
     for i in range(count):
-        row = load_row(stack, i)
+        row = load_row(rows, first + i)
         store_row(local, filled, row)
         live[filled] = sub + i
         filled += any_bit(row)

@@ -80,6 +80,11 @@ def xor_rows(one: Row, other: Row) -> Row:
     return one ^ other
 
 
+def combine_rows(one: Row, other: Row, is_or: Number) -> Row:
+    """The rows ORed if `is_or` is 1, ANDed if it is 0; without a branch."""
+    return one | other if is_or else one & other
+
+
 def any_bit(row: Row) -> bool:
     """Whether any bit of a row is set."""
     return bool(row.any())
@@ -152,6 +157,16 @@ def _or_rows(_context: Any, builder: Any, _signature: Any, arguments: Any) -> An
 @instructions_of(xor_rows, ROW)
 def _xor_rows(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
     return builder.xor(*arguments)
+
+
+@instructions_of(combine_rows, ROW)
+def _combine_rows(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    one, other, is_or = arguments
+    bit = context.cast(builder, is_or, signature.args[2], types.int64)
+    ones = _spread(builder, builder.neg(bit), _VECTOR)  # all bits, or none
+    # The majority of three bits: of two bits and 1 it is OR, of two bits and 0 it is AND.
+    both, either = builder.and_(one, other), builder.or_(one, other)
+    return builder.or_(both, builder.and_(either, ones))
 
 
 @instructions_of(any_bit, types.boolean)

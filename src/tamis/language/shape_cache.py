@@ -30,6 +30,7 @@ from tamis.language.atoms import Atom, AtomShape, OutsideDomain, atom_shape, con
 from tamis.language.expression import Expression, parse_with
 from tamis.language.lost_escapes import warn_of_lost_escapes
 from tamis.language.parser import Parser, parse_tree
+from tamis.language.structures import NoStructure, Postfix, postfix_of
 from tamis.language.tokens import COMPARISON, NUMBER, QUOTED, STRING, Token, TokenKind, tokenize
 from tamis.language.typing_rules import TypingRules
 from tamis.schema import Schema
@@ -75,11 +76,9 @@ _PIECE = re.compile(rf"((?:[\s(!]|(?i:NOT\b))*+){_ATOM}([\s)]*+)", re.VERBOSE | 
 _NUMBERS = re.compile(r"([0-9](?<![\w.][0-9])[0-9]*+(?:\.[0-9]++)?(?![\w.]))")
 _CUT = re.compile(rf"({QUOTED}|(?<![\w.])(?:{NUMBER})(?!\w)|{STRING})", re.DOTALL)
 
-# A boolean structure is a string of these and of "a" for an atom: "a&(a|!a)".
+# The codes of structures, see `structures`.
 _CODES = {"AND": "&", "OR": "|", "NOT": "!", "!": "!", "(": "(", ")": ")"}
 _WORDS = {"&": "AND", "|": "OR", "!": "!", "(": "(", ")": ")"}
-_FORMULA = re.compile(r"(?:[!(]*a\)*[&|])*[!(]*a\)*")
-DEEPEST = 30  # parentheses and NOTs; each adds at most three of the parser's 100 levels
 
 
 class _NotCached(Exception):
@@ -89,10 +88,13 @@ class _NotCached(Exception):
 class ShapedExpression(Expression):
     """An expression that was read by the cache; its tree is built when first needed."""
 
-    __slots__ = ("atoms", "structure")
+    __slots__ = ("atoms", "postfix", "structure")
 
-    def __init__(self, structure: str, atoms: tuple[Atom, ...], schema: Schema) -> None:
+    def __init__(
+        self, structure: str, postfix: Postfix, atoms: tuple[Atom, ...], schema: Schema
+    ) -> None:
         self.structure = structure
+        self.postfix = postfix
         self.atoms = atoms
         self.schema = schema
 
@@ -205,12 +207,16 @@ class _GlueCache(BoundedCache[str, str]):
             raise _NotCached from None
 
 
-class _StructureCache(BoundedCache[str, bool]):
-    """The structures that were checked."""
+class _StructureCache(BoundedCache[str, Postfix]):
+    """The postfix forms of structures."""
 
-    def make(self, structure: str) -> bool:
-        check_structure(structure)
-        return True
+    def make(self, structure: str) -> Postfix:
+        return postfix_of(structure)
+
+    def size(self, structure: str, postfix: Postfix) -> int:
+        signs = postfix.signs
+        shape = len(structure) + len(postfix.shape)
+        return self.least + shape + (0 if signs is None else 8 * len(signs))
 
 
 class ShapeCache:
@@ -227,11 +233,11 @@ class ShapeCache:
         if type(text) is str and len(text) <= LONGEST:
             try:
                 return self._cut(text)
-            except (_NotCached, OutsideDomain, ExpressionError):
+            except (_NotCached, NoStructure, OutsideDomain, ExpressionError):
                 pass  # some part is not a piece
             try:
                 return self._search(text)
-            except (_NotCached, OutsideDomain, ExpressionError):
+            except (_NotCached, NoStructure, OutsideDomain, ExpressionError):
                 pass  # the ordinary parser reports errors with their place in the text
         return parse_with(text, self.schema)
 
@@ -247,32 +253,15 @@ class ShapeCache:
         else:
             codes, atoms = zip(*map(get, text.split(" AND ")))  # noqa: B905 - as above
             structure = "&".join(codes)
-        self.structures[structure]  # raises _NotCached for what is not one
-        return ShapedExpression(structure, atoms, self.schema)
+        return ShapedExpression(structure, self.structures[structure], atoms, self.schema)
 
     def _search(self, text: str) -> Expression:
         """Read a filter by its atoms, wherever they are."""
         parts = ATOM.split(text)
         structure = "a".join(map(self.glue.__getitem__, parts[::2]))
-        self.structures[structure]  # as above
+        postfix = self.structures[structure]
         atoms = tuple([self.atoms[atom][1] for atom in parts[1::2]])
-        return ShapedExpression(structure, atoms, self.schema)
-
-
-def check_structure(codes: str) -> None:
-    """Raise `_NotCached` for what is not a formula, or might be too deep for the parser."""
-    if not _FORMULA.fullmatch(codes) or codes.count("(") + codes.count("!") > DEEPEST:
-        raise _NotCached
-    depth = 0
-    for code in codes:
-        if code == "(":
-            depth += 1
-        elif code == ")":
-            depth -= 1
-            if depth < 0:
-                raise _NotCached
-    if depth:
-        raise _NotCached
+        return ShapedExpression(structure, postfix, atoms, self.schema)
 
 
 @remembered()

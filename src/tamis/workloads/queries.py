@@ -44,7 +44,9 @@ class Queries:
     def read(cls, config: Config) -> "Queries":
         source = config.path.parent / config.text("grammar")
         grammar = parse_grammar(read_text(source), str(source))
-        columns = [column for table in config.tables("attributes") for column in attribute_columns(table)]
+        columns = [
+            column for table in config.tables("attributes") for column in attribute_columns(table)
+        ]
         return cls(source, grammar, tuple(columns))
 
     @property

@@ -23,6 +23,7 @@ from tamis.engines.sliced.leaves import (
     leaves_of,
 )
 from tamis.engines.sliced.segment_predicates import SegmentPredicates, Texts
+from tamis.engines.sliced.shape_steps import is_conjunction, shape_steps
 from tamis.kernels import value_classes as references
 from tamis.kernels.value_classes import REF_KINDS
 from tamis.predicates.computed_values import ComputedAttributes, term_of
@@ -96,15 +97,26 @@ def read_reference(ref, predicates):
 
 
 def read(interned):
-    """Shape and leaves of each handle."""
+    """The steps of each handle, none for a conjunction, and its leaves."""
     found = {}
-    for shape, table in interned.tables.items():
+    for width, table in interned.tables.items():
         assert table.handles.dtype == np.int64
         assert table.refs.dtype == np.int32
-        assert table.refs.shape == (len(table.handles), shape.count("a"))
+        assert table.refs.shape == (len(table.handles), width)
         for handle, refs in zip(table.handles.tolist(), table.refs, strict=True):
             assert handle not in found
-            found[handle] = shape, tuple(read_reference(r, interned.predicates) for r in refs)
+            found[handle] = (), tuple(read_reference(r, interned.predicates) for r in refs)
+    formulas = interned.formulas
+    for handle, first, end in zip(
+        formulas.handles.tolist(), formulas.at[:-1], formulas.at[1:], strict=True
+    ):
+        assert handle not in found
+        targets = tuple(formulas.targets[first:end].tolist())
+        operands = formulas.operands[first:end].reshape(-1).tolist()
+        found[handle] = (
+            targets,
+            tuple(read_reference(o, interned.predicates) if o >= 0 else o for o in operands),
+        )
     return found
 
 
@@ -132,14 +144,22 @@ def expected(some, schema=SMALL):
             return name, tested, tuple(sorted(constants(attribute, constant, keys)))
         return kind, tested, constants(attribute, [constant], keys)[0]
 
-    return {handle: (one.shape, tuple(map(leaf, one.codes, one.constants))) for handle, one in some}
+    found = {}
+    for handle, one in some:
+        parts = tuple(map(leaf, one.codes, one.constants))
+        if is_conjunction(one.shape):
+            found[handle] = (), parts
+        else:
+            operands, targets = shape_steps(one.shape)
+            found[handle] = targets, tuple(parts[o] if o >= 0 else o for o in operands)
+    return found
 
 
 def check(interned):
     """Everything in order, nothing twice, and nothing that nobody uses."""
     of = interned.predicates
     known = read(interned)
-    used = {leaf for _, parts in known.values() for leaf in parts}
+    used = {leaf for _, parts in known.values() for leaf in parts if leaf.__class__ is tuple}
     for attribute, cuts in enumerate(of.cuts):
         values = cut_list(cuts)
         assert all(one < other for one, other in pairwise(values))
@@ -300,11 +320,12 @@ def test_predicates_that_nobody_uses_are_dropped():
     texts += [f"s LIKE '%{n}' OR i NOT IN ({n}, 99)" for n in range(20)]
     interned = made(texts)
     tables = {
-        shape: table._replace(handles=table.handles[:2], refs=table.refs[:2])
-        for shape, table in interned.tables.items()
+        width: table._replace(handles=table.handles[:2], refs=table.refs[:2])
+        for width, table in interned.tables.items()
     }
+    formulas = interned.formulas.taken(np.arange(2))
     for parts in ([], [made(["i > 50"], first=50)]):
-        less = combine([interned._replace(tables=tables), *parts])
+        less = combine([interned._replace(tables=tables, formulas=formulas), *parts])
         check(less)
         kept = [0, 1, 20, 21]
         known = read(interned)

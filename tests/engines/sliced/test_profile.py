@@ -10,9 +10,9 @@ from stocks import SMALL, stock_filters
 from tamis import Matcher, OptionError, Profile
 from tamis.engines import make_engine
 from tamis.engines.resources import MOST_PROFILED, Resources, profile_of
+from tamis.engines.sliced.expected_shares import ProfiledShares
 from tamis.engines.sliced.filter_reader import FilterReader
 from tamis.engines.sliced.interning import intern_filters
-from tamis.engines.sliced.layout import ProfiledShares
 from tamis.engines.sliced.value_classes import classes_of
 from tamis.kernels.value_classes import REF_KINDS, holds_class
 from tamis.language.expression import parse

@@ -12,22 +12,17 @@ from stocks import SMALL, stock_filters
 from strategies import SCHEMA, filters
 from tamis import ExpressionError, parse
 from tamis.engines import make_engine
-from tamis.engines.sliced import layout, segment
+from tamis.engines.sliced import expected_shares, layout, segment
 from tamis.engines.sliced.combination import combine
+from tamis.engines.sliced.expected_shares import ExpectedShares
 from tamis.engines.sliced.interning import intern_filters
-from tamis.engines.sliced.layout import (
-    ExpectedShares,
-    column_places,
-    distinct_up_to,
-    programs_of,
-    table_of,
-)
+from tamis.engines.sliced.layout import column_places, distinct_up_to, lay_out, table_of
 from tamis.engines.sliced.leaves import leaves_of
 from tamis.engines.sliced.segment import Segment
 from tamis.engines.sliced.segment_merges import due
 from tamis.engines.sliced.segment_predicates import Texts
-from tamis.engines.sliced.shape_programs import shape_program
-from tamis.kernels.programs import ALIVE, MIXED
+from tamis.kernels.formula_steps import ENOUGH, NO_GATE, TRACKS
+from tamis.kernels.programs import ALIVE, FORMULAS, MIXED
 from tamis.kernels.simd_rows import LANES
 from tamis.kernels.value_classes import REF_KINDS
 from tamis.predicates.keys import Keys
@@ -80,21 +75,25 @@ def said(ref, of):
 
 
 def meaning(some):
-    """Filters up to the order of their leads, which a layout may change."""
+    """Filters, conjunctions up to the order of their predicates, which a layout may change."""
     found = {}
-    for shape, table in some.tables.items():
-        leads = shape_program(shape).leads
+    for table in some.tables.values():
         for handle, refs in zip(table.handles.tolist(), table.refs.tolist(), strict=True):
             assert handle not in found
-            parts = [said(ref, some.predicates) for ref in refs]
-            found[handle] = shape, sorted(parts[:leads], key=repr), parts[leads:]
+            found[handle] = sorted([said(ref, some.predicates) for ref in refs], key=repr)
+    of = some.formulas
+    for handle, first, end in zip(of.handles.tolist(), of.at[:-1], of.at[1:], strict=True):
+        assert handle not in found
+        operands = of.operands[first:end].reshape(-1).tolist()
+        parts = [said(o, some.predicates) if o >= 0 else o for o in operands]
+        found[handle] = of.targets[first:end].tolist(), parts
     return found
 
 
 def chunks_of(made):
-    """Each chunk: its shape, its group, and its references by member."""
+    """Each chunk of conjunctions: its shape, its group, and its references by member."""
     programs = made.programs
-    for number, shape in enumerate(made.shapes):
+    for number in range(len(made.widths)):
         table = table_of(programs, number, made.handles)
         bounds = programs.chunk_bounds[number].tolist()
         assert bounds == sorted(bounds)
@@ -102,14 +101,14 @@ def chunks_of(made):
         for chunk in range(bounds[0], bounds[3]):
             start, end = (int(n) - first for n in programs.chunk_subs[chunk : chunk + 2])
             group = sum(chunk >= bound for bound in bounds[1:3])
-            yield number, shape, group, chunk, table.refs[start:end]
+            yield number, group, chunk, table.refs[start:end]
 
 
 def check(made, source):
     """The order of evaluation is what it says."""
     programs, predicates = made.programs, source.predicates
     shares = ExpectedShares(source)
-    known = sorted(handle for table in source.tables.values() for handle in table.handles.tolist())
+    known = sorted(meaning(source))
     assert made.handles.tolist() == known
     assert sorted(programs.slots.tolist()) == list(range(len(known)))
     assert meaning(made.filters()) == meaning(source)
@@ -118,19 +117,15 @@ def check(made, source):
     assert (np.diff(programs.chunk_subs) <= LANES).all()
     assert len(programs.refs) == sum(t.refs.size for t in source.tables.values()) + LANES
     by_access, signed, groups = {}, {}, {}
-    for number, shape, group, chunk, refs in chunks_of(made):
-        leads = shape_program(shape).leads
-        if leads:  # the most selective one leads
-            expected = shares.of(refs[:, :leads])
-            assert (expected[:, 0] == expected.min(axis=1)).all()
-            access = (shares.of(refs[:, 0]) < layout.SELECTIVE) & shares.findable(refs[:, 0])
-            assert (access == (group == 0)).all()
-        else:
-            assert group == 2
+    for number, group, chunk, refs in chunks_of(made):
+        expected = shares.of(refs)  # the most selective one leads
+        assert (expected[:, 0] == expected.min(axis=1)).all()
+        access = (shares.of(refs[:, 0]) < layout.SELECTIVE) & shares.findable(refs[:, 0])
+        assert (access == (group == 0)).all()
         if group < 2:
             (first,) = set(refs[:, 0].tolist())
             by_access.setdefault((first, number, group), []).append(chunk)
-        for ref in refs[:, 0].tolist() if leads else ():
+        for ref in refs[:, 0].tolist():
             groups.setdefault((ref, number), []).append(group)
         codes = predicates.attributes_of(refs).astype(np.int64) * REF_KINDS + refs % REF_KINDS
         alike = (codes == codes[0]).all() and (codes[0] >= 0).all()
@@ -146,14 +141,41 @@ def check(made, source):
     for (_, _, group), chunks in by_access.items():
         assert chunks == list(range(chunks[0], chunks[-1] + 1))
         assert group == 0 or sum(np.diff(programs.chunk_subs)[chunks]) >= layout.COMMON
+    if source.formulas.size:
+        by_access |= check_formulas(made, source, shares)
     listed = zip(programs.access.tolist(), programs.access_shapes.tolist(),
                  programs.access_chunks.tolist(), strict=True)  # fmt: skip
     assert sorted(listed) == sorted(
-        (ref, number, chunks[0]) for (ref, number, group), chunks in by_access.items() if not group
+        (ref, number, chunks[0]) for (ref, number, group), chunks in by_access.items() if group == 0
     )
     assert programs.access.tolist() == sorted(programs.access.tolist())
     distinct = {ref for table in source.tables.values() for ref in table.refs.ravel().tolist()}
     assert programs.named.tolist() == (sorted(distinct) if len(distinct) <= layout.NAMED else [])
+
+
+def check_formulas(made, source, shares):
+    """The chunks of formulas are ordered by their gates; returns the clusters by access."""
+    programs, steps, by_access = made.programs, made.steps, {}
+    assert programs.widths[-1] == FORMULAS
+    shape = len(programs.widths) - 1
+    bounds = programs.chunk_bounds[shape].tolist()
+    assert len(steps.gates) == bounds[3] - bounds[0]
+    assert steps.tested.tolist() == sorted({*source.formulas.references().tolist()})
+    assert len(steps.steps_at) == TRACKS * len(steps.gates) + 1
+    assert (np.diff(steps.steps_at) >= 0).all()
+    for place, gate in enumerate(steps.gates.tolist()):
+        group = sum(bounds[0] + place >= bound for bound in bounds[1:3])
+        assert (gate == NO_GATE) == (group == 2)
+        if gate != NO_GATE:
+            ref = steps.tested[[gate // 2]]
+            rare = (shares.of(ref) < layout.SELECTIVE) & shares.findable(ref)
+            assert (group == 0) == bool(rare[0] and gate % 2 != ENOUGH)
+            key = int(ref[0]), shape, group if gate % 2 != ENOUGH else "enough"
+            by_access.setdefault(key, []).append(bounds[0] + place)
+    for (_, _, group), chunks in by_access.items():
+        assert chunks == list(range(chunks[0], chunks[-1] + 1))
+        assert group == 0 or sum(np.diff(programs.chunk_subs)[chunks]) >= layout.COMMON
+    return by_access
 
 
 # --- layout
@@ -216,13 +238,13 @@ def test_shares():
         zip(table.handles.tolist(), shares.findable(table.refs[:, 0]).tolist(), strict=True)
     )
     assert [h for h, is_found in findable.items() if is_found] == [0, 1, 2, 3, 4, 5, 6, 10, 11, 12]
-    assert found[0] == found[3] == layout.EQUALITY / 4
-    assert found[4] == layout.EQUALITY
-    assert found[5] == found[6] == min(layout.SET, 2 * layout.EQUALITY / 4)
-    assert found[7] == layout.RANGE
-    assert found[8] == found[9] == found[13] == layout.OTHER
-    assert found[10] == found[11] == layout.TEST / 2
-    assert found[12] == layout.TEST
+    assert found[0] == found[3] == expected_shares.EQUALITY / 4
+    assert found[4] == expected_shares.EQUALITY
+    assert found[5] == found[6] == min(expected_shares.SET, 2 * expected_shares.EQUALITY / 4)
+    assert found[7] == expected_shares.RANGE
+    assert found[8] == found[9] == found[13] == expected_shares.OTHER
+    assert found[10] == found[11] == expected_shares.TEST / 2
+    assert found[12] == expected_shares.TEST
 
 
 def test_the_kinds_that_are_used():
@@ -308,11 +330,12 @@ def test_the_time_of_death_is_kept():
 def test_a_shape_of_which_all_are_gone_is_left_out():
     made = compiled(["i > 1", "i > 2 AND b", "i > 3 OR b", "i > 4"])
     made.kill(1, 5)
-    assert len(made.filters(4).tables) == 3
-    assert len(made.filters(5).tables) == 2
+    assert (len(made.filters(4).tables), made.filters(4).formulas.size) == (2, 1)
+    assert (len(made.filters(5).tables), made.filters(5).formulas.size) == (1, 1)
     for slot in (0, 2, 3):
         made.kill(slot, 6)
     assert made.filters().tables == {}
+    assert made.filters().size == 0
     assert len(made) == 0
 
 
@@ -377,15 +400,15 @@ def test_bytes_are_counted():
 
 
 def test_room_for_the_deepest_and_widest():
-    made = compiled(["i > 1", "i > 1 AND (x > 1 OR (b AND s = 'a') OR side = 'buy')"])
-    depths = [shape_program(shape).depth for shape in made.shapes]
-    assert made.depth == max(depths)
-    assert made.widest == 5
+    made = compiled(["i > 1", "i > 1 AND x > 2", "i > 1 AND (x > 1 OR (b AND s = 'a'))"])
+    assert made.widest == 2
+    assert made.values == len(made.steps.tested) + LANES + 1  # one register, on the first track
+    assert compiled(["i > 1 AND x > 2 AND b"]).values == LANES
 
 
 def test_chunks_follow_each_other():
     source = interned(stock_filters(5, 300))
-    programs, handles, masks = programs_of(source)
+    programs, _, handles, masks = lay_out(source)
     assert all(one[3] == other[0] for one, other in pairwise(programs.chunk_bounds.tolist()))
     assert (np.diff(handles) > 0).all()
     assert len(masks) == len(SMALL) + len(source.predicates.terms)

@@ -14,9 +14,9 @@ from strategies import SCHEMA, delicate_rows, filters, rows
 from tamis import ExpressionError, FileError, parse
 from tamis.engines import make_engine
 from tamis.engines.sliced import segment_sections
+from tamis.engines.sliced.layout import WidthArrays
 from tamis.engines.sliced.leaves import TEST, leaves_of
 from tamis.engines.sliced.segment_sections import SectionSource, from_sections, to_sections
-from tamis.engines.sliced.shape_programs import ShapeArrays
 from tamis.kernels.value_classes import REF_KINDS
 from tamis.predicates.event_batches import batch_of_rows
 from tamis.semantics import NAMES, Semantics
@@ -128,7 +128,7 @@ def test_nothing_but_what_a_file_can_hold():
     assert meta["layout"] == segment_sections.LAYOUT
     for array in sections.values():
         assert isinstance(array, np.ndarray)
-        assert array.dtype.str[1:] in {"u1", "i1", "i4", "i8", "u8"}
+        assert array.dtype.str[1:] in {"u1", "i1", "i2", "i4", "i8", "u8"}
 
 
 def test_the_arrays_are_used_where_they_lie():
@@ -137,9 +137,11 @@ def test_the_arrays_are_used_where_they_lie():
     engine = check(held, stock_rows(1, 5), stored)
     segment = engine.segments[0]
     for name, array in segment.programs._asdict().items():
-        if name in ShapeArrays._fields:
+        if name in WidthArrays._fields:
             continue
         assert np.shares_memory(array, stored.sections[f"programs.{name}"]) or not array.size
+    for name, array in segment.steps._asdict().items():
+        assert np.shares_memory(array, stored.sections[f"steps.{name}"])
     for name, array in segment.predicates.flat._asdict().items():
         assert np.shares_memory(array, stored.sections[f"cuts.{name}"]) or not array.size
     assert segment.handles is stored.sections["handles"]
@@ -225,7 +227,7 @@ def test_another_layout(layout):
     meta, sections = held.stored()
     for other in ({"layout": layout}, {} if layout is None else {"layout": layout}):
         with pytest.raises(FileError, match="'layout' do not fit together; save the file again"):
-            loaded(held, ({"shapes": meta["shapes"]} | other, sections))
+            loaded(held, ({"widths": meta["widths"]} | other, sections))
 
 
 @each(
@@ -248,6 +250,49 @@ def test_arrays_that_do_not_fit(name, change):
     sections |= {name: change(sections[name])}
     with pytest.raises(FileError, match="do not fit together"):
         loaded(held, (meta, sections))
+
+
+@each(
+    ("name", "change"),
+    [
+        ("steps.tested", lambda a: a[::-1]),
+        ("steps.tested", lambda a: a + 10_000),
+        ("steps.steps_at", lambda a: a[:-1]),
+        ("steps.steps_at", lambda a: a + 1),
+        ("steps.steps_at", lambda a: a[[0, 3, 2, 1, *range(4, len(a))]]),
+        ("steps.gates", lambda a: a[:-1]),
+        ("steps.gates", lambda a: a * 0 + 10_000),
+        ("steps.gates", lambda a: a * 0),
+        ("steps.gates", lambda a: a * 0 + 1),
+        ("steps.operands", lambda a: a[:-1]),
+        ("steps.operands", lambda a: a[:, :2]),
+        ("steps.operands", lambda a: a * 0 - 1),
+        ("steps.operands", lambda a: a + 10_000),
+        ("steps.operands", lambda a: a * 0 + a.max() + 3),
+        ("steps.targets", lambda a: a[:-1]),
+        ("steps.targets", lambda a: a * 0 - 1),
+        ("steps.targets", lambda a: a * 0),
+        ("steps.targets", lambda a: a + 4),
+        ("steps.targets", lambda a: a * 0 + 4 * 300),
+        ("steps.targets", lambda a: a.astype(np.int32)),
+    ],
+)
+def test_steps_that_do_not_fit(name, change):
+    texts = [f"i > {n} AND (x > {n} OR b AND s = 'T{n}' OR b AND s = 'T{n + 1}')" for n in range(9)]
+    held = Held([*texts, *(f"b AND (i < {n} OR x < {n})" for n in range(70)), "i > 0"])
+    meta, sections = held.stored()
+    loaded(held, (meta, sections))
+    sections |= {name: change(sections[name])}
+    with pytest.raises(FileError, match="do not fit together"):
+        loaded(held, (meta, sections))
+
+
+@each("widths", [None, "1", [0], [1, 1], [-1], [2**31], [1.0]])
+def test_widths_that_do_not_fit(widths):
+    held = Held(["i > 5"])
+    meta, sections = held.stored()
+    with pytest.raises(FileError, match="do not fit together"):
+        loaded(held, (meta | {"widths": widths}, sections))
 
 
 def test_references_have_room_behind_them():

@@ -18,7 +18,6 @@ from tamis.engines.sliced.segment_predicates import (
     Texts,
     flattened,
 )
-from tamis.kernels.value_classes import REF_KINDS
 from tamis.language.ast import Node
 from tamis.types import STRING
 
@@ -47,16 +46,7 @@ def placed(
         _placed_sets(old.local_out_sets, places, order),
         places[list(old.test_attributes)].tolist(), lambda: old.tests, lambda: of_terms,
     )  # fmt: skip
-    numbers = _numbers(old, predicates, places, order)
-    tables = {
-        shape: table._replace(
-            refs=(numbers[table.refs // REF_KINDS] * REF_KINDS + table.refs % REF_KINDS).astype(
-                np.int32
-            )
-        )
-        for shape, table in filters.tables.items()
-    }
-    return InternedFilters(predicates, tables)
+    return filters.renumbered(predicates, _numbers(old, predicates, places, order))
 
 
 def with_common_terms(parts: Sequence[InternedFilters]) -> list[InternedFilters]:
@@ -80,8 +70,8 @@ def without_unused_terms(filters: InternedFilters) -> InternedFilters:
         list(predicates.test_attributes),
     ):  # fmt: skip
         used[attributes] = True
-    for table in filters.tables.values():
-        owners = predicates.attributes_of(table.refs)
+    for refs in filters.references():
+        owners = predicates.attributes_of(refs)
         used[owners[owners >= 0]] = True
     if used[first:-1].all():
         return filters

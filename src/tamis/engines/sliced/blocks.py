@@ -204,21 +204,20 @@ class SegmentEvaluator:
         named = segment.programs.named
         event = EventTruth(classes, np.empty(len(named), np.uint8), _TRUE_ROWS, listed)
         if len(named):
-            fill_truth_table(named, numbering, predicates.number_owners, event)
+            fill_truth_table(named, numbering, predicates.number_owners, event, event.table)
         try:
             slots, marks, scratch = self._slots.pop()
         except IndexError:
             slots = np.empty(len(segment.handles) + 1, np.int32)
             marks = np.zeros(-(-len(segment.handles) // 64), np.uint64)
             scratch = OneEventScratch(
-                stack=np.empty(segment.depth + 1, np.uint64),
                 intervals=np.empty((segment.widest, 3), np.int64),
-                columns=np.empty(segment.widest, np.uint64),
+                truth=np.zeros(segment.values, np.uint8),  # always 0 or 1
             )
         are_many = self._last * SPARSE > len(segment.handles)
         size = run_one_event(
-            segment.programs, numbering, predicates.number_owners, event, touched[:count], scratch,
-            marks if are_many else _NO_MARKS, slots,
+            segment.programs, segment.steps, numbering, predicates.number_owners, event,
+            touched[:count], scratch, marks if are_many else _NO_MARKS, slots,
         )  # fmt: skip
         if are_many:
             most = len(segment.handles)
@@ -248,7 +247,7 @@ class SegmentEvaluator:
         self, window: Window, start: int, end: int, now: int, buffers: BlockBuffers, out: Output
     ) -> None:
         segment, block, scratch = self.segment, buffers.block_rows, buffers.program_buffers
-        numbering, programs = segment.numbering, segment.programs
+        numbering, programs, steps = segment.numbering, segment.programs, segment.steps
         make_rows(
             window.classes, start, end, segment.used, numbering, block, buffers.order,
             buffers.spare, buffers.digits,
@@ -260,8 +259,8 @@ class SegmentEvaluator:
             else:
                 rows_of_failed_sets(codes, part.starts, part.numbers, part.failed_of, block)
         finish_block(numbering, block)
-        plan_visits(programs, block, scratch)
-        run_programs(programs, block, scratch, segment.died, now, out)
+        plan_visits(programs, steps, block, scratch)
+        run_programs(programs, steps, block, scratch, segment.died, now, out)
         if scratch.planned[1]:
             classes = np.ascontiguousarray(window.classes[:, start:end].T)
             event = EventTruth(classes, _NO_TABLE, block.rows, block.listed)

@@ -12,6 +12,7 @@ from tamis.kernels.value_classes import REF_KINDS
 
 Array = np.ndarray[Any, Any]
 
+FEW_TESTED = 4096  # predicates of formulas up to which their rows are copied to one place
 COARSE = 1 << 15  # entries of the table from numbers to runs
 
 _NO_COUNTS = np.empty(0, np.int64)
@@ -38,12 +39,16 @@ class BlockBuffers:
         ]  # distinct classes of a block
         runs = sum(2 * m + 2 for m in most) + 2 * predicates.listed + len(predicates.cuts) + 2
         shift = max(0, predicates.size.bit_length() - COARSE.bit_length() + 1)
-        is_named = len(programs.named) > 0
+        needs_search = len(segment.steps.targets) > 0 or not len(programs.named)
+        rows = 1 + sum(4 * m + 5 for m in most) + predicates.listed
+        tested = len(segment.steps.tested)
+        row_of = np.zeros(segment.values, np.int32)
+        row_of[tested:] = rows + np.arange(segment.values - tested)
         self.block_rows = BlockRows(
-            rows=aligned(1 + sum(4 * m + 5 for m in most) + predicates.listed),
+            rows=aligned(rows + segment.values - tested),
             run_starts=np.empty(runs + 1, np.int32),
             run_rows=np.empty((runs + 1, REF_KINDS), np.int32),
-            coarse=np.empty(0 if is_named else (predicates.size >> shift) + 1, np.int32),
+            coarse=np.empty(((predicates.size >> shift) + 1) * needs_search, np.int32),
             shift=shift,
             there=np.empty(len(predicates.cuts), np.int32),
             listed=np.full(predicates.listed, NO_ROW, np.int32),
@@ -55,9 +60,10 @@ class BlockBuffers:
         self.program_buffers = ProgramBuffers(
             local=aligned(3 * LANES),
             live=np.empty(3 * LANES, np.int64),
-            stack=aligned((segment.depth + 1) * LANES),
             numbers=np.empty(LANES * segment.widest, np.int32),
             named=aligned(len(programs.named)),
+            row_of=row_of,
+            values=aligned(segment.values if 0 < tested <= FEW_TESTED else 0),
             carries=aligned(LANES // 8),
             visits=np.empty((len(programs.widths) + clusters, 3), np.int64),
             single=np.empty((clusters, 4), np.int64),

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.engines.sliced.attribute_places import with_common_terms, without_unused_terms
-from tamis.engines.sliced.interning import InternedFilters, ShapeTable, sets_of
+from tamis.engines.sliced.formula_table import stacked
+from tamis.engines.sliced.interning import ConjunctionTable, InternedFilters, sets_of
 from tamis.engines.sliced.segment_predicates import (
     Cuts,
     SegmentPredicates,
@@ -55,14 +56,16 @@ def combine(parts: Sequence[InternedFilters]) -> InternedFilters:
     order_of = np.zeros(len(ordered) + 1, np.int64)
     for place, key in enumerate(ordered):
         order_of[outside[key]] = place
-    tables: dict[str, list[ShapeTable]] = {}
+    tables: dict[int, list[ConjunctionTable]] = {}
+    formulas = []
     for part, numbers in zip(parts, maps, strict=True):
         _renumber(part.predicates, predicates, numbers, order_of)
-        for shape, table in part.tables.items():
-            refs = numbers[table.refs // REF_KINDS] * REF_KINDS + table.refs % REF_KINDS
-            tables.setdefault(shape, []).append(ShapeTable(table.handles, refs.astype(np.int32)))
-    together = {shape: _stacked(found) for shape, found in tables.items()}
-    made = InternedFilters(predicates, together)
+        moved = part.renumbered(predicates, numbers)
+        for width, table in moved.tables.items():
+            tables.setdefault(width, []).append(table)
+        formulas.append(moved.formulas)
+    together = {width: _stacked(found) for width, found in tables.items()}
+    made = InternedFilters(predicates, together, stacked(formulas))
     return without_unused_terms(made) if has_terms else made
 
 
@@ -70,8 +73,8 @@ def _used(part: InternedFilters) -> Array:
     """Which predicate numbers are used, including those of members of sets."""
     of = part.predicates
     flags = np.zeros(of.size, np.bool_)
-    for table in part.tables.values():
-        flags[table.refs // REF_KINDS] = True
+    for refs in part.references():
+        flags[refs // REF_KINDS] = True
     for sets, first in ((of.in_sets, 0), (of.out_sets, of.first_out)):
         mine = flags[of.base + first : of.base + first + len(sets.attributes)]
         flags[sets.members[np.repeat(mine, np.diff(sets.at))]] = True
@@ -142,8 +145,8 @@ def _renumber(
     numbers[base + old.first_out :] = new.base + new.first_out + order_of[outside]
 
 
-def _stacked(tables: Sequence[ShapeTable]) -> ShapeTable:
+def _stacked(tables: Sequence[ConjunctionTable]) -> ConjunctionTable:
     if len(tables) == 1:
         return tables[0]
     handles = np.concatenate([table.handles for table in tables])
-    return ShapeTable(handles, np.concatenate([table.refs for table in tables]))
+    return ConjunctionTable(handles, np.concatenate([table.refs for table in tables]))

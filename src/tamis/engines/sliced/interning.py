@@ -4,13 +4,14 @@ Interned filters come from the leaves of new filters (`intern_filters`) or from 
 merged (`combine`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from tamis.engines.sliced.formula_table import FormulaTable, formula_table
 from tamis.engines.sliced.leaves import (
     ABSENT,
     HAS,
@@ -31,6 +32,7 @@ from tamis.engines.sliced.segment_predicates import (
     Sets,
     texts_of,
 )
+from tamis.engines.sliced.shape_steps import is_conjunction
 from tamis.kernels import value_classes as references
 from tamis.kernels.value_classes import REF_KINDS
 from tamis.language.ast import Node
@@ -41,18 +43,47 @@ from tamis.schema import Schema
 Array = np.ndarray[Any, Any]
 
 
-class ShapeTable(NamedTuple):
-    """The filters of one shape, one per row."""
+class ConjunctionTable(NamedTuple):
+    """The conjunctions of one number of predicates, one per row."""
 
     handles: Array  # int64[filter]
     refs: Array  # int32[filter, leaf]
 
 
 class InternedFilters(NamedTuple):
-    """Filters by shape, and the predicates that they refer to."""
+    """Conjunctions by their width, other formulas, and the predicates that both refer to."""
 
     predicates: SegmentPredicates
-    tables: dict[str, ShapeTable]
+    tables: dict[int, ConjunctionTable]
+    formulas: FormulaTable
+
+    @property
+    def size(self) -> int:
+        """How many filters there are."""
+        return sum(len(table.handles) for table in self.tables.values()) + self.formulas.size
+
+    def references(self) -> Iterator[Array]:
+        """The references of all filters, in arrays of any form."""
+        yield from (table.refs for table in self.tables.values())
+        yield self.formulas.references()
+
+    def uses(self) -> Iterator[tuple[Array, Array]]:
+        """Handles, and for each of them a reference of its filter."""
+        for width, (handles, refs) in self.tables.items():
+            yield np.repeat(handles, width), refs.reshape(-1)
+        yield self.formulas.uses()
+
+    def renumbered(self, predicates: SegmentPredicates, numbers: Array) -> "InternedFilters":
+        """The same filters, referring to numbers[number] where they referred to a number."""
+
+        def renumber(refs: Array) -> Array:
+            found: Array = numbers[refs // REF_KINDS] * REF_KINDS + refs % REF_KINDS
+            return found.astype(np.int32)
+
+        tables = {
+            width: table._replace(refs=renumber(table.refs)) for width, table in self.tables.items()
+        }
+        return InternedFilters(predicates, tables, self.formulas.mapped(renumber))
 
 
 # --- from leaves
@@ -60,23 +91,30 @@ class InternedFilters(NamedTuple):
 
 def intern_filters(filters: Iterable[tuple[int, Leaves]], keys: Keys) -> InternedFilters:
     """Filters, given with their handles, as references to distinct predicates."""
-    by_shape: dict[str, tuple[list[int], list[int], list[Any]]] = {}
+    by_width: dict[int, tuple[list[int], list[int], list[Any]]] = {}
+    formulas: list[tuple[int, Leaves]] = []
     for handle, leaves in filters:
-        group = by_shape.get(leaves.shape)
+        if not is_conjunction(leaves.shape):
+            formulas.append((handle, leaves))
+            continue
+        group = by_width.get(len(leaves.codes))
         if group is None:
-            group = by_shape[leaves.shape] = ([], [], [])
+            group = by_width[len(leaves.codes)] = ([], [], [])
         group[0].append(handle)
         group[1].extend(leaves.codes)
         group[2].extend(leaves.constants)
-    codes = np.fromiter(chain.from_iterable(g[1] for g in by_shape.values()), np.int32)
-    constants = list(chain.from_iterable(g[2] for g in by_shape.values()))
+    of_formulas = chain.from_iterable(leaves.codes for _, leaves in formulas)
+    of_conjunctions = chain.from_iterable(group[1] for group in by_width.values())
+    codes = np.fromiter(chain(of_conjunctions, of_formulas), np.int32)
+    constants = list(chain.from_iterable(group[2] for group in by_width.values()))
+    constants += chain.from_iterable(leaves.constants for _, leaves in formulas)
     predicates, refs = _Interning(keys).intern(codes, constants)
     tables, start = {}, 0
-    for shape, (handles, mine, _) in by_shape.items():
+    for width, (handles, mine, _) in by_width.items():
         part = refs[start : start + len(mine)]
-        tables[shape] = ShapeTable(np.array(handles, np.int64), part.reshape(len(handles), -1))
+        tables[width] = ConjunctionTable(np.array(handles, np.int64), part.reshape(-1, width))
         start += len(mine)
-    return InternedFilters(predicates, tables)
+    return InternedFilters(predicates, tables, formula_table(formulas, refs[start:]))
 
 
 class _Interning:

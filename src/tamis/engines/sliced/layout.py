@@ -2,24 +2,23 @@
 
 A *cluster* is the filters of a shape with the same first predicate; if few events are expected to
 satisfy it, only those events visit the cluster. A *chunk* is up to 64 filters that are evaluated
-together, their references stored column by column.
+together: conjunctions of one width, their references stored column by column, or formulas, one step
+after the other. The first predicate of a formula is its gate (`formula_steps`).
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.engines.sliced.element_sets import element_classes
-from tamis.engines.sliced.interning import InternedFilters, ShapeTable
+from tamis.engines.sliced.expected_shares import ExpectedShares, ProfiledShares
+from tamis.engines.sliced.formula_table import NO_FORMULAS, FormulaTable
+from tamis.engines.sliced.interning import ConjunctionTable, InternedFilters
 from tamis.engines.sliced.segment_predicates import SegmentPredicates
-from tamis.engines.sliced.shape_programs import ShapeProgram, shape_arrays, shape_program
-from tamis.engines.sliced.value_classes import classes_of
-from tamis.kernels.comparisons import AT_LEAST, BELOW, EQUAL
-from tamis.kernels.programs import MIXED, Programs
+from tamis.kernels.formula_steps import ENOUGH, NO_GATE, TRACKS, FormulaSteps, choose_gates
+from tamis.kernels.programs import FORMULAS, MIXED, Programs
 from tamis.kernels.simd_rows import LANES
 from tamis.kernels.value_classes import REF_KINDS
-from tamis.language import ast
-from tamis.predicates.computed_values import ComputedAttributes
 from tamis.predicates.event_batches import Batch
 
 Array = np.ndarray[Any, Any]
@@ -30,118 +29,215 @@ SELECTIVE = 0.02
 NAMED = 4096  # distinct references up to which each has its own row in every block
 COMMON = 16  # filters with the same first predicate that get chunks of their own
 
-# The share of events that a predicate is true of, by its kind. That of an equality is divided by
-# the number of constants that the attribute is compared with, that of a test by their number.
-EQUALITY, SET, TEST, RANGE, OTHER = 0.5, 0.3, 0.5, 0.5, 0.95
+SELECTIVE_FIRST, COMMON_FIRST, OTHERS = range(3)  # groups of filters, in the order of evaluation
+
+NO_STEPS = FormulaSteps(
+    tested=np.empty(0, np.int32), steps_at=np.zeros(1, np.int64), gates=np.empty(0, np.int32),
+    operands=np.empty((0, 3), np.int32), targets=np.empty(0, np.int16),
+)  # fmt: skip
 
 
-class ShapeLayout(NamedTuple):
+class Chunks(NamedTuple):
     """The filters of one shape in the order of evaluation."""
 
-    refs: Array  # int32[*]: chunk by chunk, in a chunk column by column
     places: Array  # int64[filter]: which filter of the table comes at this place
-    chunk_sizes: Array  # int64[chunk]
+    sizes: Array  # int64[chunk]
     bounds: tuple[int, int, int, int]  # of chunks: selective, common, others, the end
     access: Array  # int32[*]: first predicates of the selective clusters
     access_chunks: Array  # int64[*]: their first chunks
+
+    @property
+    def starts(self) -> Array:
+        """The first filter of each chunk."""
+        found: Array = np.cumsum(self.sizes) - self.sizes
+        return found
+
+
+class Conjunctions(NamedTuple):
+    """The conjunctions of one width, chunk by chunk."""
+
+    chunks: Chunks
+    refs: Array  # int32[*]: chunk by chunk, in a chunk column by column
     codes: Array  # int64[chunk, leaf]: attribute and kind of a column, -1 if they are not the same
     shared: Array  # uint8[chunk]: how many leading predicates all its filters have in common
 
 
-def programs_of(
-    filters: InternedFilters, profile: Batch | None = None
-) -> tuple[Programs, Array, Array]:
-    """The programs of all shapes, the handles by slot, and the kinds used of each attribute.
+class Layout(NamedTuple):
+    """All that is compiled of filters; `handles` is by slot, `masks` by attribute."""
+
+    programs: Programs
+    steps: FormulaSteps
+    handles: Array
+    masks: Array  # the kinds of predicates that filters use
+
+
+def lay_out(filters: InternedFilters, profile: Batch | None = None) -> Layout:
+    """The programs of all filters.
 
     Which predicates are rare is counted in the events of a profile, or else estimated from the
     filters.
     """
-    predicates = filters.predicates
     shares = ExpectedShares(filters) if profile is None else ProfiledShares(filters, profile)
+    laid = [conjunctions_of(table, filters.predicates, shares) for table in filters.tables.values()]
+    chunks = [one.chunks for one in laid]
     handles = [table.handles for table in filters.tables.values()]
+    if filters.formulas.size:
+        steps, of_formulas = formulas_of(filters.formulas, shares)
+        chunks.append(of_formulas)
+        handles.append(filters.formulas.handles)
+    else:
+        steps = NO_STEPS
     every = np.concatenate(handles) if handles else np.empty(0, np.int64)
     order = np.argsort(every, kind="stable")
-    slot_of = np.empty(len(every), np.int32)
-    slot_of[order] = np.arange(len(every), dtype=np.int32)
-    slots, refs, chunk_sizes, access, access_chunks, access_shapes = [], [], [], [], [], []
-    codes: list[Array] = []
-    shared: list[Array] = []
-    subs, bounds = [0], []
-    chunks = start = 0
-    for number, (text, table) in enumerate(filters.tables.items()):
-        shape = shape_program(text)
-        laid = lay_out(table, shape, predicates, shares)
-        slots.append(slot_of[start + laid.places])
-        refs.append(laid.refs)
-        chunk_sizes.append(laid.chunk_sizes)
-        codes.append(laid.codes)
-        shared.append(laid.shared)
-        access.append(laid.access)
-        access_chunks.append(laid.access_chunks + chunks)
-        access_shapes.append(np.full(len(laid.access), number))
-        bounds.append([chunks + bound for bound in laid.bounds])
-        start += len(table.handles)
-        subs.append(start)
-        chunks += len(laid.chunk_sizes)
-    refs.append(np.zeros(LANES, np.int32))  # a chunk is read as if it were full
-    every_ref = _joined(refs, np.int32)
-    named = distinct_up_to(every_ref[:-LANES], NAMED)
+    programs = _programs(tuple(filters.tables), laid, chunks, np.argsort(order).astype(np.int32))
+    return Layout(programs, steps, every[order], shares.masks)
+
+
+def _programs(
+    widths: tuple[int, ...], laid: list[Conjunctions], chunks: list[Chunks], slot_of: Array
+) -> Programs:
+    """The programs of conjunctions, and the chunks of all shapes."""
+    subs = _starts(np.array([len(one.places) for one in chunks], np.int64)).astype(np.int64)
+    first = _starts(np.array([len(one.sizes) for one in chunks], np.int64)).tolist()
+    # A chunk is read as if it were full.
+    refs = _joined([*(one.refs for one in laid), np.zeros(LANES, np.int32)], np.int32)
+    named = distinct_up_to(refs[:-LANES], NAMED)
     if len(named):
-        every_ref[:-LANES] = np.searchsorted(named, every_ref[:-LANES])
-    leading = _joined(access, np.int32)
-    by_reference = np.argsort(leading, kind="stable")
-    programs = Programs(
-        subs=np.array(subs, np.int64), refs=every_ref, named=named,
-        **shape_arrays(list(filters.tables), np.array(subs, np.int64))._asdict(),
-        chunk_subs=_starts(_joined(chunk_sizes, np.int64)),
-        chunk_bounds=np.array(bounds, np.int64).reshape(-1, 4), signatures=signatures_of(codes),
-        shared=_joined(shared, np.uint8),
-        access=leading[by_reference], access_chunks=_joined(access_chunks, np.int32)[by_reference],
-        access_shapes=_joined(access_shapes, np.int32)[by_reference],
-        slots=_joined(slots, np.int32),
+        refs[:-LANES] = np.searchsorted(named, refs[:-LANES])
+    others = sum(len(one.sizes) for one in chunks[len(laid) :])  # chunks of formulas
+    access = _joined([one.access for one in chunks], np.int32)
+    by_reference = np.argsort(access, kind="stable")
+    access_chunks = [
+        one.access_chunks + begin for one, begin in zip(chunks, first[:-1], strict=True)
+    ]
+    access_shapes = np.repeat(np.arange(len(chunks)), [len(one.access) for one in chunks])
+    places = [one.places + begin for one, begin in zip(chunks, subs[:-1].tolist(), strict=True)]
+    return Programs(
+        subs=subs, refs=refs, named=named, **width_arrays(widths, subs)._asdict(),
+        chunk_subs=_starts(_joined([one.sizes for one in chunks], np.int64)),
+        chunk_bounds=np.array(
+            [[begin + bound for bound in one.bounds]
+             for one, begin in zip(chunks, first[:-1], strict=True)], np.int64,
+        ).reshape(-1, 4),
+        signatures=np.append(
+            signatures_of([one.codes for one in laid]), np.full(others, MIXED, np.int32)
+        ),
+        shared=_joined([*(one.shared for one in laid), np.zeros(others, np.uint8)], np.uint8),
+        access=access[by_reference],
+        access_chunks=_joined(access_chunks, np.int32)[by_reference],
+        access_shapes=access_shapes.astype(np.int32)[by_reference],
+        slots=slot_of[_joined(places, np.int64)],
     )  # fmt: skip
-    return programs, every[order], shares.masks
 
 
-def lay_out(
-    table: ShapeTable, shape: ShapeProgram, predicates: SegmentPredicates, shares: "ExpectedShares"
-) -> ShapeLayout:
-    """Order the filters of a shape, cut them into chunks, and store these by columns."""
+class WidthArrays(NamedTuple):
+    """What `Programs` says about each shape, whatever the filters refer to."""
+
+    refs_at: Array
+    widths: Array
+
+
+def width_arrays(widths: Sequence[int], subs: Array) -> WidthArrays:
+    """The fields of `Programs` that follow from the widths; one shape more is that of formulas."""
+    every = np.array([*widths, *[FORMULAS] * (len(subs) - 1 - len(widths))], np.int32)
+    ends = np.cumsum(np.diff(subs) * every, dtype=np.int64)
+    return WidthArrays(ends - np.diff(subs) * every, every)
+
+
+def conjunctions_of(
+    table: ConjunctionTable, predicates: SegmentPredicates, shares: ExpectedShares
+) -> Conjunctions:
+    """Order the conjunctions of a width, cut them into chunks, and store these by columns."""
     refs = table.refs
-    if shape.leads > 1:
-        leads = refs[:, : shape.leads]
-        ranked = np.argsort(shares.of(leads), axis=1, kind="stable")
-        refs = np.hstack([np.take_along_axis(leads, ranked, axis=1), refs[:, shape.leads :]])
-    group, first = np.full(len(refs), 2), np.zeros(len(refs), np.int64)
+    if refs.shape[1] > 1:
+        ranked = np.argsort(shares.of(refs), axis=1, kind="stable")
+        refs = np.take_along_axis(refs, ranked, axis=1)
+    first = refs[:, 0].astype(np.int64)
+    group = _groups(first, (shares.of(first) < SELECTIVE) & shares.findable(first))
     second = np.zeros(len(refs), np.int64)
-    if shape.leads:
-        first = refs[:, 0].astype(np.int64)
-        _, places, counts = np.unique(first, return_inverse=True, return_counts=True)
-        group[counts[places] >= COMMON] = 1
-        group[(shares.of(first) < SELECTIVE) & shares.findable(first)] = 0
-        first[group == 2] = 0
-    if shape.leads > 1:
+    if refs.shape[1] > 1:
         # In a selective cluster the order of handles is worth more: matches come out sorted.
-        second[group == 1] = refs[group == 1, 1]
-    order = np.lexsort((table.handles, second, first, group))
-    refs, group, first, second = refs[order], group[order], first[order], second[order]
+        second[group == COMMON_FIRST] = refs[group == COMMON_FIRST, 1]
+    chunks = _chunks(group, np.where(group == OTHERS, 0, first), second, table.handles)
+    refs, starts = refs[chunks.places], chunks.starts
+    return Conjunctions(
+        chunks, _by_columns(refs, starts, chunks.sizes), _codes(refs, starts, predicates),
+        _shared(refs, starts),
+    )  # fmt: skip
+
+
+def formulas_of(table: FormulaTable, shares: ExpectedShares) -> tuple[FormulaSteps, Chunks]:
+    """Order the formulas by their gates, cut them into chunks, and store the steps of these."""
+    tested = np.unique(table.references())
+    share = shares.of(tested)
+    by_value = table.mapped(lambda refs: np.searchsorted(tested, refs))
+    gates = np.empty(table.size, np.int64)
+    wanted = np.zeros(int(table.targets.max()) // 4 + 1, np.uint8)
+    choose_gates(table.at, by_value.operands, table.targets, share, wanted, gates)
+    values = np.maximum(gates, 0) // 2
+    rare = (share[values] < SELECTIVE) & shares.findable(tested)[values]
+    group = _groups(gates, rare & (gates != NO_GATE) & (gates % 2 != ENOUGH))
+    group[gates == NO_GATE] = OTHERS
+    first = np.where(group == OTHERS, NO_GATE, gates)
+    chunks, tracks = _on_tracks(
+        _chunks(group, first, np.zeros_like(first), table.handles), np.diff(table.at)
+    )
+    laid = by_value.taken(chunks.places)
+    number = np.repeat(np.arange(len(chunks.sizes)) * TRACKS, chunks.sizes) + tracks
+    firsts = np.searchsorted(number, np.arange(len(chunks.sizes) * TRACKS + 1))
+    track_of = np.repeat(tracks, np.diff(laid.at))
+    member = np.arange(table.size) - np.repeat(chunks.starts, chunks.sizes)
+    registers, signs = np.divmod(laid.targets.astype(np.int64), 4)
+    registers = LANES + registers * TRACKS + track_of
+    registers[laid.at[1:] - 1] = member  # the result
+    of_registers = len(tested) + LANES + ~laid.operands * TRACKS + track_of[:, None]
+    steps = FormulaSteps(
+        tested=tested.astype(np.int32), steps_at=laid.at[firsts],
+        gates=first[chunks.places[chunks.starts]].astype(np.int32),
+        operands=np.where(laid.operands < 0, of_registers, laid.operands).astype(np.int32),
+        targets=(4 * registers + signs).astype(np.int16),
+    )  # fmt: skip
+    return steps, chunks._replace(access=tested[chunks.access // 2].astype(np.int32))
+
+
+def _on_tracks(chunks: Chunks, lengths: Array) -> tuple[Chunks, Array]:
+    """Chunks whose members are ordered by track, and the track of each; lengths[filter] in steps.
+
+    The longest go first, to the tracks in turn, there and back, so that all get about as much.
+    """
+    number = np.repeat(np.arange(len(chunks.sizes)), chunks.sizes)
+    order = np.lexsort((-lengths[chunks.places], number))
+    rank = np.arange(len(order)) - np.repeat(chunks.starts, chunks.sizes)
+    turn, place = np.divmod(rank, TRACKS)
+    tracks = np.where(turn % 2, TRACKS - 1 - place, place)
+    by_track = np.lexsort((rank, tracks, number))
+    return chunks._replace(places=chunks.places[order[by_track]]), tracks[by_track]
+
+
+def _groups(first: Array, selective: Array) -> Array:
+    """The group of each filter by its first predicate: SELECTIVE_FIRST, COMMON_FIRST, OTHERS."""
+    _, places, counts = np.unique(first, return_inverse=True, return_counts=True)
+    found = np.where(counts[places.reshape(-1)] >= COMMON, COMMON_FIRST, OTHERS)
+    found[selective] = SELECTIVE_FIRST
+    return found
+
+
+def _chunks(group: Array, first: Array, second: Array, handles: Array) -> Chunks:
+    """Order filters by group, first and second predicate and handle, and cut them into chunks."""
+    order = np.lexsort((handles, second, first, group))
+    group, first, second = group[order], first[order], second[order]
     heads = _heads(group, first, second)
-    lengths = np.diff(np.append(heads, len(refs)))
+    lengths = np.diff(np.append(heads, len(order)))
     pieces = (lengths + LANES - 1) // LANES
     ends = np.cumsum(pieces)
     place = np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - pieces, pieces)
     sizes = np.minimum(LANES, np.repeat(lengths, pieces) - place * LANES)
-    starts = np.cumsum(sizes) - sizes
-    under = group[starts]
+    under = group[np.cumsum(sizes) - sizes]
     bounds = tuple(int(np.searchsorted(under, number)) for number in range(3))
-    leading = group[heads] == 0
-    return ShapeLayout(
-        refs=_by_columns(refs, starts, sizes), places=order, chunk_sizes=sizes,
-        bounds=(bounds[0], bounds[1], bounds[2], len(sizes)),
-        access=first[heads[leading]].astype(np.int32),
-        access_chunks=(ends - pieces)[leading],
-        codes=_codes(refs, starts, predicates),
-        shared=_shared(refs[:, : shape.leads], starts),
+    leading = group[heads] == SELECTIVE_FIRST
+    return Chunks(
+        places=order, sizes=sizes, bounds=(bounds[0], bounds[1], bounds[2], len(sizes)),
+        access=first[heads[leading]].astype(np.int32), access_chunks=(ends - pieces)[leading],
     )  # fmt: skip
 
 
@@ -180,11 +276,11 @@ def _codes(refs: Array, starts: Array, predicates: SegmentPredicates) -> Array:
     return np.where(same, low, -1)
 
 
-def _shared(leads: Array, starts: Array) -> Array:
-    """How many leading predicates, from the first on, are the same in a whole chunk."""
-    if not len(starts) or not leads.shape[1]:
-        return np.zeros(len(starts), np.uint8)
-    same = np.minimum.reduceat(leads, starts) == np.maximum.reduceat(leads, starts)
+def _shared(refs: Array, starts: Array) -> Array:
+    """How many predicates, from the first on, are the same in a whole chunk."""
+    if not len(starts):
+        return np.zeros(0, np.uint8)
+    same = np.minimum.reduceat(refs, starts) == np.maximum.reduceat(refs, starts)
     found: Array = np.minimum(np.cumprod(same, axis=1).sum(axis=1), 255).astype(np.uint8)
     return found
 
@@ -200,8 +296,8 @@ def signatures_of(codes: list[Array]) -> Array:
     return _joined(found, np.int32)
 
 
-def table_of(programs: Programs, shape: int, handles: Array) -> ShapeTable:
-    """The filters of a shape, read back from programs; `handles` is by slot."""
+def table_of(programs: Programs, shape: int, handles: Array) -> ConjunctionTable:
+    """The conjunctions of a shape, read back from programs; `handles` is by slot."""
     first, end = (int(bound) for bound in programs.subs[shape : shape + 2])
     width = int(programs.widths[shape])
     chunks = slice(int(programs.chunk_bounds[shape, 0]), int(programs.chunk_bounds[shape, 3]) + 1)
@@ -211,105 +307,22 @@ def table_of(programs: Programs, shape: int, handles: Array) -> ShapeTable:
     refs = programs.refs[at : at + (end - first) * width][places]
     if len(programs.named):
         refs = programs.named[refs]
-    return ShapeTable(handles[programs.slots[first:end]].astype(np.int64), refs)
+    return ConjunctionTable(handles[programs.slots[first:end]].astype(np.int64), refs)
 
 
-class ExpectedShares:
-    """The share of events that a predicate is expected to be true of, judged by the filters."""
-
-    def __init__(self, filters: InternedFilters) -> None:
-        self._predicates = predicates = filters.predicates
-        attributes = len(predicates.cuts)
-        self.masks = np.zeros(attributes, np.int64)
-        equal = np.zeros(predicates.base, np.bool_)
-        for table in filters.tables.values():
-            refs = table.refs[table.refs < predicates.base * REF_KINDS]
-            kinds = refs % REF_KINDS
-            owners = predicates.attributes_of(refs)
-            np.bitwise_or.at(self.masks, owners, 1 << kinds.astype(np.int64))
-            equal[refs[kinds == EQUAL] // REF_KINDS] = True
-        owners = predicates.attributes_of(np.flatnonzero(equal) * REF_KINDS)
-        self._constants = np.bincount(owners, minlength=attributes)
-        self._listed = np.full(predicates.listed + 1, OTHER)
-        sets = predicates.in_sets
-        # Where only sets have constants, as for the elements of arrays, these are what counts.
-        members = predicates.attributes_of(np.unique(sets.members).astype(np.int64) * REF_KINDS)
-        listed = np.bincount(members, minlength=attributes)
-        self._constants = np.maximum(np.where(self._constants, self._constants, listed), 1)
-        sizes = np.diff(sets.at) * EQUALITY / self._constants[sets.attributes]
-        self._listed[: len(sets.attributes)] = np.minimum(SET, sizes)
-        tests = np.array(predicates.test_attributes, np.int64)
-        alike = np.bincount(tests, minlength=attributes + 1)
-        self._listed[predicates.first_test : predicates.first_out] = TEST / alike[tests]
-
-    def of(self, refs: Array) -> Array:
-        """shares[...]: the expected share of events for each reference."""
-        attributes, kinds = self._predicates.attributes_of(refs), refs % REF_KINDS
-        found = np.full(refs.shape, OTHER)
-        ranges = (kinds >= BELOW) & (kinds <= AT_LEAST)
-        found[ranges] = RANGE
-        equal = (kinds == EQUAL) & (attributes >= 0)
-        found[equal] = EQUALITY / self._constants[attributes[equal]]
-        listed = attributes < 0
-        found[listed] = self._listed[refs[listed] // REF_KINDS - self._predicates.base]
-        return found
-
-    def findable(self, refs: Array) -> Array:
-        """Whether an event's values lead to a predicate: equalities, IN and tests."""
-        numbers = refs // REF_KINDS
-        listed = (numbers >= self._predicates.base) & (
-            numbers < self._predicates.base + self._predicates.first_out
-        )
-        found: Array = listed | ((numbers < self._predicates.base) & (refs % REF_KINDS == EQUAL))
-        return found
-
-
-class ProfiledShares(ExpectedShares):
-    """The share of events that a predicate is true of, as counted in the events of a profile."""
-
-    def __init__(self, filters: InternedFilters, events: Batch) -> None:
-        super().__init__(filters)
-        predicates = self._predicates
-        used = np.flatnonzero(self.masks | self._with_sets())
-        if predicates.terms:
-            events = ComputedAttributes(events.schema, predicates.terms).batch(events)
-        classes: list[Array] = list(classes_of(events, predicates, used))
-        for number, term in enumerate(predicates.terms):
-            if isinstance(term, ast.Elements):
-                a = len(predicates.cuts) - len(predicates.terms) + number
-                first = int(predicates.starts[a]) + 1
-                classes[a] = element_classes(events.columns[a], predicates.cuts[a], first)
-        classes = [np.sort(line) for line in classes]  # missing values come first
-        self._size = max(events.size, 1)
-        self._classes = [line[np.searchsorted(line, 0) :] for line in classes]
-        sets = predicates.in_sets
-        members = self.of((sets.members.astype(np.int64)) * REF_KINDS + EQUAL)
-        sums = np.add.reduceat(members, sets.at[:-1]) if len(members) else members
-        self._listed[: len(sets.attributes)] = np.minimum(sums, 1.0)
-
-    def of(self, refs: Array) -> Array:
-        found = super().of(refs)
-        attributes, kinds = self._predicates.attributes_of(refs), refs % REF_KINDS
-        for attribute in np.unique(attributes[attributes >= 0]).tolist():
-            mine = attributes == attribute
-            known = self._classes[attribute]
-            here = 2 * (refs[mine] // REF_KINDS) + 1
-            below = np.searchsorted(known, here, side="left")
-            upto = np.searchsorted(known, here, side="right")
-            all_ = np.full(len(here), len(known))
-            by_kind = np.array(
-                [upto - below, all_ - (upto - below), below, upto, all_ - upto, all_ - below, all_,
-                 self._size - all_]
-            )  # fmt: skip
-            # What was never seen may still come: it counts as half an event.
-            counted = by_kind[kinds[mine], np.arange(len(here))] + 0.5
-            found[mine] = np.minimum(counted / self._size, 1.0)
-        return found
-
-    def _with_sets(self) -> Array:
-        flags = np.zeros_like(self.masks)
-        flags[self._predicates.in_sets.attributes] = 1
-        return flags
+def formulas_back(programs: Programs, steps: FormulaSteps, handles: Array) -> FormulaTable:
+    """The formulas, read back from programs; `handles` is by slot."""
+    if not len(steps.targets):
+        return NO_FORMULAS
+    own = handles[programs.slots[int(programs.subs[-2]) :]].astype(np.int64)
+    size, results = len(steps.tested), steps.targets < 4 * LANES
+    operands = ~((steps.operands - size - LANES) // TRACKS)
+    is_leaf = steps.operands < size
+    operands[is_leaf] = steps.tested[steps.operands[is_leaf]]
+    registers, signs = np.divmod(steps.targets, 4)
+    registers = np.where(results, 0, (registers - LANES) // TRACKS)
+    at = np.append(0, np.flatnonzero(results) + 1)
+    return FormulaTable(own, at, operands, (4 * registers + signs).astype(np.int16))
 
 
 def distinct_up_to(numbers: Array, most: int) -> Array:

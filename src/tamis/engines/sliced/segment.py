@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from tamis.engines.sliced.interning import InternedFilters
-from tamis.engines.sliced.layout import programs_of, table_of
+from tamis.engines.sliced.layout import Layout, formulas_back, lay_out, table_of
 from tamis.engines.sliced.segment_predicates import SegmentPredicates
-from tamis.engines.sliced.shape_programs import shape_program
-from tamis.kernels.programs import ALIVE, Programs
+from tamis.kernels.formula_steps import registers_of
+from tamis.kernels.programs import ALIVE, FORMULAS
 from tamis.predicates.event_batches import Batch
 
 Array = np.ndarray[Any, Any]
@@ -23,19 +23,16 @@ SORTED = 0.3  # share of filters in clusters of one attribute from which events 
 class Segment:
     """Programs, the handles of their subscriptions, and which of these were removed."""
 
-    def __init__(
-        self, predicates: SegmentPredicates, programs: Programs, handles: Array, masks: Array,
-        shapes: tuple[str, ...],
-    ) -> None:  # fmt: skip
+    def __init__(self, predicates: SegmentPredicates, layout: Layout) -> None:
         self.predicates = predicates
-        self.programs = programs
+        self.programs, self.steps, handles, self.masks = self._layout = layout
+        if len(handles) == 0 or handles[-1] < 2**31:
+            handles = handles.astype(np.int32, copy=False)
         self.handles = handles  # by slot, ascending
-        self.masks = masks
-        self.shapes = shapes
-        self.numbering = predicates.numbering(masks)
+        self.numbering = predicates.numbering(self.masks)
         self.used = np.flatnonzero(self.numbering.masks).astype(np.int64)
-        self.depth = max((shape_program(shape).depth for shape in shapes), default=1)
-        self.widest = max((shape_program(shape).width for shape in shapes), default=1)
+        self.widest = max(int(self.programs.widths.max(initial=1)), 1)
+        self.values = len(self.steps.tested) + registers_of(self.steps)  # of formulas
         # Whether handle - slot is the same for all, and handles fit in 32 bits.
         self.is_gapless = (
             handles.dtype == np.int32 and int(handles[-1]) - int(handles[0]) == len(handles) - 1
@@ -47,10 +44,7 @@ class Segment:
     @classmethod
     def compile(cls, filters: InternedFilters, profile: Batch | None = None) -> "Segment":
         """The segment of some filters; the events of a profile say which predicates are rare."""
-        programs, handles, masks = programs_of(filters, profile)
-        if len(handles) == 0 or handles[-1] < 2**31:
-            handles = handles.astype(np.int32)
-        return cls(filters.predicates, programs, handles, masks, tuple(filters.tables))
+        return cls(filters.predicates, lay_out(filters, profile))
 
     def moved(self, by: int) -> "Segment":
         """The same segment, nothing of it removed, with `by` added to all handles."""
@@ -58,9 +52,12 @@ class Segment:
 
     def under(self, handles: Array) -> "Segment":
         """The same segment, nothing of it removed, under other handles in the same order."""
-        if len(handles) == 0 or handles[-1] < 2**31:
-            handles = handles.astype(np.int32)
-        return Segment(self.predicates, self.programs, handles, self.masks, self.shapes)
+        return Segment(self.predicates, self._layout._replace(handles=handles))
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """The widths of conjunctions."""
+        return tuple(width for width in self.programs.widths.tolist() if width != FORMULAS)
 
     def __len__(self) -> int:
         return len(self.handles) - self.dead
@@ -98,32 +95,44 @@ class Segment:
 
     def filters(self, now: int = ALIVE - 1) -> InternedFilters:
         """The filters left at a time, to be compiled again; some predicates may be unused."""
-        tables = {}
-        for number, shape in enumerate(self.shapes):
-            table = table_of(self.programs, number, self.handles)
-            if self.dead:
-                first, end = self.programs.subs[number : number + 2]
-                kept = self.died[self.programs.slots[first:end]] > now
-                table = table._replace(handles=table.handles[kept], refs=table.refs[kept])
+        programs, tables = self.programs, {}
+        kept = self.died[programs.slots] > now if self.dead else None
+        for number, width in enumerate(self.widths):
+            table = table_of(programs, number, self.handles)
+            if kept is not None:
+                mine = kept[programs.subs[number] : programs.subs[number + 1]]
+                table = table._replace(handles=table.handles[mine], refs=table.refs[mine])
             if len(table.handles):
-                tables[shape] = table
-        return InternedFilters(self.predicates, tables)
+                tables[width] = table
+        formulas = formulas_back(programs, self.steps, self.handles)
+        if kept is not None and formulas.size:
+            formulas = formulas.taken(np.flatnonzero(kept[len(kept) - formulas.size :]))
+        return InternedFilters(self.predicates, tables, formulas)
 
     def _sorted_by(self) -> int | None:
         """The attribute by whose values most filters are found, if there are enough of them."""
-        programs = self.programs
         weights = np.zeros(len(self.masks) + 1, np.int64)
-        for shape in range(len(self.shapes)):
+        programs = self.programs
+        for shape in range(len(programs.widths)):
             first, end = (int(bound) for bound in programs.chunk_bounds[shape, :2])
-            bounds = programs.chunk_subs[first : end + 1].astype(np.int64)
-            before = (bounds[:-1] - programs.subs[shape]) * programs.widths[shape]
-            refs = programs.refs[programs.refs_at[shape] + before]
-            refs = programs.named[refs] if len(programs.named) else refs
-            np.add.at(weights, self.predicates.attributes_of(refs), np.diff(bounds))
+            members = np.diff(programs.chunk_subs[first : end + 1].astype(np.int64))
+            owners = self.predicates.attributes_of(self.access_of(shape))
+            np.add.at(weights, owners, members)
         by = int(np.argmax(weights[:-1])) if len(self.masks) else 0
         return by if len(self.masks) and weights[by] > SORTED * len(self.handles) else None
 
+    def access_of(self, shape: int) -> Array:
+        """The access predicates of the selective chunks of a shape, by reference."""
+        programs, steps = self.programs, self.steps
+        first, end = (int(bound) for bound in programs.chunk_bounds[shape, :2])
+        if programs.widths[shape] == FORMULAS:
+            found: Array = steps.tested[steps.gates[: end - first] // 2]
+            return found
+        starts = programs.chunk_subs[first:end].astype(np.int64) - programs.subs[shape]
+        refs: Array = programs.refs[programs.refs_at[shape] + starts * programs.widths[shape]]
+        return programs.named[refs] if len(programs.named) else refs
+
     def nbytes(self) -> int:
         """Bytes of the arrays."""
-        arrays = [*self.programs, *self.numbering, self.handles, self.died]
+        arrays = [*self.programs, *self.steps, *self.numbering, self.handles, self.died]
         return self.predicates.nbytes() + sum(array.nbytes for array in arrays)

@@ -17,9 +17,16 @@ import pyarrow.compute as pc
 
 from tamis.container import misfit
 from tamis.engines.sliced.segment_predicates import FlatCuts, SegmentPredicates, Sets, Texts
-from tamis.engines.sliced.shape_programs import is_shape
+from tamis.engines.sliced.shape_steps import MOST_REGISTERS, is_width
 from tamis.kernels.comparisons import EQUAL, OPERATORS
-from tamis.kernels.programs import MIXED, Programs
+from tamis.kernels.formula_steps import (
+    NO_GATE,
+    TRACKS,
+    FormulaSteps,
+    are_gates,
+    are_written_before,
+)
+from tamis.kernels.programs import FORMULAS, MIXED, Programs
 from tamis.kernels.simd_rows import LANES
 from tamis.kernels.value_classes import REF_KINDS
 from tamis.schema import Enumeration, Schema
@@ -58,10 +65,10 @@ def are_bounds(bounds: Array, size: int) -> bool:
 # --- predicates
 
 
-def check_shapes(shapes: Any) -> None:
-    """Each shape is a formula, and none is there twice."""
-    ensure(isinstance(shapes, list) and all(map(is_shape, shapes)), "shapes")
-    ensure(len({*shapes}) == len(shapes), "shapes")
+def check_widths(widths: Any) -> None:
+    """Each is the width of a conjunction, and none is there twice."""
+    ensure(isinstance(widths, list) and all(map(is_width, widths)), "widths")
+    ensure(len({*widths}) == len(widths), "widths")
 
 
 def check_cuts(flat: FlatCuts, schema: Schema, is_text: Sequence[bool]) -> None:
@@ -109,13 +116,15 @@ def check_sets(sets: Sets, sizes: Array, name: str, *, by_attribute: bool) -> No
 # --- programs
 
 
-def check_programs(programs: Programs, predicates: SegmentPredicates, masks: Array) -> None:
+def check_programs(
+    programs: Programs, steps: FormulaSteps, predicates: SegmentPredicates, masks: Array
+) -> None:
     """Chunks, references, access predicates and slots lead to what is there."""
     _check_bounds(programs)
-    _check_references(programs, predicates, masks)
+    _check_references(programs, steps, predicates, masks)
     columns = _columns(programs)
     _check_columns(programs, columns)
-    _check_access(programs, predicates, columns)
+    _check_access(programs, steps, predicates, columns)
     if not len(programs.named):  # else they are not used
         _check_signatures(programs, predicates, columns)
 
@@ -134,14 +143,15 @@ def _check_bounds(programs: Programs) -> None:
     ensure(are_bounds(np.append(bounds[:, 0], chunks), chunks), "programs.chunk_bounds")
     ensure((np.append(bounds[1:, 0], chunks) == bounds[:, 3]).all(), "programs.chunk_bounds")
     ensure((chunk_subs[bounds[:, 0]] == subs[:-1]).all(), "programs.chunk_bounds")
-    ensure(((programs.leads > 0) | (bounds[:, 0] == bounds[:, 1])).all(), "programs.chunk_bounds")
     ensure(is_within(programs.slots, filters), "programs.slots")
     taken = np.zeros(filters, np.bool_)
     taken[programs.slots] = True
     ensure(taken.all(), "programs.slots")
 
 
-def _check_references(programs: Programs, predicates: SegmentPredicates, masks: Array) -> None:
+def _check_references(
+    programs: Programs, steps: FormulaSteps, predicates: SegmentPredicates, masks: Array
+) -> None:
     """Each reference is one to a predicate of the segment, and the masks say which kinds are used.
 
     used[number] has one byte for each kind.
@@ -157,6 +167,8 @@ def _check_references(programs: Programs, predicates: SegmentPredicates, masks: 
     else:
         ensure(is_within(refs, used.size), "programs.refs")
         used.reshape(-1)[refs] = True
+    ensure(is_rising(steps.tested) and is_within(steps.tested, used.size), "steps.tested")
+    used.reshape(-1)[steps.tested] = True
     words = used.view(np.uint64).reshape(-1)
 
     def kinds(start: int, end: int) -> Array:
@@ -177,7 +189,10 @@ def _check_references(programs: Programs, predicates: SegmentPredicates, masks: 
 
 
 class _Columns(NamedTuple):
-    """The columns of all chunks: stretches of references, one after the other."""
+    """The columns of all chunks: stretches of references, one after the other.
+
+    Chunks of formulas, which come last, have none.
+    """
 
     shape_of: Array  # int64[chunk]
     firsts: Array  # int64[chunk]: its first column
@@ -199,38 +214,87 @@ def _columns(programs: Programs) -> _Columns:
     lengths = sizes[chunks].astype(np.int64)
     starts = np.cumsum(lengths) - lengths
     refs = programs.refs[:-LANES]
-    low, high = np.minimum.reduceat(refs, starts), np.maximum.reduceat(refs, starts)
+    low, high = (
+        (np.minimum.reduceat(refs, starts), np.maximum.reduceat(refs, starts))
+        if len(starts)
+        else (refs, refs)
+    )
     return _Columns(shape_of, ends - widths, chunks, places, low, high, starts)
 
 
 def _check_columns(programs: Programs, columns: _Columns) -> None:
-    """The leading predicates that a chunk is said to share are the same in all its filters."""
+    """The first predicates that a chunk is said to share are the same in all its filters."""
     shared = programs.shared
     ensure(len(shared) == len(columns.shape_of), "programs.shared")
-    ensure((shared <= programs.leads[columns.shape_of]).all(), "programs.shared")
+    ensure((shared <= programs.widths[columns.shape_of]).all(), "programs.shared")
     said = columns.places < shared[columns.chunks]
     ensure((columns.low == columns.high)[said].all(), "programs.shared")
 
 
-def _check_access(programs: Programs, predicates: SegmentPredicates, columns: _Columns) -> None:
+def _check_access(
+    programs: Programs, steps: FormulaSteps, predicates: SegmentPredicates, columns: _Columns
+) -> None:
     """Each cluster with an access predicate is found by it, once, and by nothing else."""
     access, chunks, shapes = programs.access, programs.access_chunks, programs.access_shapes
     ensure(len(chunks) == len(shapes) == len(access), "programs.access")
     shape_of, chunk = columns.shape_of, np.arange(len(columns.shape_of))
     inside = chunk < programs.chunk_bounds[shape_of, 1]
-    ensure((programs.shared[inside] >= 1).all(), "programs.shared")
-    first = columns.low[columns.firsts]
+    are_formulas = programs.widths[shape_of] == FORMULAS
+    ensure((programs.shared[inside & ~are_formulas] >= 1).all(), "programs.shared")
+    firsts = columns.low[columns.firsts[~are_formulas]]
+    firsts = programs.named[firsts] if len(programs.named) else firsts
+    ensure(len(steps.gates) == np.count_nonzero(are_formulas), "steps.gates")
+    ensure(is_within(steps.gates[steps.gates != NO_GATE], 2 * len(steps.tested)), "steps.gates")
+    # A formula is found by a predicate that it needs.
+    ensure((steps.gates[inside[are_formulas]] % 2 == 0).all(), "steps.gates")
+    of_formulas = steps.tested[np.maximum(steps.gates, 0) // 2]
+    first = np.concatenate([firsts, of_formulas])
     begins = (np.diff(first, prepend=-1) != 0) | (np.diff(shape_of, prepend=-1) != 0)
     heads = np.flatnonzero(inside & begins)
     order = np.argsort(chunks, kind="stable")
     ensure(np.array_equal(chunks[order], heads), "programs.access_chunks")
     ensure((shapes[order] == shape_of[heads]).all(), "programs.access_shapes")
-    leading = programs.named[first[heads]] if len(programs.named) else first[heads]
-    ensure((access[order] == leading).all() and (np.diff(access) >= 0).all(), "programs.access")
+    ensure(
+        (access[order] == first[heads]).all() and (np.diff(access) >= 0).all(), "programs.access"
+    )
     numbers = access // REF_KINDS
     listed = (numbers >= predicates.base) & (numbers < predicates.base + predicates.first_out)
     equal = (numbers < predicates.base) & (access % REF_KINDS == EQUAL)
     ensure((listed | equal).all(), "programs.access")
+
+
+def check_steps(programs: Programs, steps: FormulaSteps) -> None:
+    """The steps of each chunk make the results of its members, one after the other.
+
+    A register is read only after it was written by the same filter, and a gate is one: without the
+    predicate that it needs no member is true, and with the one that is enough each member is.
+    """
+    ensure(steps.operands.shape == (len(steps.targets), 3), "steps.operands")
+    ensure(len(steps.steps_at) == TRACKS * len(steps.gates) + 1, "steps.steps_at")
+    if not len(steps.gates):
+        ensure(not len(steps.targets) and steps.steps_at[0] == 0, "steps.steps_at")
+        return
+    at = steps.steps_at
+    ensure(
+        are_bounds(at[::TRACKS], len(steps.targets)) and (np.diff(at) >= 0).all(), "steps.steps_at"
+    )
+    registers = TRACKS * MOST_REGISTERS
+    values = len(steps.tested) + LANES + registers
+    ensure(is_within(steps.targets, 4 * (LANES + registers)), "steps.targets")
+    ensure(is_within(steps.operands.reshape(-1), values), "steps.operands")
+    results = np.flatnonzero(steps.targets < 4 * LANES)
+    ensure(len(results) and results[-1] == len(steps.targets) - 1, "steps.targets")
+    sizes_of = np.diff(programs.chunk_subs[int(programs.chunk_bounds[-1, 0]) :])
+    members = np.arange(int(sizes_of.sum())) - np.repeat(np.cumsum(sizes_of) - sizes_of, sizes_of)
+    ensure(np.array_equal(steps.targets[results] // 4, members), "steps.targets")
+    ensure(
+        np.array_equal(results[np.cumsum(sizes_of) - 1] + 1, at[TRACKS::TRACKS]), "steps.steps_at"
+    )
+    inner = at[(at > 0) & (at < len(steps.targets))]
+    ensure(np.isin(inner - 1, results).all(), "steps.steps_at")  # no filter is on two tracks
+    written = np.full(registers, -1, np.int64)
+    ensure(are_written_before(steps, written), "steps.operands")
+    ensure(are_gates(steps, np.zeros(values, np.uint8)), "steps.gates")
 
 
 def _check_signatures(programs: Programs, predicates: SegmentPredicates, columns: _Columns) -> None:

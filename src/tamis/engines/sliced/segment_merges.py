@@ -107,7 +107,7 @@ def compiled(
     parts: Sequence[InternedFilters], memory: int | None = None, profile: Batch | None = None
 ) -> Segment | None:
     """One segment of all filters, None if there are none; refused if it may exceed `memory`."""
-    parts = [part for part in parts if part.tables]
+    parts = [part for part in parts if part.size]
     if not parts:
         return None
     if memory is not None:
@@ -116,9 +116,9 @@ def compiled(
 
 
 def _check_memory(parts: Sequence[InternedFilters], memory: int) -> None:
-    tables = [table for part in parts for table in part.tables.values()]
-    filters = sum(len(table.handles) for table in tables)
-    needed = FILTER_BYTES * filters + LEAF_BYTES * sum(table.refs.size for table in tables)
+    filters = sum(part.size for part in parts)
+    leaves = sum(refs.size for part in parts for refs in part.references())
+    needed = FILTER_BYTES * filters + LEAF_BYTES * leaves
     check_memory(
         needed, memory, f"compiling {filters:,} subscriptions", "spread them over several matchers"
     )

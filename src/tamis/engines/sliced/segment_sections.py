@@ -8,19 +8,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.container import checked_array, misfit
+from tamis.engines.sliced.layout import Layout, WidthArrays, width_arrays
 from tamis.engines.sliced.leaves import LEAF_KINDS, TEST, Leaves, leaves_of, term_of_leaf
 from tamis.engines.sliced.segment import Segment
 from tamis.engines.sliced.segment_checks import (
     check_cuts,
     check_programs,
     check_sets,
-    check_shapes,
+    check_steps,
+    check_widths,
     ensure,
     is_rising,
     is_within,
 )
 from tamis.engines.sliced.segment_predicates import FlatCuts, SegmentPredicates, Sets
-from tamis.engines.sliced.shape_programs import ShapeArrays, shape_arrays
+from tamis.kernels.formula_steps import FormulaSteps
 from tamis.kernels.programs import Programs
 from tamis.kernels.value_classes import REF_KINDS
 from tamis.language.ast import Node
@@ -32,7 +34,7 @@ from tamis.types import STRING
 Array = np.ndarray[Any, Any]
 Get = Callable[[str], Array]
 
-LAYOUT = 3  # version of these arrays; no other version can be read
+LAYOUT = 4  # version of these arrays; no other version can be read
 
 # The arrays of the file with their types; all have one dimension but those of `_TABLES`.
 _TYPES = {
@@ -40,13 +42,15 @@ _TYPES = {
     "programs.chunk_subs": "i4", "programs.chunk_bounds": "i8", "programs.signatures": "i4",
     "programs.shared": "u1", "programs.access": "i4", "programs.access_chunks": "i4",
     "programs.access_shapes": "i4", "programs.slots": "i4",
+    "steps.tested": "i4", "steps.steps_at": "i8", "steps.gates": "i4",
+    "steps.operands": "i4", "steps.targets": "i2",
     "cuts.at": "i8", "cuts.keys": "i8", "cuts.offsets": "i8", "cuts.data": "u1",
     "in.attributes": "i4", "in.at": "i8", "in.members": "i4",
     "out.attributes": "i4", "out.at": "i8", "out.members": "i4",
     "handles": "i4", "masks": "i8", "tests.attributes": "i4", "tests.sources": "i8",
     "terms.texts": "u1", "terms.sources": "i8",
 }  # fmt: skip
-_TABLES = {"programs.chunk_bounds", "cuts.at"}
+_TABLES = {"programs.chunk_bounds", "cuts.at", "steps.operands"}
 
 
 @dataclass(frozen=True)
@@ -74,14 +78,14 @@ def to_sections(
     """The arrays of a segment from which nothing was removed; `handles` are new ones, by slot."""
     predicates = segment.predicates
     parts: dict[str, Any] = {
-        "programs": segment.programs, "cuts": predicates.flat, "in": predicates.local_in_sets,
-        "out": predicates.local_out_sets,
+        "programs": segment.programs, "steps": segment.steps, "cuts": predicates.flat,
+        "in": predicates.local_in_sets, "out": predicates.local_out_sets,
     }  # fmt: skip
     sections: dict[str, Array] = {
         f"{part}.{name}": array
         for part, arrays in parts.items()
         for name, array in arrays._asdict().items()
-        if name not in ShapeArrays._fields  # they follow from the shapes
+        if name not in WidthArrays._fields  # they follow from the widths
     }
     sections["handles"] = handles
     sections["masks"] = segment.masks
@@ -90,7 +94,7 @@ def to_sections(
     texts = [term.type == STRING for term in predicates.terms]
     sections["terms.texts"] = np.array(texts, np.uint8)
     sections["terms.sources"] = _term_sources(segment, handles, expression_of, semantics)
-    return SegmentSections({"layout": LAYOUT, "shapes": list(segment.shapes)}, sections)
+    return SegmentSections({"layout": LAYOUT, "widths": list(segment.widths)}, sections)
 
 
 def from_sections(meta: Mapping[str, Any], source: SectionSource, semantics: Semantics) -> Segment:
@@ -102,8 +106,8 @@ def from_sections(meta: Mapping[str, Any], source: SectionSource, semantics: Sem
     if meta.get("layout") != LAYOUT:
         raise misfit("layout")
     if not is_trusted:
-        check_shapes(meta["shapes"])
-    shapes = tuple(meta["shapes"])
+        check_widths(meta["widths"])
+    widths = tuple(meta["widths"])
     arrays = {name: _array(source.get, name) for name in _TYPES}
 
     def fields(part: str, kind: Any) -> dict[str, Array]:
@@ -119,7 +123,9 @@ def from_sections(meta: Mapping[str, Any], source: SectionSource, semantics: Sem
     subs, handles = arrays["programs.subs"], arrays["handles"]
     test_attributes, sources = arrays["tests.attributes"], arrays["tests.sources"]
     ensure(flat.at.shape == (2, len(is_text)), "cuts.at")
-    ensure(len(subs) == len(shapes) + 1 and len(handles), "programs.subs")
+    steps = FormulaSteps(**fields("steps", FormulaSteps))
+    shapes = len(widths) + (len(steps.targets) > 0)
+    ensure(len(subs) == shapes + 1 and len(handles), "programs.subs")
     if not is_trusted:
         check_cuts(flat, schema, is_text)
         sizes = np.diff(flat.at, axis=0)[0] - np.array(is_text, np.int64)
@@ -133,11 +139,12 @@ def from_sections(meta: Mapping[str, Any], source: SectionSource, semantics: Sem
         _test_maker(sources, test_attributes, source, semantics),
         _term_maker(term_sources, texts, source, semantics),
     )  # fmt: skip
-    programs = Programs(**fields("programs", Programs), **shape_arrays(shapes, subs)._asdict())
+    programs = Programs(**fields("programs", Programs), **width_arrays(widths, subs)._asdict())
     ensure(len(programs.slots) == len(handles), "programs.slots")
     if not is_trusted:
-        check_programs(programs, predicates, arrays["masks"])
-    return Segment(predicates, programs, handles, arrays["masks"], shapes)
+        check_programs(programs, steps, predicates, arrays["masks"])
+        check_steps(programs, steps)
+    return Segment(predicates, Layout(programs, steps, handles, arrays["masks"]))
 
 
 def _array(get: Get, name: str) -> Array:
@@ -234,13 +241,13 @@ def _term_sources(
         ]
     )  # fmt: skip
     found = np.full((len(terms), 2), -1, np.int64)
-    for table in segment.filters().tables.values():
-        owners = predicates.attributes_of(table.refs)
+    for users, refs in segment.filters().uses():
+        owners = predicates.attributes_of(refs)
         own = owners < 0
-        owners[own] = listed[table.refs[own] // REF_KINDS - predicates.base]
-        rows, columns = np.nonzero((owners >= first) & (owners < first + len(terms)))
-        numbers, places = np.unique(owners[rows, columns] - first, return_index=True)
-        found[numbers, 0] = table.handles[rows[places]]
+        owners[own] = listed[refs[own] // REF_KINDS - predicates.base]
+        mine = np.flatnonzero((owners >= first) & (owners < first + len(terms)))
+        numbers, places = np.unique(owners[mine] - first, return_index=True)
+        found[numbers, 0] = users[mine[places]]
     for number, term in enumerate(terms):
         handle = int(found[number, 0])
         ensure(handle >= 0, "terms.sources")
@@ -266,11 +273,11 @@ def _sources(
         return found.reshape(-1)
     first = predicates.base + predicates.first_test
     by_slot = segment.handles
-    for table in segment.filters().tables.values():
-        numbers = table.refs // REF_KINDS - first
-        rows, columns = np.nonzero((numbers >= 0) & (numbers < len(predicates.tests)))
-        tests, places = np.unique(numbers[rows, columns], return_index=True)
-        found[tests, 0] = table.handles[rows[places]]
+    for users, refs in segment.filters().uses():
+        numbers = refs // REF_KINDS - first
+        mine = np.flatnonzero((numbers >= 0) & (numbers < len(predicates.tests)))
+        tests, places = np.unique(numbers[mine], return_index=True)
+        found[tests, 0] = users[mine[places]]
     last, place_of = -1, dict[Any, int]()
     for number in np.argsort(found[:, 0], kind="stable").tolist():
         handle = int(found[number, 0])
