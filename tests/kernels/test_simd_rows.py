@@ -12,6 +12,7 @@ from tamis.kernels.simd_rows import (
     WORDS,
     and_rows,
     any_bit,
+    combine_rows,
     empty_row,
     load_row,
     or_rows,
@@ -36,6 +37,12 @@ def use_rows(rows, one, other, out, flags):
     store_row(out, 3, or_rows(a, b))
     store_row(out, 4, xor_rows(a, b))
     flags[0], flags[1], flags[2] = any_bit(a), any_bit(empty_row()), any_bit(and_rows(a, b))
+
+
+def use_combination(rows, out, signs):
+    """Two rows by AND and by OR."""
+    for k in range(signs.size):
+        store_row(out, k, combine_rows(load_row(rows, 0), load_row(rows, 1), signs[k]))
 
 
 def use_chain(rows, out):
@@ -206,3 +213,12 @@ def test_any_base(call, base):
     numbers = np.zeros(8, np.int32)
     call(numbers, 0, np.uint64(255), DIGITS, base)
     assert numbers.tolist() == list(range(base, base + 8))
+
+
+@both_ways(use_combination)
+def test_rows_are_combined_by_a_sign(call):
+    rows, out = random_rows(7, 2), np.full((2, WORDS), RUBBISH, np.uint64)
+    for signs in (np.array([0, 1], np.uint32), np.array([0, 1], np.int64)):
+        call(rows, out, signs)
+        assert (out[0] == rows[0] & rows[1]).all()
+        assert (out[1] == rows[0] | rows[1]).all()
