@@ -91,7 +91,8 @@ def compact(
     [['a', 'b'], ['a', 'b', 'c']]
     """
     known = as_schema(schema)
-    settings = MatcherSettings(known, semantics, defaults)
+    # Events are matched again to restore matches, by which time now() would be another one.
+    settings = MatcherSettings(known.without_clock(), semantics, defaults)
     forms = _Forms(settings.meaning())
     with collector_paused():
         rows = rows_of(subscriptions)

@@ -27,8 +27,6 @@ class MatcherSettings:
     def __post_init__(self) -> None:
         # A worker on another machine does not have the file of a profile: it gets the content.
         object.__setattr__(self, "profile", loaded(self.profile))
-        # Jobs may run a task twice, and streams a batch.
-        object.__setattr__(self, "schema", self.schema.without_clock())
         self.meaning()  # refuses bad settings now
 
     def meaning(self) -> Semantics:

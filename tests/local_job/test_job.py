@@ -181,3 +181,25 @@ def test_a_page_reports_the_job(put, tmp_path, capsys):
         assert "events: the row cannot be read, it has 2 fields, and the header has 3" in text
     assert main(["match", *paths, "--overwrite", "--report", str(tmp_path)]) == 1
     assert "cannot be written" in capsys.readouterr().err
+
+
+CLOCK = "id,filter\nfresh,at > now() - INTERVAL 1 DAY\nlate,current_date > DATE '2024-01-01'\n"
+TIMES = "id,at\n1,2024-01-01T12:00:00Z\n2,2024-01-02T12:00:00Z\n3,2023-12-31T11:00:00Z\n"
+
+
+def test_all_events_arrive_at_the_moment_that_is_given(put, tmp_path):
+    events, subscriptions = put("e.csv", TIMES), put("s.csv", CLOCK)
+    job = LocalJob(events, subscriptions, now="2024-01-01 12:00:00")
+    assert [tuple(row.values()) for row in rows(job)] == [(1, "fresh"), (2, "fresh")]
+    arguments = [str(subscriptions), str(events), "--out", str(tmp_path / "out"), "--local"]
+    assert main(["match", *arguments, "--now", "2024-01-02T12:30:00Z"]) == 0
+    found = {tuple(row.values()) for row in pq.read_table(tmp_path / "out/matches").to_pylist()}
+    assert found == {(2, "fresh"), (1, "late"), (2, "late"), (3, "late")}
+
+
+def test_a_moment_that_is_none_is_refused(put, capsys):
+    with pytest.raises(OptionError, match="now is a datetime or a text"):
+        LocalJob(put("e.csv", TIMES), put("s.csv", CLOCK), now=5)
+    with pytest.raises(SystemExit):
+        main(["match", "s.csv", "e.csv", "--out", "out", "--now", "soon"])
+    assert "expected a time, such as 2024-01-31T12:30:00, got 'soon'" in capsys.readouterr().err

@@ -46,6 +46,19 @@ def duration(text: str) -> float:
     return float(int(number[:12]) * seconds)
 
 
+def moment(text: str) -> str:
+    """A moment, as filters write it."""
+    from tamis.events.values import moment_of_call
+
+    try:
+        moment_of_call(text)
+    except OptionError:
+        raise argparse.ArgumentTypeError(
+            f"expected a time, such as 2024-01-31T12:30:00, got {text!r}"
+        ) from None
+    return text
+
+
 def bad_limit(text: str) -> "BadLimit | None":
     """How many rows may be bad."""
     from tamis.dead_letters import BadLimit

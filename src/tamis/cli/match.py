@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tamis.cli.argument_types import bad_limit, positive, size
+from tamis.cli.argument_types import bad_limit, moment, positive, size
 from tamis.cli.input_files import read_typed
 from tamis.cli.interruption import interruptible
 from tamis.cli.options import (
@@ -85,6 +85,12 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         metavar="LIMIT",
         help="fail if more than 1%% (or 20) of the events, or of the subscriptions, are bad",
     )
+    parser.add_argument(
+        "--now",
+        type=moment,
+        metavar="TIME",
+        help="what now() is in filters: 2024-01-31T12:30:00 (default: when the command begins)",
+    )
     add_duplicates(parser)
     add_sharding(parser)
     add_schema(parser, "inferred from the events")
@@ -156,6 +162,7 @@ def run(options: argparse.Namespace) -> None:
     settings = matching_settings(options) | {
         "duplicates": options.duplicates, "order": options.order,
         "keep_rules": options.keep_rules, "keep_id_name": options.keep_id_name,
+        "now": options.now,
     }  # fmt: skip
     check_output(options.out, overwrite=options.overwrite)
     check_report(options.report)

@@ -56,9 +56,11 @@ class EventColumns:
     """The columns of events; without an `event_id`, they are numbered in the order of the files."""
 
     def __init__(
-        self, table: FileTable, event_id: str | None, schema: Schema | None, keep: Sequence[str]
-    ) -> None:
+        self, table: FileTable, event_id: str | None, schema: Schema | None, keep: Sequence[str],
+        moment: int,
+    ) -> None:  # fmt: skip
         self._table = table
+        self._moment = moment  # when all of them arrive
         self.keep = kept_names(keep)
         usable = pa.schema([field for field in table.schema if field.name != CORRUPT])
         self._event_id = event_id
@@ -100,7 +102,7 @@ class EventColumns:
         rows = None
         if self._table.is_text:
             rows = RowFormat(self._table.files.format, self._table.inner, self._table.is_inferred)
-        return EventLayout(tuple(tree), self.keep, self._table.is_text, rows)
+        return EventLayout(tuple(tree), self.keep, self._table.is_text, rows, self._moment)
 
     def batches(self, attributes: Iterable[str]) -> Iterator[pa.RecordBatch]:
         """The columns of `layout`."""

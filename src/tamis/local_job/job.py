@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from tamis.dead_letters import SHOWN, BadLimit, DeadLetter, listing
 from tamis.errors import OptionError, SubscriptionError, choose
+from tamis.events.values import moment_of_call
 from tamis.file_tables.file_table import FileTable
 from tamis.given_events import kept_names
 from tamis.local_job.event_columns import EventColumns, with_types
@@ -55,7 +56,7 @@ class LocalJob:
         schema: Schema | Mapping[str, str] | None = None,
         defaults: Mapping[str, Any] | None = None, duplicates: str = "last",
         order: str | None = None, on_bad: str = "keep", profile: Any = None,
-        keep_rules: Sequence[str] = (), keep_id_name: bool = False,
+        keep_rules: Sequence[str] = (), keep_id_name: bool = False, now: Any = None,
     ) -> None:  # fmt: skip
         self.output = choose("output", output, OUTPUTS)
         self._on_bad = choose("treatment of bad rows", on_bad, ON_BAD)
@@ -65,7 +66,7 @@ class LocalJob:
         table = FileTable(events, row_tag="event", typed=typed, is_inferred=given is None)
         if event_id is None and "id" in table.schema.names:
             event_id = "id"
-        self._events = EventColumns(table, event_id, given, keep)
+        self._events = EventColumns(table, event_id, given, keep, moment_of_call(now))
         files = table.files
         logger.info(
             "events: %s files of %s: %s", len(files.files), files.format, self._events.schema

@@ -5,9 +5,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from cases import each
-from tamis import Matcher, OptionError, Schema, TypeMismatch, covers, parse
+from tamis import BulkError, Matcher, OptionError, Schema, TypeMismatch, covers, parse
+from tamis.compaction import compact
 from tamis.engines import ENGINES
-from tamis.matcher_settings import MatcherSettings
+from tamis.engines.sliced.threads import in_order_of
+from tamis.language.arrival import arrival, arriving
 from tamis.types import DATE, TIMESTAMP
 
 SCHEMA = Schema({"at": "timestamp", "n": "int"})
@@ -87,9 +89,27 @@ def test_types_and_texts():
         parse("now(5) > at", SCHEMA)
 
 
+def test_threads_see_the_moment_that_is_given():
+    matcher = Matcher(SCHEMA, engine="sliced", options={"threads": 2})
+    matcher.subscribe_many([(text, text) for text in FILTERS])
+    found = matcher.match_batch(EVENTS * 1500, "counts", now=NOON)["count"].to_pylist()
+    expected = [sum(n in events for events in FILTERS.values()) for n in range(8)]
+    assert found == expected * 1500
+    pairs = matcher.match_batch(EVENTS * 1500, now=NOON)
+    assert pairs.num_rows == 1500 * sum(expected)
+
+
+def test_work_in_other_threads_is_done_at_the_moment_of_the_caller():
+    with arriving(7):
+        assert list(in_order_of(lambda *_: arrival(), lambda: 1, 5, 2)) == [7] * 5
+        assert list(in_order_of(lambda *_: arrival(), lambda: 1, 5, 1)) == [7] * 5
+
+
 def test_places_that_match_again_refuse_a_clock():
-    schema = MatcherSettings(SCHEMA).schema
+    schema = SCHEMA.without_clock()
     assert schema == SCHEMA
+    with pytest.raises(BulkError, match="filters know no clock here: now"):
+        compact({"a": "at > now()"}, SCHEMA)
     with pytest.raises(TypeMismatch, match="filters know no clock here: now") as caught:
         parse("at > now()", schema)
     assert caught.value.hint == "give events an attribute with the time, and name that"

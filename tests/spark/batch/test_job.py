@@ -392,3 +392,51 @@ def test_arguments_that_are_none_are_refused_before_anything_runs(spark, table, 
     with pytest.raises(OptionError) as caught:
         MatchJob(**given_)
     assert said in str(caught.value)
+
+
+# --- the moment at which events arrive
+
+CLOCKS = [
+    "at > now() - INTERVAL 1 DAY", "at BETWEEN now() - INTERVAL 2 HOURS AND now()",
+    "NOT at < now()",
+    "to_date(at) = current_date()", "datediff(current_date(), at) = 1", "k = 1 OR now() < at",
+    "coalesce(at, now()) >= now()", "hour(now()) = 12 AND k > 3", "now() < TIMESTAMP '2024-01-02'",
+    "k = 2 AND at + INTERVAL 3 HOURS > now()", "k IN (1, 5) AND current_date() > to_date(at)",
+]  # fmt: skip
+
+
+@pytest.fixture
+def timed(spark):
+    times = "timestamp_seconds(1704196800 + (id - 30) * 3600)"  # around noon of 2024-01-02, in UTC
+    return spark.range(60).selectExpr("id", "id % 7 AS k", f"if(id = 9, null, {times}) AS at")
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"mode": "sharded", "shards": 4}], ids=["whole", "shards"]
+)
+def test_now_is_one_moment_that_spark_takes_as_a_constant(spark, table, timed, settings, tmp_path):
+    for moment in ("2024-01-02 12:00:00", "2024-01-02 23:59:59.999999"):
+        constants = [
+            text.replace("now()", f"TIMESTAMP '{moment}'").replace(
+                "current_date()", f"DATE '{moment[:10]}'"
+            )
+            for text in CLOCKS
+        ]
+        expected = kept_by_spark(timed, constants, "id")
+        job = MatchJob(timed, table(CLOCKS), now=moment, **settings)
+        assert job.is_sharded == bool(settings)
+        assert pairs_of(job.matches) == pairs_of(job.counted().frame) == expected
+        place = str(tmp_path / moment[11:13])
+        assert job.write(place, "parquet").matches == len(expected) > 100
+        assert pairs_of(spark.read.parquet(f"{place}/matches")) == expected
+
+
+def test_a_job_has_the_moment_at_which_it_was_made(table, timed, monkeypatch):
+    monkeypatch.setattr("tamis.events.values.present_moment", lambda: 1_704_196_800_000_000)
+    job = MatchJob(timed, table(CLOCKS[:1]))
+    monkeypatch.undo()  # from now on it is years later
+    assert {event for event, _ in job.matches.collect()} == {*range(7, 60)} - {9}
+    assert {event for event, _ in job.matches.collect()} == {*range(7, 60)} - {9}
+    assert match(timed, table(CLOCKS[:1])).count() == 0
+    with pytest.raises(OptionError, match="now is a datetime or a text"):
+        match(timed, table(CLOCKS[:1]), now=7)

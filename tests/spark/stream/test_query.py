@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,28 @@ def test_a_batch_that_is_done_again_has_the_subscriptions_that_it_had(place):
     assert place.found() == place.wanted
     assert {match for match in place.found() if match[0] < 2} == set(before)
     assert [place.commit(n)["version"] for n in range(3)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("settings", [{}, {"mode": "sharded"}], ids=["whole", "shards"])
+def test_a_batch_that_is_done_again_has_the_moment_that_it_had(place, monkeypatch, settings):
+    """Each micro-batch has its own, and its replay the same, though the clock has gone on."""
+    pinned = "tamis.spark.stream.pinned_versions.present_moment"
+    place.changes([("fresh", "at > now() - INTERVAL 1 DAY"), ("old", "to_date(at) < current_date")])
+    times = [{"id": n, "at": f"2024-01-0{n}T12:00:00Z"} for n in (1, 2, 3)]
+    wanted = Counter()
+    for batch, day in enumerate((2, 3)):
+        noon = datetime(2024, 1, day, 12, tzinfo=UTC)
+        monkeypatch.setattr(pinned, lambda noon=noon: int(noon.timestamp() * 1_000_000))
+        place.events(*times)
+        place.run(**settings)
+        wanted.update((batch, n, "fresh") for n in (1, 2, 3) if n >= day)
+        wanted.update((batch, n, "old") for n in (1, 2, 3) if n < day)
+    assert place.found() == wanted
+    place.forget(1)
+    monkeypatch.undo()
+    place.events({"id": 4, "at": "2024-01-03T12:00:00Z"})
+    place.run(**settings)
+    assert place.found() == wanted + Counter([(2, 4, "old")])
 
 
 def test_a_batch_that_was_written_is_not_written_again(place):

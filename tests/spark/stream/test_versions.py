@@ -6,7 +6,7 @@ import pytest
 
 from tamis import FileError, Matcher
 from tamis.dead_letters import DeadLetter
-from tamis.spark.stream.versions import KEPT, Version, Versions
+from tamis.spark.stream.versions import KEPT, Pin, Version, Versions
 
 
 @pytest.fixture
@@ -71,9 +71,14 @@ def test_changes_since_a_base_are_joined_in_their_order(versions, rules):
 
 def test_a_pin_stays(versions):
     assert versions.pinned(0) is None
-    versions.pin(0, 3)
-    assert versions.pinned(0) == 3
+    versions.pin(0, Pin(3, 1_700_000_000_000_000))
+    assert versions.pinned(0) == Pin(3, 1_700_000_000_000_000)
     assert versions.pinned(-1) is None
+
+
+def test_a_pin_of_a_version_without_clocks_is_read(versions, tmp_path):
+    (tmp_path / "tamis/batches/00000007.json").write_text('{"version": 2}')
+    assert versions.pinned(7) == Pin(2, 0)
 
 
 def test_old_files_go_and_what_a_replay_needs_stays(versions, rules, tmp_path):
@@ -81,7 +86,7 @@ def test_old_files_go_and_what_a_replay_needs_stays(versions, rules, tmp_path):
         versions.add(Version(number, number, is_base=True), rules)
         versions.add(Version(number + 100, number, False, {"a": "x > 1"}))
     for batch in range(KEPT + 51):
-        versions.pin(batch, 5)
+        versions.pin(batch, Pin(5, batch))
         versions.commit(batch, {"batch": batch})
     assert [path.name for path in sorted((tmp_path / "tamis/rules").iterdir())] == [
         "00000004.tamis",
@@ -91,7 +96,7 @@ def test_old_files_go_and_what_a_replay_needs_stays(versions, rules, tmp_path):
     assert versions.get(4).is_base
     assert versions.committed(KEPT + 50) == {"batch": KEPT + 50}
     assert versions.committed(0) is None
-    assert versions.pinned(KEPT + 49) == 5
+    assert versions.pinned(KEPT + 49) == Pin(5, KEPT + 49)
 
 
 def test_a_base_can_be_fetched(versions, rules, tmp_path):

@@ -28,8 +28,9 @@ def test_attributes_are_the_columns_that_filters_can_use(wide):
     assert events.schema == Schema(
         {
             "tiny": "int", "small": "int", "int": "int", "big": "int", "f": "double", "d": "double",
-            "dec": "double", "s": "string", "b": "bool", "day": "timestamp", "at": "timestamp",
-            "local": "timestamp", "c": "string", "v": "string", "arr": "array<int>",
+            "dec": "decimal(3, 2)", "s": "string", "b": "bool", "day": "timestamp",
+            "at": "timestamp", "local": "timestamp", "c": "string", "v": "string",
+            "arr": "array<int>",
             "m": "map<string, int>", "r.k": "int", "r.deep.x": "string", "r.deep.l": "array<int>",
             "e.only": "array<int>",
         }
@@ -42,7 +43,9 @@ def test_attributes_are_the_columns_that_filters_can_use(wide):
 
 def test_workers_get_what_is_asked_for(wide):
     events = EventTable(wide, "big", None, ["arr", "r", "big"])
-    assert events.layout({"s", "r.deep.x"}) == EventLayout(("s", "r"), ("arr", "r", "big"), False)
+    assert events.layout({"s", "r.deep.x"}) == EventLayout(
+        ("s", "r"), ("arr", "r", "big"), False, moment=events.moment
+    )
     projected = events.project({"s", "r.deep.x"})
     assert [(field.name, field.dataType.simpleString()) for field in projected.schema] == [
         ("id", "bigint"), ("e0", "string"), ("e1", "struct<deep:struct<x:string>>"),

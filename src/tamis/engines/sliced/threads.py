@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
+from tamis.language.arrival import arrival, arriving
+
 T = TypeVar("T")
 
 
@@ -22,7 +24,8 @@ def in_order_of(
     """work(start, end) for all parts of range(size), in their order.
 
     `step` says how large the next part is. To bound memory, at most one part more than there are
-    threads is computed ahead of the one that the caller takes next.
+    threads is computed ahead of the one that the caller takes next. In all threads, events arrive
+    at the moment at which they do here.
     """
     threads = threads or processors()
     if threads == 1 or size <= step():
@@ -32,6 +35,12 @@ def in_order_of(
             yield work(start, end)
             start = end
         return
+    moment = arrival()
+
+    def work_there(start: int, end: int) -> T:
+        with arriving(moment):
+            return work(start, end)
+
     with ThreadPoolExecutor(threads, thread_name_prefix="tamis") as pool:
         waiting: deque[Future[T]] = deque()
         start = 0
@@ -39,7 +48,7 @@ def in_order_of(
             while start < size or waiting:
                 while start < size and len(waiting) <= threads:
                     end = min(start + step(), size)
-                    waiting.append(pool.submit(work, start, end))
+                    waiting.append(pool.submit(work_there, start, end))
                     start = end
                 yield waiting.popleft().result()
         finally:

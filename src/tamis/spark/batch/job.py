@@ -10,6 +10,7 @@ from tamis.container import fingerprint_of
 from tamis.dead_letters import listing
 from tamis.errors import OptionError, SubscriptionError, choose
 from tamis.events.columns import as_table
+from tamis.events.values import moment_of_call
 from tamis.given_events import kept_names
 from tamis.matcher import OUTPUTS, Matcher
 from tamis.matcher_settings import MatcherSettings
@@ -88,7 +89,8 @@ class MatchJob:
 
     `keep_rules` names columns of the subscriptions that pairs have as well, and with `keep_id_name`
     the column of the ids of events keeps its name instead of ``event_id``. `subscriptions` may also
-    be a table of pandas, polars or Arrow.
+    be a table of pandas, polars or Arrow. `now` is what ``now()`` is in filters, for all events and
+    in every task: a datetime or a text; if it is left out, the time at which the job is made.
     """
 
     def __init__(  # noqa: PLR0913 - all but four by name
@@ -98,7 +100,7 @@ class MatchJob:
         defaults: Mapping[str, Any] | None = None, duplicates: str = "last",
         order: str | None = None, on_bad: str = "keep", profile: Any = None,
         budget: int | str = BUDGET, mode: str = "auto", shards: int | None = None,
-        keep_rules: Sequence[str] = (), keep_id_name: bool = False,
+        keep_rules: Sequence[str] = (), keep_id_name: bool = False, now: Any = None,
     ) -> None:  # fmt: skip
         choose("output", output, OUTPUTS)
         choose("treatment of bad rows", on_bad, ON_BAD)
@@ -115,7 +117,7 @@ class MatchJob:
         self._on_bad = on_bad
         self._duplicates = duplicates
         given = None if schema is None else as_schema(schema)
-        self._events = EventTable(events, event_id, given, keep)
+        self._events = EventTable(events, event_id, given, keep, moment_of_call(now))
         self._subscriptions = SubscriptionTable(subscriptions, order)
         self.id_name = event_id if keep_id_name else "event_id"
         self._keep_rules = kept_names(keep_rules)

@@ -101,7 +101,8 @@ class CompactJob:
         if subscriptions.isStreaming:
             raise OptionError("the subscriptions are a stream; compact takes a table")
         schema, skipped = _attributes(schema_or_events)
-        self._settings = MatcherSettings(schema, semantics, defaults, skipped)
+        # Events are matched again to restore matches, by which time now() would be another one.
+        self._settings = MatcherSettings(schema.without_clock(), semantics, defaults, skipped)
         self._table = SubscriptionTable(subscriptions, order)
         self._cover = cover
         self._merge = cover and merge

@@ -229,7 +229,7 @@ class MatchShardsTask:
     def _chunks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[EventChunk]:
         """The events, with their numbers after the columns to keep."""
         kept = (*(f"k{n}" for n in range(len(self.layout.kept))), "number")
-        layout = EventLayout(self.layout.names, kept, has_corrupt=False)
+        layout = self.layout._replace(kept=kept, has_corrupt=False)
         names = ["id", *self.layout.names, *kept]
 
         def turned() -> Iterator[pa.RecordBatch]:

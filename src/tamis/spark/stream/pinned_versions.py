@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.container import fingerprint_of
 from tamis.dead_letters import DeadLetter, listing
+from tamis.language.arrival import present_moment
 from tamis.language.expression import parse
 from tamis.matcher_settings import MatcherSettings
 from tamis.names import path_text
@@ -39,7 +40,7 @@ from tamis.spark.stream.stream_schema import (
     merged,
     settings_for,
 )
-from tamis.spark.stream.versions import Version, Versions
+from tamis.spark.stream.versions import Pin, Version, Versions
 from tamis.spark.tables.event_table import attributes_to_read
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class PinnedVersion(NamedTuple):
     """The subscriptions of a micro-batch."""
 
     version: int
+    moment: int  # when its events arrive, in microseconds since 1970
     settings: MatcherSettings
     rules: PublishedRules | ShardedRules
     attributes: set[str]  # that workers read
@@ -95,19 +97,21 @@ class StreamSubscriptions:
     def pin(self, spark: "SparkSession", batch: int) -> PinnedVersion:
         """The subscriptions of a micro-batch; the same as before if it is repeated."""
         versions = Versions(self.checkpoint)
-        number = versions.pinned(batch)
-        if number is None:
-            number = self._advance(spark, versions)
-            versions.pin(batch, number)
+        pin = versions.pinned(batch)
+        if pin is None:
+            pin = Pin(self._advance(spark, versions), present_moment())
+            versions.pin(batch, pin)
+        number = pin.version
         known = self._look_up(versions, number)
         version, settings = known.version, self._settings(known.version.schema)
         base = self._open(spark, versions, known.base)
         self._base = base = base.published(spark) if isinstance(base, BaseFile) else base
         # A query that died may have left a version that no micro-batch was pinned to.
-        before = versions.pinned(batch - 1) or 0
+        last = versions.pinned(batch - 1)
+        before = 0 if last is None else last.version
         new = [versions.get(one) for one in range(before + 1, number + 1)]
         return PinnedVersion(
-            number, settings, self._rules(base, known),
+            number, pin.moment, settings, self._rules(base, known),
             attributes_to_read(
                 settings.schema, base.attributes | known.tested, settings.semantics
             ),

@@ -81,6 +81,7 @@ def match_stream(  # noqa: PLR0913 - all but three by name
     `event_time` names a column of times by which `StreamMetrics` says how old events are when they
     are matched. With `max_bad`, such as ``"1%"`` or 20, the query fails at a micro-batch more of
     whose events cannot be used, and nothing of it is written (a function `out` was called by then).
+    In filters, ``now()`` is when a micro-batch was first begun, also if it is repeated.
     The other settings are those of `MatchJob`.
     """
     choose("output", output, OUTPUTS)
@@ -185,7 +186,7 @@ class MicroBatchJob:
 
     def _write(self, frame: "DataFrame", batch: int, pinned: PinnedVersion) -> MatchCounts:
         of, settings = self.options, pinned.settings
-        events = EventTable(frame, of.event_id, settings.schema, of.keep)
+        events = EventTable(frame, of.event_id, settings.schema, of.keep, pinned.moment)
         if not isinstance(self.sink, FileSink):
             matches = self._counted(events, pinned)
             self.sink(matches.frame, batch)

@@ -9,7 +9,7 @@ Everything is in a folder beside Spark's own checkpoint::
     shards/00000003.json      of a version in shards: their plan, and two tables of Spark,
     shards/00000003/          the compiled shards, and
     subscriptions/00000003/   the subscriptions themselves
-    batches/00000017.json     the version that a micro-batch is pinned to
+    batches/00000017.json     the version and the moment that a micro-batch is pinned to
     commits/00000017.json     the numbers of a micro-batch that is done
 
 A file is written aside and renamed, so it is complete or not there. A version is written before any
@@ -22,7 +22,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tamis.dead_letters import DeadLetter
 from tamis.errors import FileError
@@ -47,6 +47,13 @@ class Version:
     schema: Mapping[str, str] = field(default_factory=dict)  # attributes and their types
     subscriptions: int = 0  # how many there are
     is_sharded: bool = False  # if it is a base
+
+
+class Pin(NamedTuple):
+    """What a micro-batch is matched with."""
+
+    version: int
+    moment: int  # when its events arrive, in microseconds since 1970
 
 
 class Versions:
@@ -149,14 +156,18 @@ class Versions:
 
     # --- micro-batches
 
-    def pinned(self, batch: int) -> int | None:
-        """The version of a micro-batch, None if it has none yet."""
+    def pinned(self, batch: int) -> Pin | None:
+        """What a micro-batch is matched with, None if that is not decided yet."""
         name = _place("batches", batch)
-        return int(self._read(name)["version"]) if self._folder.exists(name) else None
+        if not self._folder.exists(name):
+            return None
+        found = self._read(name)
+        # Before filters had a clock, no moment was written; what it is makes no difference then.
+        return Pin(int(found["version"]), int(found.get("moment", 0)))
 
-    def pin(self, batch: int, version: int) -> None:
-        """Match a micro-batch with a version, now and whenever it is repeated."""
-        self._write(_place("batches", batch), {"version": version})
+    def pin(self, batch: int, pin: Pin) -> None:
+        """Match a micro-batch with a version at a moment, now and whenever it is repeated."""
+        self._write(_place("batches", batch), pin._asdict())
 
     def commit(self, batch: int, facts: Mapping[str, Any]) -> None:
         """Write down the numbers of a micro-batch, and delete what is not needed any more.

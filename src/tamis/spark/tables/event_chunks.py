@@ -27,6 +27,7 @@ class EventLayout(NamedTuple):
     kept: tuple[str, ...]
     has_corrupt: bool
     rows: RowFormat | None = None  # how unreadable rows should have been read, if that is known
+    moment: int = 0  # when the events arrive, for now(), in microseconds since 1970
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class EventChunk:
     events: pa.Table
     kept: pa.Table
     first: int  # the number of the first event in its partition
+    moment: int  # when they arrive, in microseconds since 1970
 
     @property
     def kept_names(self) -> list[str]:
@@ -47,8 +49,9 @@ class EventChunk:
     def some(self, rows: pa.Array) -> "EventChunk":
         """The events of some rows."""
         return EventChunk(
-            self.ids.take(rows), self.events.take(rows), self.kept.take(rows), self.first
-        )
+            self.ids.take(rows), self.events.take(rows), self.kept.take(rows), self.first,
+            self.moment,
+        )  # fmt: skip
 
     def without(self, bad: Iterable[int]) -> "EventChunk":
         """All events but those of some rows."""
@@ -67,7 +70,7 @@ def chunks_of(
         columns = table.columns
         yield EventChunk(
             columns[0], _table(columns[1:end], names, table.num_rows),
-            _table(columns[end : end + len(kept)], kept, table.num_rows), first,
+            _table(columns[end : end + len(kept)], kept, table.num_rows), first, layout.moment,
         ), table  # fmt: skip
         first += table.num_rows
 

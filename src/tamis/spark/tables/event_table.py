@@ -16,6 +16,7 @@ from tamis.file_tables.dirty_columns import advice, suspects
 from tamis.file_tables.input_files import CORRUPT
 from tamis.file_tables.unreadable_rows import RowFormat
 from tamis.given_events import kept_names
+from tamis.language.arrival import present_moment
 from tamis.names import Path, path_text
 from tamis.schema import Attribute, Schema
 from tamis.spark.files.dirty_texts import dirty_texts
@@ -32,11 +33,15 @@ class EventTable:
     """A checked table of events.
 
     `schema` are its attributes, `skipped` the columns that no filter can use, with their types.
+    All events arrive at one `moment`, in microseconds since 1970; if it is left out, now: the same
+    in every task, however often and whenever it runs.
     """
 
     def __init__(
-        self, frame: "DataFrame", event_id: str, schema: Schema | None, keep: Sequence[str]
-    ) -> None:
+        self, frame: "DataFrame", event_id: str, schema: Schema | None, keep: Sequence[str],
+        moment: int | None = None,
+    ) -> None:  # fmt: skip
+        self.moment = present_moment() if moment is None else moment
         self.frame = frame
         self.event_id = event_id
         self.keep = kept_names(keep)
@@ -59,7 +64,7 @@ class EventTable:
 
     def like(self, frame: "DataFrame") -> "EventTable":
         """A table of the same kind, of another frame with the same columns."""
-        return EventTable(frame, self.event_id, self.schema, self.keep)
+        return EventTable(frame, self.event_id, self.schema, self.keep, self.moment)
 
     @property
     def missing(self) -> list[Attribute]:
@@ -92,7 +97,9 @@ class EventTable:
     def layout(self, attributes: Iterable[str]) -> EventLayout:
         """Which columns workers get to read some attributes."""
         tops = dict.fromkeys(path[0] for path in self._paths(attributes))
-        return EventLayout(tuple(tops), self.keep, self.has_corrupt, self._row_format())
+        return EventLayout(
+            tuple(tops), self.keep, self.has_corrupt, self._row_format(), self.moment
+        )
 
     def _row_format(self) -> RowFormat | None:
         """What rows of text were read with; None if we did not read them."""

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tamis.language.arrival import each_arriving
 from tamis.matcher import Matcher
 from tamis.spark.tables.event_chunks import EventChunk
 from tamis.spark.tables.match_schema import FOUND, arrow_type
@@ -27,7 +28,8 @@ def match_tables(matcher: Matcher, chunk: EventChunk, output: str) -> Iterator[p
     is_direct = output == "pairs" and not kept and pa.types.is_int64(ids.type)
     # Ids that are numbers take the place of the numbers of events: so they need no look-up.
     numbers = ids.to_numpy() if is_direct else np.arange(len(ids))
-    for table in matcher.match_chunk(chunk.events, output, numbers):
+    found = matcher.match_chunk(chunk.events, output, numbers)
+    for table in each_arriving(chunk.moment, found):
         if is_direct:
             yield table.rename_columns(["event_id", FOUND[output]])
             continue
