@@ -316,7 +316,7 @@ def answered(
 ) -> Iterator[tuple[list[tuple[str, Any]], Any, Any]]:
     """Terms that Spark can compute, some at a time, and the table with a column for each."""
     from py4j.protocol import Py4JJavaError
-    from pyspark.errors import AnalysisException
+    from pyspark.errors import AnalysisException, PySparkException
 
     if len(terms) > TERMS_PER_JOB:
         for start in range(0, len(terms), TERMS_PER_JOB):
@@ -325,7 +325,7 @@ def answered(
     try:
         made = frame.selectExpr("n", *(f"{text} AS c{k}" for k, (text, _) in enumerate(terms)))
         found = made.schema, made.toArrow().sort_by("n")
-    except (AnalysisException, Py4JJavaError) as problem:  # refused, or a date beyond 64 bits
+    except (PySparkException, Py4JJavaError) as problem:  # refused, or a value that is too large
         if len(terms) > 1:
             yield from answered(frame, terms[: len(terms) // 2])
             yield from answered(frame, terms[len(terms) // 2 :])

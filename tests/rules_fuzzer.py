@@ -38,6 +38,7 @@ MANY += [*FEW, *(f"s <> 'T{n}' AND i <> {n}" for n in range(100))]
 # What is said by these is not decided by anything else in the file.
 CONTENT = {
     "segment.programs.refs", "segment.programs.named", "segment.programs.slots",
+    "segment.steps.tested", "segment.steps.operands", "segment.steps.targets",
     "segment.cuts.keys", "segment.cuts.data", "segment.cuts.offsets", "segment.cuts.at",
     "segment.in.attributes", "segment.in.at", "segment.in.members",
     "segment.out.attributes", "segment.out.at", "segment.out.members",

@@ -9,7 +9,7 @@ import pytest
 from cases import each
 from tamis import Matcher, Schema, covers, parse
 from tamis.bounded_caches import BoundedCache
-from tamis.engines.sliced import filter_reader, fragments, value_classes
+from tamis.engines.sliced import fragments, value_classes
 from tamis.language import shape_cache
 from tamis.predicates import attribute_index
 
@@ -25,7 +25,6 @@ def small_caches(monkeypatch):
         monkeypatch.setattr(shape_cache, name, SMALL)
     for name in ("MOST_FRAGMENTS", "MOST_RULES"):
         monkeypatch.setattr(fragments, name, SMALL)
-    monkeypatch.setattr(filter_reader, "MOST_TEMPLATES", SMALL)
     for one in gc.get_objects():
         if isinstance(one, BoundedCache):
             one.clear()

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 
@@ -93,6 +94,27 @@ def test_any_filters(tmp_path_factory, name, texts, some):
     lists = matcher.match_batch(events, "lists").to_pydict()
     assert loaded.match_batch(events, "lists").to_pydict() == lists
     assert [loaded.match(event) for event in events] == lists["subscriptions"]
+
+
+def test_defaults_of_every_type_are_kept(tmp_path):
+    schema = {
+        "d": "decimal(30, 2)",
+        "a": "array<int>",
+        "m": "map<string, double>",
+        "t": "timestamp",
+    }
+    defaults = {
+        "d": Decimal("12345678901234567890.05"), "a": [1, None], "m": {"k": 0.5}, "t": "2024-01-31",
+    }  # fmt: skip
+    matcher = Matcher(schema, semantics="default", defaults=defaults)
+    matcher.subscribe("all", "d > 12345678901234567890.04 AND a[0] = 1 AND m['k'] = 0.5")
+    matcher.save(tmp_path / "rules.tamis")
+    loaded = Matcher.load(tmp_path / "rules.tamis")
+    assert loaded.match({}) == ["all"]
+    assert loaded.meaning.defaults == matcher.meaning.defaults
+    again = Matcher(schema, semantics="default", defaults=defaults)
+    again.absorb(tmp_path / "rules.tamis")
+    assert again.match({"d": 1}) == []
 
 
 IDS = {

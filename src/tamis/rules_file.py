@@ -1,7 +1,8 @@
 """The file ``rules.tamis``: subscriptions, compiled, in one file that is mapped into memory."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,10 +15,12 @@ from tamis.engines.auto import AutoEngine
 from tamis.engines.compiled_filters import CompiledFilters, SectionSource, compiling
 from tamis.errors import FileError, OptionError, TamisError, choose
 from tamis.events.event_reader import UNKNOWN_CHOICES
+from tamis.events.values import MapValue
 from tamis.language.expression import Expression
 from tamis.schema import Schema
 from tamis.semantics import NAMES, Semantics
 from tamis.subscriptions.subscriptions import Subscriptions
+from tamis.types import Kind, Type
 
 KIND = "tamis rules"
 
@@ -52,7 +55,7 @@ def save(
         "kind": KIND,
         "schema": {a.name: str(a) for a in meaning.schema.attributes},
         "semantics": meaning.name,
-        "defaults": list(meaning.defaults),
+        "defaults": [str(v) if isinstance(v, Decimal) else v for v in meaning.defaults],
         "unknown": unknown,
         "engine": "auto" if isinstance(engine, AutoEngine) else "sliced",
         "subscriptions": stored.meta,
@@ -74,9 +77,10 @@ class RulesFile:
             found = meta.get("kind", "something else")
             raise FileError(f"{path} does not hold tamis rules, but {found}")
         with self._reading():
+            schema = Schema(meta["schema"])
             self.header = RulesHeader(
-                Schema(meta["schema"]), choose("engine", meta["engine"], ("auto", "sliced")),
-                choose("semantics", meta["semantics"], NAMES), tuple(meta["defaults"]),
+                schema, choose("engine", meta["engine"], ("auto", "sliced")),
+                choose("semantics", meta["semantics"], NAMES), _defaults(meta["defaults"], schema),
                 choose("unknown", meta["unknown"], UNKNOWN_CHOICES),
             )  # fmt: skip
 
@@ -190,3 +194,21 @@ def absorb(engine: Any, subscriptions: Subscriptions, content: RulesContent) -> 
     compiled_filters.hold(engine, content.filters.moved(first), known.tolist())
     subscriptions.remove_handles(known)
     subscriptions.add_page(columns.ids, columns.texts)
+
+
+def _defaults(stored: Sequence[Any], schema: Schema) -> tuple[Any, ...]:
+    """Defaults as `Semantics` keeps them, from those that JSON has: lists, texts of decimals."""
+
+    def restored(value: Any, of: Type) -> Any:
+        if value is None:
+            return None
+        if of.kind is Kind.DECIMAL:
+            return Decimal(value)
+        if of.kind is Kind.MAP:
+            return MapValue(value)
+        return tuple(value) if of.kind is Kind.ARRAY else value
+
+    if not stored:
+        return ()
+    pairs = zip(stored, schema.attributes, strict=True)
+    return tuple([restored(value, attribute.type) for value, attribute in pairs])

@@ -112,7 +112,7 @@ def test_the_defaults():
 @each(
     ("options", "problem"),
     [
-        ({}, r"needs exactly one of the options workload \(w0, .*, constants\) and config"),
+        ({}, r"needs exactly one of the options workload \(w0, .*, constants, .*\) and config"),
         ({"workload": "w4", "config": "x"}, "needs exactly one of the options"),
         ({"workload": "stocks"}, "unknown workload 'stocks'; did you mean 'stock'"),
         ({"config": "nowhere.toml"}, "nowhere.toml cannot be read"),
