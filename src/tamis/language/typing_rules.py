@@ -85,13 +85,21 @@ class TypingRules:
                 end,
                 f"name one of its fields, such as {path_text(below[0])}",
             )
-        hint = did_you_mean(name, self.schema)
+        hint = self._map_hint(path) or did_you_mean(name, self.schema)
         if name.lower() in BARE_CLOCKS:
             return self.call(name, (), start, end)
         if len(path) == 1 and _COMPARED.search(self.text[max(0, start - 200) : start]):
             quoted = f"write '{name}' in quotes if it is a string"
             hint = f"{quoted}; {hint}" if hint and hint.startswith("did you mean") else quoted
         raise self.mismatch(f"unknown attribute {name!r}", start, end, hint)
+
+    def _map_hint(self, path: Path) -> str | None:
+        """What to write for a key of a map that is written like a field of a record."""
+        found = self.schema.find(path[:-1])
+        if found is None or found.type.kind is not Kind.MAP:
+            return None
+        key = path[-1].replace("\\", r"\\").replace("'", r"\'")
+        return f"{found.name} is a map; write {found.name}['{key}']"
 
     def timestamp(self, value: str, start: int, end: int) -> Node:
         moment = timestamp_from_text(value)
