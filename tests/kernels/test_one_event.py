@@ -170,14 +170,15 @@ class Bench:
             self._computed = ComputedAttributes(schema, of.predicates.terms)
             self._tests = of_events.SegmentTests(of.predicates, self._computed)
             keys = Keys(self._computed.schema)
-            self._rows = of_events.RowClasses(of.predicates, of.used, keys)
+            programmed = self._computed.programmed
+            self._rows = of_events.RowClasses(of.predicates, of.used, keys, programmed=programmed)
 
     def slots(self, row):
         """The slots of an event, as the kernels find them and as they mark them."""
         segment = self.segment
         predicates, programs, numbering = segment.predicates, segment.programs, segment.numbering
         plain, row = row, self._computed.row(row)
-        classes = self._rows.of(row)
+        classes = self._rows.of(row, self._computed.keys_of(plain))
         self._is_as_in_a_batch(plain, classes)
         listed = np.full(predicates.listed, NO_ROW, np.int32)
         touched = np.empty(len(segment.used) + predicates.listed, np.int32)

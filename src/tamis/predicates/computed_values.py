@@ -14,9 +14,11 @@ The elements of an array are a term of which an event may have several values, o
 constants; NOT IN is true if none of them is, and the array has no null. It has no other tests.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from tamis.events.event_reader import Row
 from tamis.language import ast
@@ -35,11 +37,14 @@ from tamis.predicates.classification import (
     StringTest,
     classify,
 )
-from tamis.predicates.event_batches import Batch
+from tamis.predicates.event_batches import Batch, Column
 from tamis.predicates.keys import constant_key, has_values
 from tamis.predicates.term_columns import TermColumns
+from tamis.predicates.term_programs import TermProgram, in_programs
 from tamis.schema import Attribute, Schema
 from tamis.types import Kind, Type
+
+Array = np.ndarray[Any, Any]
 
 COMPUTED = "\0computed"  # the first part of the paths of terms, which is no name of an attribute
 
@@ -108,10 +113,15 @@ def term_attribute(number: int, of: Type) -> ast.Attribute:
 
 
 class ComputedAttributes:
-    """The attributes of a schema, and some terms after them."""
+    """The attributes of a schema, and some terms after them.
 
-    def __init__(self, schema: Schema, terms: Sequence[Node]) -> None:
-        self._plain = schema
+    Terms whose places in the schema are in `apart` are computed one by one, not by a program, so
+    that rows have their values.
+    """
+
+    def __init__(self, schema: Schema, terms: Sequence[Node], apart: Container[int] = ()) -> None:
+        self.plain = schema
+        self._apart = apart
         self.terms = tuple(terms)
         self._numbers = {term: number for number, term in enumerate(self.terms)}
         more = [term_attribute(number, term.type) for number, term in enumerate(self.terms)]
@@ -121,13 +131,32 @@ class ComputedAttributes:
             self.schema = Schema.of_attributes(attributes)
 
     @cached_property
-    def _values(self) -> list[Callable[[Row], Any]]:
-        return [compile_value(term, self._plain) for term in self.terms]
+    def _programmed(self) -> dict[int, Node]:
+        first, found = len(self.plain), in_programs(self.terms)
+        return {n: term for n, term in found.items() if first + n not in self._apart}
+
+    @cached_property
+    def programmed(self) -> frozenset[int]:
+        """The places in the schema of the terms that a program computes."""
+        return frozenset(len(self.plain) + number for number in self._programmed)
+
+    @cached_property
+    def _program(self) -> TermProgram:
+        return TermProgram(self._programmed, self.plain)
+
+    @cached_property
+    def _values(self) -> list[tuple[int, Callable[[Row], Any]]]:
+        """The terms that no program computes, by their numbers."""
+        return [
+            (number, compile_value(term, self.plain))
+            for number, term in enumerate(self.terms)
+            if number not in self._programmed
+        ]
 
     @cached_property
     def elements(self) -> dict[int, Type]:
         """The terms that are elements of arrays: the type of these by the place in the schema."""
-        first = len(self._plain)
+        first = len(self.plain)
         return {
             first + number: term.type
             for number, term in enumerate(self.terms)
@@ -147,9 +176,30 @@ class ComputedAttributes:
         if not self.terms:
             return batch
         columns = TermColumns(batch)
-        made = (*batch.columns, *map(columns.column, self.terms))
-        return Batch(batch.size, made, self.schema)
+        programmed: dict[int, Column] = {}
+        if self._programmed:
+            keys, present = self._program.of_batch(columns, len(self.terms))
+            programmed = {n: Column(present[n], keys[n], None) for n in self._programmed}
+        made = [programmed.get(n) or columns.column(term) for n, term in enumerate(self.terms)]
+        return Batch(batch.size, (*batch.columns, *made), self.schema)
 
     def row(self, row: Row) -> Row:
-        """A row with the values of the terms."""
-        return (*row, *[value(row) for value in self._values]) if self.terms else row
+        """A row with the values of the terms; those that `keys_of` has are missing."""
+        if not self._values:
+            return row
+        found: list[Any] = [None] * len(self.terms)
+        for number, value in self._values:
+            found[number] = value(row)
+        return (*row, *found)
+
+    def keys_of(self, row: Row) -> tuple[Array, Array] | None:
+        """keys[attribute] and present[attribute] of an event, with all that a program computes.
+
+        What it does not compute is missing; None if there is no program.
+        """
+        if not self._programmed:
+            return None
+        keys, present = np.zeros(len(self.schema), np.int64), np.zeros(len(self.schema), np.uint8)
+        first = len(self.plain)
+        self._program.of_row(row, keys[first:], present[first:])
+        return keys, present

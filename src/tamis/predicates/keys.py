@@ -25,7 +25,7 @@ from tamis.types import INT64_MAX, SHORT_DECIMAL_DIGITS, Kind, Type
 
 Array = np.ndarray[Any, Any]
 
-_WHOLE = {
+WHOLE = {
     Kind.INT32, Kind.INT, Kind.BOOL, Kind.TIMESTAMP, Kind.DATE, Kind.MONTHS, Kind.DAYS,
     Kind.DURATION,
 }  # fmt: skip
@@ -133,7 +133,7 @@ class Keys:
         kinds = self._kinds = [attribute.type.kind for attribute in schema.attributes]
         self.schema = schema
         self.size = len(schema)
-        self._whole = [n for n, kind in enumerate(kinds) if kind in _WHOLE]
+        self._whole = [n for n, kind in enumerate(kinds) if kind in WHOLE]
         self._doubles = [n for n, kind in enumerate(kinds) if kind is Kind.DOUBLE]
         self._places = {
             # Strings are ordered by code point, whatever the order of the schema.

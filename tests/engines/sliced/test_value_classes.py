@@ -69,10 +69,12 @@ def expected_class(value, cuts, first):
 def check(predicates, schema, some):
     computed = ComputedAttributes(schema, predicates.terms)
     batch, schema = computed.batch(batch_of_rows(some, schema)), computed.schema
-    some = [computed.row(row) for row in some]
+    keys = [computed.keys_of(row) for row in some]
+    apart = ComputedAttributes(computed.plain, predicates.terms, range(len(schema)))
+    some = [apart.row(row) for row in some]
     used = np.arange(len(schema))
     found = classes_of(batch, predicates, used)
-    single = RowClasses(predicates, used, Keys(schema))
+    single = RowClasses(predicates, used, Keys(schema), programmed=computed.programmed)
     for attribute, described in enumerate(schema.attributes):
         cuts = cut_values(predicates, schema, attribute)
         first = int(predicates.starts[attribute]) + 1
@@ -83,7 +85,7 @@ def check(predicates, schema, some):
         expected = [expected_class(value, cuts, first) for value in values]
         assert found[attribute].tolist() == expected
     for event, row in enumerate(some):
-        assert single.of(row).tolist() == [found[:, event].tolist()]
+        assert single.of(row, keys[event]).tolist() == [found[:, event].tolist()]
 
 
 # --- classes
@@ -118,7 +120,7 @@ def test_attributes_that_nobody_asks_for_are_missing():
     assert (found[[0, 2], 0] != MISSING).all()
     single = RowClasses(predicates, used, keys)
     for event, row in enumerate(some):
-        assert single.of(row).tolist() == [found[:, event].tolist()]
+        assert single.of(row, keys[event]).tolist() == [found[:, event].tolist()]
 
 
 def test_a_column_of_strings_that_are_all_missing():

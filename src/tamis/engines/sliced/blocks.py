@@ -98,13 +98,20 @@ class SegmentEvaluator:
 
     @cached_property
     def _computed(self) -> ComputedAttributes:
-        return ComputedAttributes(self._schema, self.segment.predicates.terms)
+        predicates = self.segment.predicates
+        return ComputedAttributes(
+            self._schema, predicates.terms, frozenset(predicates.test_attributes)
+        )
 
     @cached_property
     def _rows(self) -> RowClasses:
         computed = self._computed
         return RowClasses(
-            self.segment.predicates, self.segment.used, self._all_keys, computed.elements
+            self.segment.predicates,
+            self.segment.used,
+            self._all_keys,
+            computed.elements,
+            computed.programmed,
         )
 
     @cached_property
@@ -188,9 +195,11 @@ class SegmentEvaluator:
         """The handles of one event, ascending."""
         segment = self.segment
         predicates, numbering = segment.predicates, segment.numbering
+        keys = None
         if self.terms:
+            keys = self._computed.keys_of(row)
             row = self._computed.row(row)
-        classes = self._rows.of(row)
+        classes = self._rows.of(row, keys)
         listed = np.full(predicates.listed, NO_ROW, np.int32)
         touched = np.empty(len(segment.used) + predicates.listed, np.int32)
         count = touched_references(classes[0], numbering, listed, touched)

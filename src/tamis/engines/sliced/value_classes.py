@@ -76,10 +76,19 @@ def classes_of(batch: Batch, predicates: SegmentPredicates, used: Array) -> Arra
 
 
 class RowClasses:
-    """The classes of single events; `elements` are the attributes that stand for such of arrays."""
+    """The classes of single events.
+
+    `elements` are the attributes that stand for such of arrays, `programmed` those whose keys are
+    given.
+    """
 
     def __init__(
-        self, predicates: SegmentPredicates, used: Array, keys: Keys, elements: Container[int] = ()
+        self,
+        predicates: SegmentPredicates,
+        used: Array,
+        keys: Keys,
+        elements: Container[int] = (),
+        programmed: Container[int] = (),
     ) -> None:
         attributes = keys.schema.attributes
         arrays = [a for a in used.tolist() if a in elements or attributes[a].type.is_nested]
@@ -90,14 +99,19 @@ class RowClasses:
         self._starts = predicates.starts
         self._flat = predicates.flat
         self._size = len(predicates.cuts)
-        self._keys = [(a, keys.of_one(a)) for a in used.tolist() if keys.has(a)]
+        self._keys = [
+            (a, keys.of_one(a)) for a in used.tolist() if keys.has(a) and a not in programmed
+        ]
         self._texts = [a for a in used.tolist() if not keys.has(a)]
 
-    def of(self, row: Row) -> Array:
-        """classes[0, attribute]."""
+    def of(self, row: Row, computed: tuple[Array, Array] | None = None) -> Array:
+        """classes[0, attribute]; `computed` are the keys that a program has found."""
         flat = self._flat
         found = np.empty((1, self._size), np.int32)
-        keys, present = [0] * self._size, bytearray(self._size)
+        keys: Any
+        present: Any
+        # Lists are faster for few attributes, but computed values may be many thousands.
+        keys, present = computed or ([0] * self._size, bytearray(self._size))
         for a, key in self._keys:
             if row[a] is not None:
                 keys[a] = key(row[a])
@@ -109,7 +123,7 @@ class RowClasses:
                 ends.append(len(texts))
                 present[a] = 2
         row_classes(
-            np.array(keys, np.int64), np.frombuffer(present, np.uint8),
+            np.asarray(keys, np.int64), np.frombuffer(present, np.uint8),
             np.frombuffer(bytearray(texts), np.uint8), np.array(ends, np.int64), self._used,
             self._starts, flat.keys, flat.at, flat.offsets, flat.data, found[0],
         )  # fmt: skip

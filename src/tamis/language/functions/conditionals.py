@@ -212,17 +212,40 @@ def _extreme_kernel(*, is_most: bool) -> Callable[[ast.Call], Kernel | None]:
     return kernel
 
 
+# --- operations of programs
+
+
+def _extreme_operations(call: ast.Call) -> tuple[str, ...]:
+    return (f"{'double' if call.type == DOUBLE else 'whole'} {call.name}",)
+
+
 _OWN = always(Nulls.OWN)
 
 CONDITIONALS = (
-    Function(CASE, _case, lambda _: _chosen, nulls=_OWN, kernel=_choice_kernel),
+    Function(
+        CASE, _case, lambda _: _chosen, nulls=_OWN, kernel=_choice_kernel,
+        operations=lambda _: ("choice",),
+    ),
     Function(CASE_OF, _case_of, _chosen_by, nulls=_OWN),
-    Function("if", _if, lambda _: _chosen, nulls=_OWN, kernel=_choice_kernel),
-    Function("coalesce", _values(1), lambda _: _first_present, (), _OWN, _coalesce_kernel),
-    Function("ifnull", _values(2, 2), lambda _: _first_present, ("nvl",), _OWN, _coalesce_kernel),
+    Function(
+        "if", _if, lambda _: _chosen, nulls=_OWN, kernel=_choice_kernel,
+        operations=lambda _: ("choice",),
+    ),
+    Function(
+        "coalesce", _values(1), lambda _: _first_present, (), _OWN, _coalesce_kernel,
+        operations=lambda _: ("first present",),
+    ),
+    Function(
+        "ifnull", _values(2, 2), lambda _: _first_present, ("nvl",), _OWN, _coalesce_kernel,
+        operations=lambda _: ("first present",),
+    ),
     Function("nullif", _nullif, _unless_equal, nulls=_OWN),
     Function(
-        "greatest", _values(2), _extreme(max), nulls=_OWN, kernel=_extreme_kernel(is_most=True)
+        "greatest", _values(2), _extreme(max), nulls=_OWN, kernel=_extreme_kernel(is_most=True),
+        operations=_extreme_operations,
     ),
-    Function("least", _values(2), _extreme(min), nulls=_OWN, kernel=_extreme_kernel(is_most=False)),
-)
+    Function(
+        "least", _values(2), _extreme(min), nulls=_OWN, kernel=_extreme_kernel(is_most=False),
+        operations=_extreme_operations,
+    ),
+)  # fmt: skip

@@ -68,7 +68,9 @@ class Function:
     `typed` checks and converts the arguments or raises a `Refusal`; `meaning` gives the function of
     Python values for a checked call, `kernel` the same for arrays or None if there is none for
     these types. Without a kernel, the meaning is called once for each distinct combination of
-    values.
+    values. `operations` are the names of what `kernels.term_steps` does for a call of these types:
+    the first of its arguments, the next of the result; none if it cannot. An operation of two
+    operands is repeated for more arguments, one of one operand takes the first argument.
     """
 
     name: str
@@ -78,3 +80,4 @@ class Function:
     nulls: Callable[[ast.Call], Nulls] = _strict
     kernel: Callable[[ast.Call], Kernel | None] = lambda _call: None
     is_test: bool = False
+    operations: Callable[[ast.Call], tuple[str, ...]] = lambda _call: ()

@@ -93,6 +93,13 @@ def _rounding_nulls(call: ast.Call) -> Nulls:
     return Nulls.PROPAGATED if call.type.kind is Kind.DECIMAL else Nulls.STRICT
 
 
+def _rounding_operations(call: ast.Call) -> tuple[str, ...]:
+    places = _places(call.arguments[1])
+    if call.type.is_integer and places >= 0:
+        return ("same",)
+    return ("double round",) if call.type == DOUBLE and places == 0 else ()
+
+
 # --- floor and ceil
 
 
@@ -153,6 +160,13 @@ def _towards_kernel(name: str) -> Callable[[ast.Call], Kernel | None]:
     return kernel
 
 
+def _towards_operations(call: ast.Call) -> tuple[str, ...]:
+    (operand,) = call.arguments
+    if operand.type == INT:
+        return ("same",)
+    return (f"double {call.name}",) if operand.type == DOUBLE else ()
+
+
 # --- roots and powers
 
 
@@ -188,14 +202,21 @@ def _power(base: float, exponent: float) -> float:
 
 
 NUMBERS = (
-    Function("round", _round, _rounding, nulls=_rounding_nulls, kernel=_rounding_kernel),
     Function(
-        "floor", _to_whole, _towards(ROUND_FLOOR, math.floor), kernel=_towards_kernel("floor")
+        "round", _round, _rounding, nulls=_rounding_nulls, kernel=_rounding_kernel,
+        operations=_rounding_operations,
+    ),
+    Function(
+        "floor", _to_whole, _towards(ROUND_FLOOR, math.floor), kernel=_towards_kernel("floor"),
+        operations=_towards_operations,
     ),
     Function(
         "ceil", _to_whole, _towards(ROUND_CEILING, math.ceil), ("ceiling",),
-        kernel=_towards_kernel("ceil"),
+        kernel=_towards_kernel("ceil"), operations=_towards_operations,
     ),
-    Function("sqrt", fixed([DOUBLE], DOUBLE), lambda _: _root, kernel=_root_kernel),
+    Function(
+        "sqrt", fixed([DOUBLE], DOUBLE), lambda _: _root, kernel=_root_kernel,
+        operations=lambda _: ("double sqrt",),
+    ),
     Function("power", fixed([DOUBLE, DOUBLE], DOUBLE), lambda _: _power, ("pow",)),
 )  # fmt: skip

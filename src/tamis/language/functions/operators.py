@@ -112,6 +112,14 @@ def _division_kernel(call: ast.Call) -> Kernel | None:
     return whole
 
 
+def _operations(call: ast.Call) -> tuple[str, ...]:
+    if call.type == DOUBLE:
+        return (f"double {call.name}",)
+    if not call.type.is_integer:
+        return ()
+    return (f"whole {call.name}", *(["whole to int32"] if call.type == INT32 else []))
+
+
 # --- signs
 
 # Spark cuts a decimal to 34 digits when it turns its sign.
@@ -139,12 +147,30 @@ def _absolute(call: ast.Call) -> Meaning:
 NEGATIVE = "negative"
 
 OPERATORS = (
-    Function("+", _typed("+"), _meaning, nulls=_nulls, kernel=_exact_kernel(lambda x, y: x + y)),
-    Function("-", _typed("-"), _meaning, nulls=_nulls, kernel=_exact_kernel(lambda x, y: x - y)),
-    Function("*", _typed("*"), _meaning, nulls=_nulls, kernel=_exact_kernel(lambda x, y: x * y)),
-    Function("/", _typed("/"), _meaning, nulls=_nulls, kernel=_division_kernel),
-    Function("%", _typed("%"), _meaning, ("mod",), _nulls, _division_kernel),
-    Function("DIV", _typed("DIV"), _meaning, nulls=_nulls, kernel=_division_kernel),
-    Function(NEGATIVE, one_number, _negative, kernel=_exact_kernel(lambda x: -x)),
-    Function("abs", one_number, _absolute, kernel=_exact_kernel(abs)),
-)
+    Function(
+        "+", _typed("+"), _meaning, nulls=_nulls, kernel=_exact_kernel(lambda x, y: x + y),
+        operations=_operations,
+    ),
+    Function(
+        "-", _typed("-"), _meaning, nulls=_nulls, kernel=_exact_kernel(lambda x, y: x - y),
+        operations=_operations,
+    ),
+    Function(
+        "*", _typed("*"), _meaning, nulls=_nulls, kernel=_exact_kernel(lambda x, y: x * y),
+        operations=_operations,
+    ),
+    Function(
+        "/", _typed("/"), _meaning, nulls=_nulls, kernel=_division_kernel, operations=_operations
+    ),
+    Function(
+        "%", _typed("%"), _meaning, ("mod",), _nulls, _division_kernel, operations=_operations
+    ),
+    Function(
+        "DIV", _typed("DIV"), _meaning, nulls=_nulls, kernel=_division_kernel,
+        operations=_operations,
+    ),
+    Function(
+        NEGATIVE, one_number, _negative, kernel=_exact_kernel(lambda x: -x), operations=_operations
+    ),
+    Function("abs", one_number, _absolute, kernel=_exact_kernel(abs), operations=_operations),
+)  # fmt: skip
