@@ -4,7 +4,9 @@ A function with a kernel (`language.functions`) is called once for all events. O
 once for each distinct combination of the strings they are given, or event by event.
 """
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -25,13 +27,14 @@ from tamis.predicates.vectors import (
     column_of,
     comparable,
     constant,
+    dtype_of,
     objects_of,
     spread,
     taken,
     vector_of,
 )
 from tamis.schema import Schema
-from tamis.types import DATE, DAYS, DOUBLE, DURATION, INT32, TIMESTAMP, Kind, Type
+from tamis.types import BOOL, DATE, DAYS, DOUBLE, DURATION, INT32, TIMESTAMP, Kind, Type
 
 Array = np.ndarray[Any, Any]
 
@@ -56,6 +59,7 @@ class TermColumns:
         self.size = batch.size
         self._known: dict[Node, Vector] = {}
         self._map_keys: dict[Node, nested.MapKeys] = {}
+        self._lists: dict[Node, tuple[Array, list[Any]]] = {}
 
     @with_deep_stack
     def column(self, term: Node) -> Column:
@@ -277,32 +281,66 @@ class TermColumns:
 
     def _by_texts(self, node: ast.Call) -> Vector:
         """A function called once for each distinct combination of its arguments."""
-        arguments = [self.vector(argument) for argument in node.arguments]
-        lists = [
-            _listed(vector, argument.type)
-            for vector, argument in zip(arguments, node.arguments, strict=True)
-        ]
-        sizes = [len(values) for _, values in lists]
-        room = int(np.prod([float(size) for size in sizes])) if sizes else 1
+        lists = [self._distinct(argument) for argument in node.arguments]
+        entry = FUNCTIONS[node.name]
+        function, nulls = entry.meaning(node), entry.nulls(node)
+        many = [place for place, (_, values) in enumerate(lists) if len(values) > 1]
+        if len(many) == 1:  # and constants, as most often
+            return self._by_one(node, many[0], lists)
+        room = math.prod(len(values) for _, values in lists)
         if room >= 2**62:
             raise NoColumn
         codes = np.zeros(self.size, np.int64)
-        for (own, _), size in zip(lists, sizes, strict=True):
-            codes = codes * size + own
+        for own, values in lists:
+            codes = codes * len(values) + own
         distinct, places = np.unique(codes, return_inverse=True)
-        entry = FUNCTIONS[node.name]
-        function, nulls = entry.meaning(node), entry.nulls(node)
-        found: list[Any] = []
+        answers: list[Any] = []
         for code in distinct.tolist():
-            values: list[Any] = []
+            given: list[Any] = []
             rest = code
-            for (_, known), size in zip(reversed(lists), reversed(sizes), strict=True):
-                rest, place = divmod(rest, size)
-                values.append(known[place])
-            values.reverse()
-            is_null = nulls is not Nulls.OWN and None in values
-            found.append(None if is_null else function(*values))
-        return spread(found, places.reshape(-1), node.type)
+            for _, known in reversed(lists):
+                rest, at = divmod(rest, len(known))
+                given.append(known[at])
+            given.reverse()
+            is_null = nulls is not Nulls.OWN and None in given
+            answers.append(None if is_null else function(*given))
+        return spread(answers, places.reshape(-1), node.type)
+
+    def _by_one(
+        self, node: ast.Call, place: int, lists: Sequence[tuple[Array, list[Any]]]
+    ) -> Vector:
+        """A function of one argument that has several values, and of constants.
+
+        The last of the values may be None, and no other.
+        """
+        entry, (places, values) = FUNCTIONS[node.name], lists[place]
+        function, nulls = entry.meaning(node), entry.nulls(node)
+        constants = [known[0] for at, (_, known) in enumerate(lists) if at != place]
+        if nulls is not Nulls.OWN and None in constants:
+            return constant(None, node.type)
+        there = values if nulls is Nulls.OWN or values[-1] is not None else values[:-1]
+        arguments: list[Iterable[Any]] = [repeat(one) for one in constants]
+        arguments.insert(place, there)
+        made = map(function, *arguments)
+        if nulls is Nulls.STRICT and (node.type.is_integer or node.type in {DOUBLE, BOOL}):
+            kind = dtype_of(node.type)
+            table: Array = np.zeros(len(values), kind)
+            table[: len(there)] = np.fromiter(made, kind, len(there))
+            return Vector(self.vector(node.arguments[place]).present, table[places])
+        return spread([*made, *[None] * (len(values) - len(there))], places, node.type)
+
+    def _distinct(self, argument: Node) -> tuple[Array, list[Any]]:
+        """places[event] in the distinct values of an argument, and these."""
+        known = self._lists.get(argument)
+        if known is None:
+            codes, values = _listed(self.vector(argument), argument.type)
+            if codes.ndim and len(values) > self.size:  # a part of a batch has a part of the texts
+                distinct, codes = np.unique(codes, return_inverse=True)
+                values = [values[code] for code in distinct.tolist()]
+            elif not codes.ndim:
+                codes, values = np.array(0), [values[int(codes)]]
+            known = self._lists[argument] = codes, values
+        return known
 
     def _inputs(self, node: Node) -> list[tuple[int, list[Any], bool]]:
         """The values that a node is computed from, with their place in a row.
@@ -387,6 +425,7 @@ class _ElementColumns(TermColumns):
         self.size = len(element.values)
         self._known = {}
         self._map_keys = {}
+        self._lists = {}
 
     def vector(self, node: Node) -> Vector:
         if isinstance(node, ast.Variable):

@@ -111,8 +111,12 @@ def constant(value: Any, of: Type) -> Vector:
     if of.kind is Kind.DECIMAL:
         number = 0 if value is None else unscaled(value, of.scale)
         return Vector(there, narrowed(np.array(number, object)))
-    kind = np.float64 if of == DOUBLE else np.bool_ if of == BOOL else np.int64
-    return Vector(there, np.array(value or 0, kind))
+    return Vector(there, np.array(value or 0, dtype_of(of)))
+
+
+def dtype_of(of: Type) -> type[np.generic]:
+    """The type of numpy for the values of a type, which is not one of strings or decimals."""
+    return np.float64 if of == DOUBLE else np.bool_ if of == BOOL else np.int64
 
 
 def objects_of(vector: Vector, of: Type) -> list[Any]:
@@ -153,8 +157,7 @@ def spread(found: list[Any], places: Array, of: Type) -> Vector:
         numbers = np.empty(len(found), object)
         numbers[:] = [0 if value is None else unscaled(value, of.scale) for value in found]
         return Vector(there[places], narrowed(numbers)[places])
-    kind = np.float64 if of == DOUBLE else np.bool_ if of == BOOL else np.int64
-    values: Array = np.array([value if value is not None else 0 for value in found], kind)
+    values: Array = np.array([0 if value is None else value for value in found], dtype_of(of))
     return Vector(there[places], values[places])
 
 

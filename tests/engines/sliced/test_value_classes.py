@@ -120,7 +120,7 @@ def test_attributes_that_nobody_asks_for_are_missing():
     assert (found[[0, 2], 0] != MISSING).all()
     single = RowClasses(predicates, used, keys)
     for event, row in enumerate(some):
-        assert single.of(row, keys[event]).tolist() == [found[:, event].tolist()]
+        assert single.of(row).tolist() == [found[:, event].tolist()]
 
 
 def test_a_column_of_strings_that_are_all_missing():
