@@ -389,12 +389,14 @@ class Matcher:
                 break  # all ids of a file are of one kind
             absorb(held.engine, held.subscriptions, found)
 
-    def explain(self) -> "MatchPlan":
-        """How events are matched: what is compiled in which way, and what it costs."""
+    def explain(self, events: Any = None) -> "MatchPlan":
+        """How events are matched, and what the last batch cost; `events` are matched first."""
         from tamis.engines.match_plan import plan_of
 
+        for _ in range(0 if events is None else 2):  # the first run loads the kernels
+            self.match_batch(events, output="counts", on_bad="skip")
         with self._held.lock:
-            return plan_of(self._held.engine, self.schema)
+            return plan_of(self._held.engine, self.schema, self._held.subscriptions.ids_of)
 
     def attributes(self) -> set[str]:
         """The names of the attributes that at least one filter tests.

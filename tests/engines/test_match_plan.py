@@ -244,3 +244,52 @@ def test_attributes_of_every_engine(engine):
     matcher.unsubscribe(1)
     matcher.unsubscribe(2)
     assert matcher.attributes() == set()
+
+
+def test_rules_that_compute_values_are_named_with_their_cost():
+    schema = Schema({"price": "double", "qty": "int", "name": "string", "tags": "array<string>"})
+    rules = {
+        "plain": "price < 10 AND qty IN (1, 2)",
+        "one": "price * qty > 100",
+        "other": "price * qty < 5 OR name = 'a'",
+        "text": "reverse(name) LIKE '%ab%ba%'",
+        "set": "length(name) NOT IN (3, 4)",
+        "array": "array_contains(tags, 'x')",
+    }
+    matcher = Matcher(schema, "sliced")
+    matcher.subscribe_many(rules)
+    (part,) = matcher.explain().parts
+    assert (part.terms, part.computing, part.slowest, part.measured) == (4, 5, (), None)
+    events = [
+        {"price": 2.5, "qty": n, "name": f"n{n}" * 3, "tags": ["x", str(n)]} for n in range(300)
+    ]
+    events.append({"price": "no number"})
+    plan = matcher.explain(events)
+    (part,) = plan.parts
+    assert {term.value: (term.subscriptions, term.ids) for term in part.slowest} == {
+        "price * qty": (2, ("one", "other")), "reverse(name)": (1, ("text",)),
+        "length(name)": (1, ("set",)), "elements of tags": (1, ("array",)),
+    }  # fmt: skip
+    seconds = [term.seconds for term in part.slowest]
+    assert seconds == sorted(seconds, reverse=True)
+    assert seconds[-1] > 0
+    assert part.measured > sum(seconds)  # it is what matching costs from columns to matches
+    text = str(plan)
+    assert "5 compute values, 4 values in all" in text
+    assert "per event: price * qty, for 2 subscriptions: one, other" in text
+    assert plan.to_dict()["parts"][0]["slowest"][0]["ids"]
+    matcher.unsubscribe("text")
+    matcher.unsubscribe("one")
+    (part,) = matcher.explain().parts
+    assert (part.terms, part.computing) == (3, 3)
+
+
+def test_a_plan_names_only_the_slowest_values():
+    matcher = Matcher(Schema({"x": "double", "y": "double"}), "sliced")
+    matcher.subscribe_many({k: f"x * {k} + y > {k}" for k in range(20)})
+    matcher.subscribe_many({100 + k: f"x - y > {k}" for k in range(9)})
+    plan = matcher.explain([{"x": k, "y": 1.5} for k in range(200)])
+    assert sum(part.computing for part in plan.parts) == 29
+    for part in plan.parts:
+        assert len(part.slowest) == min(part.terms, 5)
+        assert all(len(term.ids) == min(term.subscriptions, 3) for term in part.slowest)

@@ -1,6 +1,6 @@
 """How an engine matches events: what is compiled in which way, and what it costs."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +9,7 @@ from tamis.engines.auto import AutoEngine
 from tamis.engines.sliced import SlicedEngine
 from tamis.engines.sliced.blocks import SegmentEvaluator
 from tamis.engines.sliced.segment import Segment
+from tamis.engines.sliced.segment_predicates import SegmentPredicates
 from tamis.errors import counted
 from tamis.kernels.formula_steps import TRACKS
 from tamis.kernels.programs import FORMULAS, MIXED
@@ -32,6 +33,15 @@ class PlanGroup(NamedTuple):
     evaluation: str
 
 
+class PlanTerm(NamedTuple):
+    """A computed value that takes long, and the subscriptions that test it."""
+
+    value: str
+    seconds: float  # per event, measured; what values have in common counts for one of them
+    subscriptions: int
+    ids: tuple[Any, ...]  # the first of them
+
+
 class PlanPart(NamedTuple):
     """What a plan says of one compiled segment."""
 
@@ -43,6 +53,9 @@ class PlanPart(NamedTuple):
     groups: tuple[PlanGroup, ...]
     estimated: float  # seconds per event, in a block of 512
     measured: float | None  # of the last events in a batch, None before the first
+    terms: int = 0  # distinct computed values
+    computing: int = 0  # subscriptions that test one
+    slowest: tuple[PlanTerm, ...] = ()  # the values that took longest in the last batch
 
 
 class MatchPlan(NamedTuple):
@@ -56,7 +69,11 @@ class MatchPlan(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON can hold it."""
         parts = [
-            part._asdict() | {"groups": [group._asdict() for group in part.groups]}
+            part._asdict()
+            | {
+                "groups": [group._asdict() for group in part.groups],
+                "slowest": [term._asdict() | {"ids": list(term.ids)} for term in part.slowest],
+            }
             for part in self.parts
         ]
         return self._asdict() | {"parts": parts}
@@ -81,18 +98,35 @@ class MatchPlan(NamedTuple):
                     f"    {group.subscriptions:,} {group.how}{clusters}{largest}: "
                     f"{group.evaluation}"
                 )
+            if part.terms:
+                lines.append(
+                    f"    {part.computing:,} compute values, {counted(part.terms, 'value')} in all"
+                )
+            for term in part.slowest:
+                more = ", ..." if len(term.ids) < term.subscriptions else ""
+                ids = ", ".join(map(str, term.ids)) + more
+                lines.append(
+                    f"      {_time(term.seconds)} per event: {term.value}, "
+                    f"for {counted(term.subscriptions, 'subscription')}: {ids}"
+                )
         return "\n".join(map(visible, lines))
 
 
 # The model behind `estimated`, in seconds: to combine a row of 512 events; to compare one
 # subscription of a cluster with one event; for each event before any subscription is looked at.
 ROW, MEMBER, EVENT = 2e-9, 0.3e-9, 150e-9
+MOST_SLOW, MOST_NAMED = 5, 3  # computed values that a plan names, and subscriptions of each
 _BY_ROWS = "512 events at once"
 _BY_COLUMNS = "64 subscriptions at once where few events come, else 512 events at once"
 
 
-def plan_of(engine: Any, schema: Schema) -> MatchPlan:
-    """The plan of an engine; of an engine that does not compile filters, only its size."""
+def plan_of(
+    engine: Any, schema: Schema, ids_of: Callable[[Array], Sequence[Any]] = np.ndarray.tolist
+) -> MatchPlan:
+    """The plan of an engine; of an engine that does not compile filters, only its size.
+
+    `ids_of` gives the ids of the subscriptions of some handles.
+    """
     compiled: SlicedEngine | None = None
     if isinstance(engine, AutoEngine):
         compiled = engine.compiled
@@ -101,7 +135,7 @@ def plan_of(engine: Any, schema: Schema) -> MatchPlan:
     total = engine.statistics()["subscriptions"]
     if compiled is None:
         return MatchPlan(engine.name, total, total if engine.name == "naive" else 0, ())
-    parts = tuple(_part(evaluator, schema) for evaluator in compiled.snapshot().parts)
+    parts = tuple(_part(evaluator, schema, ids_of) for evaluator in compiled.snapshot().parts)
     asked = total - compiled.statistics()["subscriptions"]
     return MatchPlan(engine.name, total, asked, parts)
 
@@ -116,7 +150,9 @@ class _Found(NamedTuple):
     is_alike: bool = False  # whether all chunks can be evaluated by columns
 
 
-def _part(evaluator: SegmentEvaluator, schema: Schema) -> PlanPart:
+def _part(
+    evaluator: SegmentEvaluator, schema: Schema, ids_of: Callable[[Array], Sequence[Any]]
+) -> PlanPart:
     segment = evaluator.segment
     programs = segment.programs
     found: dict[str, list[_Found]] = {}
@@ -145,7 +181,48 @@ def _part(evaluator: SegmentEvaluator, schema: Schema) -> PlanPart:
         subscriptions=len(segment), gone=segment.dead, predicates=_distinct(evaluator),
         shapes=len(programs.widths), bytes=segment.nbytes(), groups=groups,
         estimated=EVENT + rows * ROW / 512 + members * MEMBER, measured=evaluator.measured(),
+        **_computing(evaluator, schema, ids_of),
     )  # fmt: skip
+
+
+def _computing(
+    evaluator: SegmentEvaluator, schema: Schema, ids_of: Callable[[Array], Sequence[Any]]
+) -> dict[str, Any]:
+    """The last fields of a `PlanPart`: who computes values, and which of these take longest."""
+    predicates, first = evaluator.segment.predicates, len(schema)
+    if not predicates.terms:
+        return {}
+    pairs = []  # handles, and the terms that their filters test
+    for handles, refs in evaluator.segment.filters().uses():
+        owners = _owners(predicates, refs)
+        mine = owners >= first
+        pairs.append((handles[mine], owners[mine] - first))
+    handles, terms = (np.concatenate(part) for part in zip(*pairs, strict=True))
+    seconds = evaluator.term_seconds()
+    tested = np.unique(terms)
+    slowest = []
+    if seconds is not None:
+        for number in tested[np.argsort(-seconds[tested], kind="stable")][:MOST_SLOW].tolist():
+            own = np.unique(handles[terms == number])
+            name = _name(first + number, evaluator.segment, schema)
+            ids = tuple(ids_of(own[:MOST_NAMED]))
+            slowest.append(PlanTerm(name, float(seconds[number]), len(own), ids))
+    return {
+        "terms": len(tested), "computing": len(np.unique(handles)), "slowest": tuple(slowest),
+    }  # fmt: skip
+
+
+def _owners(predicates: SegmentPredicates, refs: Array) -> Array:
+    """The attribute or term of each reference, -1 for a test of several attributes."""
+    found = predicates.attributes_of(refs).astype(np.int64)
+    numbers = refs // REF_KINDS - predicates.base
+    tests = np.array(predicates.test_attributes, np.int64)
+    # In the order of their numbers: sets of IN, tests, sets of NOT IN.
+    listed = np.concatenate([predicates.in_sets.attributes, tests, predicates.out_sets.attributes])
+    listed = np.where(listed == len(predicates.cuts), -1, listed)
+    inside = numbers >= 0
+    found[inside] = listed[numbers[inside]]
+    return found
 
 
 def _clusters(segment: Segment, schema: Schema, shape: int) -> Iterator[tuple[str, _Found]]:

@@ -16,6 +16,7 @@ constants; NOT IN is true if none of them is, and the array has no null. It has 
 
 from collections.abc import Callable, Container, Sequence
 from functools import cached_property
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -125,6 +126,9 @@ class ComputedAttributes:
         self.terms = tuple(terms)
         self._numbers = {term: number for number, term in enumerate(self.terms)}
         more = [term_attribute(number, term.type) for number, term in enumerate(self.terms)]
+        # The number of events of the last batch, and seconds[term]; what terms have in common
+        # is counted for the first of them.
+        self.spent = 0, np.zeros(len(self.terms))
         self.schema = schema
         if terms:
             attributes = [*schema.attributes, *(Attribute(a.path, a.type) for a in more)]
@@ -175,13 +179,23 @@ class ComputedAttributes:
         """A batch with the columns of the terms."""
         if not self.terms:
             return batch
-        columns = TermColumns(batch)
-        programmed: dict[int, Column] = {}
+        columns, seconds = TermColumns(batch), np.zeros(len(self.terms))
+        made: dict[int, Column] = {}
+        began = perf_counter()
         if self._programmed:
             keys, present = self._program.of_batch(columns, len(self.terms))
-            programmed = {n: Column(present[n], keys[n], None) for n in self._programmed}
-        made = [programmed.get(n) or columns.column(term) for n, term in enumerate(self.terms)]
-        return Batch(batch.size, (*batch.columns, *made), self.schema)
+            made = {n: Column(present[n], keys[n], None) for n in self._programmed}
+            ended = perf_counter()
+            seconds[list(made)] = self._program.shares * (ended - began)
+            began = ended
+        for number, term in enumerate(self.terms):
+            if number not in made:
+                made[number] = columns.column(term)
+                ended = perf_counter()
+                seconds[number], began = ended - began, ended
+        self.spent = batch.size, seconds
+        terms = [made[number] for number in range(len(self.terms))]
+        return Batch(batch.size, (*batch.columns, *terms), self.schema)
 
     def row(self, row: Row) -> Row:
         """A row with the values of the terms; those that `keys_of` has are missing."""

@@ -149,6 +149,8 @@ class TermProgram:
     def __init__(self, terms: Mapping[int, Node], schema: Schema) -> None:
         made = _steps_of(terms)
         self._steps, self._registers = _with_registers(made.steps)
+        ends = np.flatnonzero(self._steps[:, 0] == kernel.STORE)  # of the terms, in their order
+        self.shares = np.diff(ends, prepend=-1) / len(self._steps)  # of the terms in all steps
         self._inputs = [(node, node.type == DOUBLE) for node in made.inputs]
         self._constants = np.array([bits for bits, _ in made.constants], np.int64)
         self._given = np.array([given for _, given in made.constants], np.uint8)

@@ -95,6 +95,7 @@ class SegmentEvaluator:
         self._is_mixed = False  # whether the matches of many events are found out of order
         self._rate = -1.0  # matches per event, of the last events; unknown at first
         self._spent = (0, 0.0)  # number of the last events of a batch, and seconds for them
+        self._prepared = (0, 0.0)  # the same for preparing a batch
 
     @cached_property
     def _computed(self) -> ComputedAttributes:
@@ -134,13 +135,14 @@ class SegmentEvaluator:
 
     def prepare(self, batch: Batch) -> tuple[Array, list[PassedTests]]:
         """The classes of a batch's events and the tests that they pass."""
-        segment = self.segment
+        segment, began, size = self.segment, perf_counter(), batch.size
         if self.terms:
             batch = self._computed.batch(batch)
         classes = classes_of(batch, segment.predicates, segment.used)
         passed = self._tests.of_batch(batch)
         if self.terms and self._elements is not None:
             passed += self._elements.of_batch(batch)
+        self._prepared = size, perf_counter() - began
         return classes, passed
 
     def window(self, prepared: tuple[Array, list[PassedTests]], start: int, end: int) -> Window:
@@ -187,8 +189,14 @@ class SegmentEvaluator:
             self._remember(int(self.count(self.window(prepared, 0, size), now).sum()), size)
 
     def measured(self) -> float | None:
-        """Seconds per event in the last batch, None before the first."""
+        """Seconds per event in the last batch, from columns to matches; None before the first."""
         events, seconds = self._spent
+        prepared, before = self._prepared
+        return seconds / events + before / max(prepared, 1) if events else None
+
+    def term_seconds(self) -> Array | None:
+        """Seconds per event for each term in the last batch, None before the first."""
+        events, seconds = self._computed.spent
         return seconds / events if events else None
 
     def match_one(self, row: Row, now: int) -> Array:
