@@ -132,7 +132,8 @@ def _grant(
     if text == EVERYTHING:
         return None
     try:
-        return parse(text, schema)
+        # What an account may do would change by itself, and peers are told it as an advertisement.
+        return Expression(parse(text, schema.without_clock()).tree, schema)
     except ExpressionError as error:
         raise Forbidden(
             f"what account {account.name!r} may {action} topic {topic!r} is a filter that does not "

@@ -22,6 +22,7 @@ from tamis.broker.quench_rows import drop_quenched, local_filters, put_quenched,
 from tamis.broker.workers import MATCH
 from tamis.errors import Forbidden, LimitReached, OptionError, TamisError
 from tamis.language.expression import Expression, parse
+from tamis.language.timeless_filters import timeless
 from tamis.relations.covering import covers
 from tamis.relations.summaries import one_filter, reading, summary
 from tamis.routing.filter_cache import shared_cache
@@ -87,6 +88,7 @@ class QuenchedTopic:
 
     def widen(self, expression: Expression, topic: "Topic") -> None:
         """Let the summary match what a filter matches."""
+        expression = timeless(expression)  # publishers do not know when an event will be stored
         if self.refreshing is not None:
             self.added.append(expression)
         if self.parts is None:
@@ -363,7 +365,8 @@ class Quenching:
         """In a thread: the summary of filters; None if there are too many."""
         if rows is None or len(rows) > MOST_SUBSCRIPTIONS:
             return None
-        return summary((self._narrowed(topic, account, text) for account, text in rows), read)
+        wanted = (timeless(self._narrowed(topic, account, text)) for account, text in rows)
+        return summary(wanted, read)
 
     def _narrowed(self, topic: "Topic", account: str, text: str) -> Expression:
         """What a filter matches of that which its account may receive, or more."""

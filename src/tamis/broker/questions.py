@@ -5,16 +5,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tamis.broker.log_matcher import LogMatcher
 from tamis.broker.records import CheckAnswer, Record
 from tamis.broker.topic import Topic
 from tamis.broker.workers import MATCH
 from tamis.errors import OptionError
 from tamis.explanation import Explanation, explain
+from tamis.language.arrival import arriving
 from tamis.language.expression import Expression, parse
 
 if TYPE_CHECKING:
     from tamis.broker.log.topic_log import TopicLog
-    from tamis.matcher import Matcher
 
 CHUNK, CHUNK_BYTES = 8192, 16_000_000
 MOST_BYTES = 64_000_000  # of the records of one answer
@@ -22,7 +23,7 @@ MOST_BYTES = 64_000_000  # of the records of one answer
 
 async def read_log(topic: Topic, wanted: Expression, start: int, most: int) -> list[Record]:
     """The first records from an offset on that match a filter."""
-    matcher = topic.new_matcher()
+    matcher = LogMatcher(topic.new_matcher)
     matcher.subscribe(0, wanted)
     found: list[Record] = []
     size = 0
@@ -37,11 +38,11 @@ async def read_log(topic: Topic, wanted: Expression, start: int, most: int) -> l
 
 
 def _read_chunk(
-    log: "TopicLog", matcher: "Matcher", start: int, stop: int, most: int
+    log: "TopicLog", matcher: LogMatcher, start: int, stop: int, most: int
 ) -> tuple[list[Record], int]:
     chunk = log.read(start, stop - start, CHUNK_BYTES)
     within = int(np.searchsorted(chunk.offsets, stop))
-    rows = matcher.match_batch(chunk.table.slice(0, within))["event"].to_pylist()[:most]
+    rows = matcher.match(chunk, within).events.tolist()[:most]
     return [record.named() for record in chunk.take(rows)], max(chunk.next_offset, start + 1)
 
 
@@ -60,8 +61,10 @@ async def why(
 ) -> Explanation:  # fmt: skip
     """Why an event, or the event at an offset, does or does not match a filter.
 
-    For events of the log that do not match `visible`, it is as if they were not there.
+    For events of the log that do not match `visible`, it is as if they were not there. An event
+    that is given would be stored now.
     """
+    time = int(topic.host.clock() * 1_000_000)
     if isinstance(event, int):
         record = await _record_at(topic, event, visible)
         if record is None:
@@ -70,16 +73,17 @@ async def why(
                 f"{topic.log.first_offset} to {topic.log.synced_offset - 1}, as far as they are "
                 "kept"
             )
-        event = record.body
+        event, time = record.body, record.time
     given, row = topic.live.reader.read(event, beside=())
-    return explain(name, wanted, topic.live.meaning, row, given)
+    with arriving(time):
+        return explain(name, wanted, topic.live.meaning, row, given)
 
 
 async def _record_at(topic: Topic, offset: int, visible: Expression) -> Record | None:
     """The record at an offset, if there is one and it matches `visible`."""
     if not 0 <= offset < topic.log.synced_offset:
         return None
-    matcher = topic.new_matcher()
+    matcher = LogMatcher(topic.new_matcher)
     matcher.subscribe(0, visible)
     found, _ = await topic.host.workers.run(
         MATCH, _read_chunk, topic.log, matcher, offset, offset + 1, 1

@@ -13,6 +13,7 @@ import numpy as np
 from tamis.broker import move_rows
 from tamis.broker.catalogue import SubscriptionRow, move_subscription, put_subscription
 from tamis.broker.delivery.progress import Progress, starting_at
+from tamis.broker.log_matcher import LogMatcher
 from tamis.broker.move_rows import (
     ASKING,
     DONE,
@@ -235,7 +236,7 @@ class SubscriptionMoves:
             return Part((), moved.resume - 1, moved.resume >= gone.stop)
         found = moved.read(start)
         holds = self._topic.condition(expression)
-        records = [record for record in found.records if holds(record.body)]
+        records = [record for record in found.records if holds(record)]
         is_last = found.stop >= gone.stop
         return Part(self._events(records, row.progress), found.stop - 1, is_last, found.lost)
 
@@ -259,7 +260,6 @@ class SubscriptionMoves:
         count = int(np.searchsorted(chunk.offsets, end))
         if not count:
             return [], end
-        matcher = self._topic.new_matcher()
+        matcher = LogMatcher(self._topic.new_matcher)
         matcher.subscribe(0, expression)
-        counts = matcher.match_batch(chunk.table.slice(0, count), "counts")["count"]
-        return chunk.take(np.flatnonzero(counts.to_numpy()).tolist()), end
+        return chunk.take(matcher.match(chunk, count).events.tolist()), end

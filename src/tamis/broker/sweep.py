@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tamis.broker.delivery.window import Window
+from tamis.broker.log_matcher import LogMatcher
 from tamis.broker.matches import Array, Matched, by_subscription
 from tamis.broker.records import Delivery
 from tamis.broker.workers import MATCH
 from tamis.errors import CapacityError
-from tamis.matcher import Matcher
 
 if TYPE_CHECKING:
     from tamis.broker.attachment import Attachment
@@ -46,7 +46,7 @@ class Found(NamedTuple):
 class Sweep:
     """Brings the lagging subscriptions of a topic up to date."""
 
-    def __init__(self, topic: "Topic", matcher: Matcher) -> None:
+    def __init__(self, topic: "Topic", matcher: LogMatcher) -> None:
         self.matcher = matcher  # of all lagging subscriptions
         self.lock = asyncio.Lock()  # held while a chunk is read and matched
         self._topic = topic
@@ -154,7 +154,7 @@ class Sweep:
                 part = moved.read(position)
                 stop, one.lost = part.stop, one.lost + part.lost
                 holds = self._topic.condition(one.interest.filter)
-                found = [Delivery(record, 1) for record in part.records if holds(record.body)]
+                found = [Delivery(record, 1) for record in part.records if holds(record)]
             self._bring(one, position, found, stop, is_moved=True)
         return True
 
@@ -203,14 +203,13 @@ class Sweep:
         count = int(np.searchsorted(chunk.offsets, stop))
         while True:
             try:
-                pairs = self.matcher.match_batch(chunk.table.slice(0, count))
+                matched = self.matcher.match(chunk, count)
                 break
             except CapacityError:  # so many matches do not fit into memory
                 if count <= 1:
                     raise
                 count //= 2
                 stop = int(chunk.offsets[count])
-        matched = Matched(pairs["event"].to_numpy(), pairs["subscription"].to_numpy())
         here = np.isin(matched.keys, keys)
         rows, places = np.unique(matched.events[here], return_inverse=True)
         records = chunk.take(rows.tolist())

@@ -12,6 +12,9 @@ Everything below happens in the event loop; only appending, syncing, reading and
 threads, on data that nobody changes. `dispatched` is the end of what was handed out: events before
 it are in the log, safe, and every current attachment was offered those that match.
 
+In filters, now() is the time at which an event was stored, which its record has: one for all events
+of a batch, and the same whenever the log is read (`log_matcher.py`).
+
 Batches are numbered in the order in which their matching begins. An attachment goes into the live
 matcher when it is made, and is sure to be found by batches that begin later: `live_from` is the
 first of them.
@@ -46,12 +49,14 @@ from tamis.broker.delivery.buffer import Buffer
 from tamis.broker.delivery.window import Window
 from tamis.broker.event_rows import EventRows, ReadEvents, Rules
 from tamis.broker.host import Host
+from tamis.broker.log_matcher import LogMatcher
 from tamis.broker.matches import Matched, by_subscription
-from tamis.broker.records import Delivery, NewEvent, Published
+from tamis.broker.records import Delivery, NewEvent, Published, Record
 from tamis.broker.sweep import Sweep
 from tamis.broker.workers import MATCH
 from tamis.broker.write_path import WritePath
 from tamis.events.event_reader import Row
+from tamis.language.arrival import arriving
 from tamis.language.expression import Expression
 from tamis.language.shape_cache import ShapeCache
 from tamis.matcher import Matcher
@@ -79,10 +84,9 @@ class Topic:
         self.log = log
         self.dispatched = log.next_offset
         self.expired = row.expired
-        # The log is read again, by which time now() would be another one.
-        self.schema = Schema(row.schema).without_clock()
+        self.schema = Schema(row.schema)
         self.live = self.new_matcher()
-        self.sweep = Sweep(self, self.new_matcher())
+        self.sweep = Sweep(self, LogMatcher(self.new_matcher))
         self.rows = EventRows(self.live)
         self.filters = ShapeCache(self.schema)  # reads filters, in the event loop
         self.writer = WritePath(self)
@@ -137,9 +141,9 @@ class Topic:
                 return
             more = {a.name: str(a) for a in schema.attributes if self.schema.find(a.path) is None}
             new = None if row.defaults is None else {n: row.defaults[n] for n in more}
-            self.schema = schema.without_clock()
+            self.schema = schema
             self.live = self.live.with_attributes(more, new)
-            self.sweep.matcher = self.sweep.matcher.with_attributes(more, new)
+            self.sweep.matcher.widen(more, new)
             self.rows = EventRows(self.live)
             self.filters = ShapeCache(schema)
             self.log.widen(schema)
@@ -184,12 +188,12 @@ class Topic:
         publication = await self.writer.publications.put(read)
         return await publication.done
 
-    async def match(self, rows: Sequence[Row]) -> Matched:
-        """The matches of new events; the batch has begun when the coroutine first runs."""
+    async def match(self, rows: Sequence[Row], time: int) -> Matched:
+        """The matches of new events, stored at a time; the batch begins when this first runs."""
         self._batch += 1
         if not self._by_key:
             return Matched(NOBODY, NOBODY)
-        return await self.host.workers.run(MATCH, _matched, self.live, rows)
+        return await self.host.workers.run(MATCH, _matched, self.live, rows, time)
 
     def count_written(self, events: Sequence[NewEvent]) -> None:
         """Count events that are safe on disk."""
@@ -283,7 +287,7 @@ class Topic:
         one.interest = interest
         if isinstance(one.outbox, Window):
             matches = self.condition(interest.filter)
-            one.outbox.keep_if(lambda record: matches(record.body))
+            one.outbox.keep_if(matches)
         self._listen(one)
         self.sweep.enter(one, position if waiting is None else waiting)
         self.was_changed(one)
@@ -294,11 +298,16 @@ class Topic:
         self.live.subscribe(one.key, one.interest.filter)
         self._by_key[one.key] = one
 
-    def condition(self, expression: Expression) -> Callable[[bytes], bool]:
-        """Whether the body of an event matches a filter."""
+    def condition(self, expression: Expression) -> Callable[[Record], bool]:
+        """Whether an event that was stored matches a filter."""
         reader, meaning = self.live.reader, self.live.meaning
         holds = meaning.condition(expression)
-        return lambda body: holds(meaning.prepare(reader.row(body)))
+
+        def matches(record: Record) -> bool:
+            with arriving(record.time):
+                return holds(meaning.prepare(reader.row(record.body)))
+
+        return matches
 
     def follows(self, one: Attachment) -> bool:
         """Whether an attachment that has read everything gets the matches of the next batch."""
@@ -394,6 +403,7 @@ class Topic:
 NOBODY = np.empty(0, np.int64)
 
 
-def _matched(matcher: Matcher, rows: Sequence[Row]) -> Matched:
-    pairs = matcher.match_rows(rows)
+def _matched(matcher: Matcher, rows: Sequence[Row], time: int) -> Matched:
+    with arriving(time):
+        pairs = matcher.match_rows(rows)
     return Matched(pairs["event"].to_numpy(), pairs["subscription"].to_numpy())

@@ -79,7 +79,7 @@ class WritePath:
         now = int(topic.host.clock() * 1_000_000)
         new = [NewRecord(now, event.id or "", _headers(event), event.body) for event in events]
         size = self._slice()
-        matching = asyncio.ensure_future(topic.match(rows[:size]))
+        matching = asyncio.ensure_future(topic.match(rows[:size], now))
         run, host = topic.host.workers.run, topic.host
         began = host.monotonic()
         try:
@@ -106,7 +106,7 @@ class WritePath:
         ]
         for start in range(0, len(rows), size):
             if start:
-                matching = asyncio.ensure_future(topic.match(rows[start : start + size]))
+                matching = asyncio.ensure_future(topic.match(rows[start : start + size], now))
             await asyncio.wait([matching])
             end = start + size
             part = deliveries[start:end]

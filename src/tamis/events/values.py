@@ -15,7 +15,7 @@ from typing import Any
 
 from tamis.errors import EventError, OptionError, did_you_mean
 from tamis.events.decimal_values import decimal_of_text, decimal_reader
-from tamis.language.arrival import present_moment
+from tamis.language.arrival import arrival
 from tamis.schema import Attribute, Enumeration
 from tamis.timestamps import timestamp_from_datetime, timestamp_from_text
 from tamis.types import INT64_MAX, INT64_MIN, Kind, Type
@@ -262,9 +262,12 @@ _TEXT_READERS: dict[Kind, Reader] = {
 
 
 def moment_of_call(now: Any) -> int:
-    """The moment at which a caller lets events arrive, in microseconds; None is the present."""
+    """The moment at which a caller lets events arrive, in microseconds.
+
+    Without one it is that of the call in which this one is made, or the present.
+    """
     if now is None:
-        return present_moment()
+        return arrival()
     try:
         found = _read_timestamp(now)
     except (TypeError, ValueError, OverflowError):

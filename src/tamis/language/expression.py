@@ -43,6 +43,11 @@ class Expression:
         """The attributes that occur in the text."""
         return with_deep_stack(ast.attributes)(self.tree)
 
+    @functools.cached_property
+    def has_clock(self) -> bool:
+        """Whether it depends on when an event arrives: ``now()`` or ``current_date()``."""
+        return with_deep_stack(ast.has_clock)(self.tree)
+
     @property
     def nbytes(self) -> int:
         """About how much memory the tree takes."""

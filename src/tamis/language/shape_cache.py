@@ -107,6 +107,11 @@ class ShapedExpression(Expression):
             self._tree = _fill(structure_tree(self.structure, self.schema), nodes)
             return self._tree
 
+    @property
+    def has_clock(self) -> bool:
+        """As of any expression, without the tree."""
+        return any(ast.has_clock(atom.node) for atom in self.atoms)
+
 
 class _PieceCache(BoundedCache[str, tuple[str, Atom]]):
     """Pieces by their text: the codes (see `_CODES`) around the atom, and the atom."""

@@ -23,12 +23,13 @@ CHARACTER = 20  # bytes of what is known of a filter, for each character of its 
 def shared_cache(schema: Any, semantics: str, defaults: Mapping[str, Any] | None) -> "FilterCache":
     """The cache that all brokers of a process with this schema and semantics share."""
     items = None if defaults is None else tuple(sorted(defaults.items()))
-    return _shared_cache(as_schema(schema), semantics, items)
+    known = as_schema(schema)
+    return _shared_cache(known, known.has_clock, semantics, items)
 
 
 @functools.lru_cache(maxsize=100)
 def _shared_cache(
-    schema: Schema, semantics: str, defaults: tuple[Any, ...] | None
+    schema: Schema, _has_clock: bool, semantics: str, defaults: tuple[Any, ...] | None
 ) -> "FilterCache":
     return FilterCache(schema, semantics, None if defaults is None else dict(defaults))
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -69,6 +70,32 @@ def test_a_subscription_moves_with_what_it_has_not_got(tmp_path):
         assert numbers(await last.stored()) == list(range(10, 16))
 
     run(tmp_path, test, "b1", "b2", "b3")
+
+
+def test_what_moves_keeps_the_time_at_which_it_was_stored(tmp_path):
+    """The broker that it leaves has stored events long ago, as filters with now() see them."""
+
+    async def test(first, last):
+        topic = first.broker._topics.get("quotes").topic
+        present = topic.host
+        topic.host = replace(present, clock=lambda: 1_000_000_000.0)  # in 2001
+        await first.subscribe("all", "number < 9 AND now() < TIMESTAMP '2002-01-01'")
+        await first.publish(*map(quote, range(3)), quote(10))
+        topic.host = present
+        await first.publish(quote(4))
+        move = await fetch(last, "b1")
+        assert (move.state, move.events) == (DONE, 3)
+        await first.publish(quote(5))
+        assert numbers(await last.take("all", 3)) == [0, 1, 2]
+        # It is stored at the present, and so it does not match.
+        while 5 not in numbers(await last.stored()):  # noqa: ASYNC110 - nobody is there to tell
+            await asyncio.sleep(0.01)
+        again = last.broker._topics.get("quotes").topic
+        again.host = replace(again.host, clock=lambda: 1_000_000_000.0)
+        await first.publish(quote(6))
+        assert numbers(await last.take("all", 1)) == [6]
+
+    run(tmp_path, test, "b1", "b2")
 
 
 @pytest.mark.parametrize("strategy", ["flooding", "simple", "advertisements+imperfect"])

@@ -1,6 +1,8 @@
 """Brokers that are linked: what is acknowledged anywhere arrives everywhere, once, in order."""
 
 import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -15,6 +17,7 @@ from tamis.broker.network.shared_topic import SharedTopic
 from tamis.broker.records import NewEvent
 from tamis.broker.settings import TlsFiles
 from tamis.errors import Conflict
+from tamis.routing.kinds import Kind
 
 SECRET = "open sesame"  # noqa: S105 - of tests
 
@@ -369,3 +372,42 @@ def test_a_link_that_comes_up_while_a_broker_stops_is_closed(tmp_path):
         await one.stop()
 
     asyncio.run(main())
+
+
+def test_peers_are_told_filters_without_a_clock_and_the_subscribers_broker_decides(tmp_path):
+    """b0 believes that it is another year, and passes on what b1 finds to be fresh."""
+    schema = {"at": "timestamp", "number": "int"}
+
+    async def main():
+        async with line(tmp_path, "b0", "b1") as (first, last):
+            await first.create(schema=schema)
+            await shared(first, last)
+            topic = first.broker._topics.get("quotes").topic
+            topic.host = replace(topic.host, clock=lambda: 1_000_000_000.0)
+            text = "number > 0 AND at > now() - INTERVAL 1 HOUR"
+            await last.subscribe("fresh", text)
+            routes = first.broker.network._shared["quotes"].routes
+            assert list(routes.filters_of("b1", Kind.SUBSCRIPTION).values()) == ["number > 0"]
+            now = datetime.now(UTC)
+            ages = (timedelta(hours=h) for h in (2, 0, 30, 0))
+            events = [{"at": (now - age).isoformat(), "number": n} for n, age in enumerate(ages, 1)]
+            await first.publish({"at": now.isoformat(), "number": 0}, *events)
+            assert numbers(await last.take("fresh", 2)) == [2, 4]
+            assert numbers(await last.stored()) == [1, 2, 3, 4]
+            await last.stop()
+            await last.start()  # filters of the catalogue are passed on in the same way
+            await shared(first, last)
+            assert list(routes.filters_of("b1", Kind.SUBSCRIPTION).values()) == ["number > 0"]
+
+    asyncio.run(main())
+
+
+def test_a_filter_of_a_peer_with_a_clock_counts_as_true(tmp_path, caplog):
+    async def main():
+        async with line(tmp_path, "b0", "b1") as (first, last):
+            await first.create(schema={"at": "timestamp", "number": "int"})
+            await shared(first, last)
+            assert first.broker.network._shared["quotes"]._text("at > now()") == "TRUE"
+
+    asyncio.run(main())
+    assert "a filter for topic 'quotes' is taken as TRUE: filters know no clock here" in caplog.text

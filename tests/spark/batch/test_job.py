@@ -432,7 +432,7 @@ def test_now_is_one_moment_that_spark_takes_as_a_constant(spark, table, timed, s
 
 
 def test_a_job_has_the_moment_at_which_it_was_made(table, timed, monkeypatch):
-    monkeypatch.setattr("tamis.events.values.present_moment", lambda: 1_704_196_800_000_000)
+    monkeypatch.setattr("tamis.language.arrival.present_moment", lambda: 1_704_196_800_000_000)
     job = MatchJob(timed, table(CLOCKS[:1]))
     monkeypatch.undo()  # from now on it is years later
     assert {event for event, _ in job.matches.collect()} == {*range(7, 60)} - {9}

@@ -36,6 +36,7 @@ from tamis.broker.peer_rows import PeerRow, Rows, put_peer
 from tamis.broker.topic import Topic
 from tamis.errors import TamisError, UnknownTopic
 from tamis.language.expression import Expression
+from tamis.language.timeless_filters import timeless
 from tamis.matcher import Matcher
 from tamis.routing.filter_cache import FilterCache, shared_cache
 from tamis.routing.kinds import Kind
@@ -93,7 +94,8 @@ class SharedTopic:
 
     def _new_routes(self) -> tuple[FilterCache, Routes, TopicMergers]:
         row = self.topic.row
-        cache = shared_cache(self.topic.schema, row.semantics, row.defaults)
+        # Peers are told filters without a clock; one that has one all the same counts as TRUE.
+        cache = shared_cache(self.topic.schema.without_clock(), row.semantics, row.defaults)
         around = self._around
         uses = around.strategy.merging and around.merging.probabilities == "traffic"
         self._profiles = ProfileExchange(
@@ -180,12 +182,12 @@ class SharedTopic:
     def _narrowed(self, account: str, text: str) -> Expression | None:
         row, known = self.topic.row, self._around.accounts.get(account)
         try:
-            asked = self.cache.parse(text)
-            if known is None:
-                return asked
-            return narrowed(
-                known, row.name, self.topic.schema, row.semantics, asked, defaults=row.defaults
-            )
+            asked = self.topic.filters.parse(text)
+            if known is not None:
+                asked = narrowed(
+                    known, row.name, self.topic.schema, row.semantics, asked, defaults=row.defaults
+                )
+            return timeless(asked)
         except TamisError as error:
             logger.warning("a subscription of %r is not passed on: %s", account, error)
             return None
@@ -226,8 +228,12 @@ class SharedTopic:
     # --- clients here
 
     async def want(self, id_: str, expression: Expression) -> None:
-        """Return when a client's filter is established, as far as the network is reached."""
-        await self._own.want(id_, expression)
+        """Return when a client's filter is established, as far as the network is reached.
+
+        Others do not know when an event will be stored here; they are told a filter that covers it
+        at any time.
+        """
+        await self._own.want(id_, timeless(expression))
 
     def unwant(self, id_: str) -> None:
         """Forget a client's filter."""
