@@ -10,11 +10,12 @@ import tamis.kernels
 from tamis.kernels.kernel_cache import KernelCache
 from tamis.rehearsal import REHEARSALS
 
-# Called by tools for diagrams, or for trees of a size that a rehearsal does not reach.
+# Called by tools for diagrams, by a comparison with the papers' linear scans, or for trees of a
+# size that a rehearsal does not reach.
 RARE = {
     "bdd_nodes.make_node", "bdd_nodes.rehash_nodes", "bdd_operations.apply",
-    "bdd_operations.restrict", "growing_tree.process_sub_levels", "tree_match.decide_elements",
-    "tree_match.mark_values",
+    "bdd_operations.restrict", "growing_tree.process_sub_levels", "linear_scan.scan_conjunctions",
+    "tree_match.decide_elements", "tree_match.mark_values",
 }  # fmt: skip
 
 

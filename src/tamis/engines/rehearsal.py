@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.engines import make_engine
+from tamis.engines.sliced.segment_checks import check_steps
 from tamis.kernels.match_bits import write_numbers
 from tamis.language.expression import parse
 from tamis.predicates.event_batches import Batch, batch_of_table
@@ -58,6 +59,8 @@ def rehearse_matching() -> None:
     for engine, _ in _engines():
         for _ in range(2):
             engine.match(ROW)
+        for segment in engine.segments:  # as for a file that another process wrote
+            check_steps(segment.programs, segment.steps)
 
 
 def _engines() -> Iterator[tuple[Any, Batch]]:
