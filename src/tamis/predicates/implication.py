@@ -126,6 +126,8 @@ def _with_presence(u: Node, presence: Node) -> Facts:
 
 def _values_and_test(values: ValueSet, test: Node, order: ValueOrder) -> Facts:
     """A predicate that is true of some strings, or of all except some, and a test of strings."""
+    if ast.has_clock(test):
+        return NOTHING  # its answers are others at another time
     some = values.members(order, MOST_LISTED)
     if some is not None:
         answers = [holds_of(test)(value) for value in some]

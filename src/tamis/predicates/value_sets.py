@@ -209,6 +209,8 @@ def value_set(condition: Node, order: ValueOrder) -> ValueSet | None:
         return direct
     if direct is not None:
         return direct.intersection(with_missing(all_values(order)))
+    if ast.has_clock(condition):
+        return None  # there is another set at another time
     holds = holds_of(condition)
     return listed(filter(holds, order.domain.values), order)._replace(missing=holds(None))
 

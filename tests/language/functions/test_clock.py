@@ -1,6 +1,7 @@
 """now() and current_date(): one moment for all filters and events of a call."""
 
 from datetime import UTC, datetime, timedelta
+from itertools import product
 
 import pytest
 
@@ -9,6 +10,7 @@ from tamis import BulkError, Matcher, OptionError, Schema, TypeMismatch, covers,
 from tamis.compaction import compact
 from tamis.engines import ENGINES
 from tamis.engines.sliced.threads import in_order_of
+from tamis.events.values import moment_of_call
 from tamis.language.arrival import arrival, arriving
 from tamis.types import DATE, TIMESTAMP
 
@@ -128,3 +130,64 @@ def test_covering_never_takes_the_present_for_a_constant():
     assert not covers(hour, day)
     assert not covers(past, parse("n = 1", SCHEMA))
     assert not covers(parse("at > TIMESTAMP '2020-01-01'", SCHEMA), day)
+
+
+DOMAINS = Schema({"n": "int(1, 7)", "e": "enum('a', 'b')", "f": "bool", "at": "timestamp"})
+# Of attributes whose values can be tried one by one: what is true at one time is not at another.
+TRIED = [
+    "n = dayofweek(now())", "NOT n = dayofweek(now())", "n IN (dayofweek(current_date), 3)",
+    "e = if(hour(now()) = 5, 'a', 'b')", "f = (hour(now()) = 5)", "n > dayofweek(now())",
+    "n = dayofweek(now()) AND e = 'a'", "n + dayofweek(now()) > 8", "hour(now()) = 5",
+    "n = 2 AND hour(now()) = 5", "n < 3 OR hour(now()) = 5", "f AND n <> dayofweek(now())",
+    "n BETWEEN 2 AND dayofweek(now())", "NOT f OR hour(now()) < 5",
+    "array_contains(array(n, dayofweek(now())), 3)",
+    "date_add(current_date, n) > DATE '2024-01-10'",
+]  # fmt: skip
+PLAIN = ["TRUE", "FALSE", *(f"n = {n}" for n in range(1, 8)), "n < 7", "e = 'a'", "e = 'b'", "f",
+         "NOT f", "n IN (3, 4)", "n > 1", "n IS NOT NULL"]  # fmt: skip
+WORLD = [
+    {"n": n, "e": e, "f": f} for n in (*range(1, 8), None) for e in "ab" for f in (True, False)
+]
+TIMES = [f"2024-01-{day:02} {hour:02}:00:00" for day in range(7, 14) for hour in (4, 5)]
+
+
+def true_of(text):
+    """The events and the times for which a filter is true, by evaluation."""
+    matcher = Matcher(DOMAINS, engine="naive")
+    matcher.subscribe(0, text)
+    found = (matcher.match_batch(WORLD, now=now)["event"].to_pylist() for now in TIMES)
+    return {(now, event) for now, events in zip(TIMES, found, strict=True) for event in events}
+
+
+def test_covering_is_true_at_every_time():
+    """Brute force: a filter that covers another one matches whatever it matches, always."""
+    truths = {text: true_of(text) for text in (*TRIED, *PLAIN)}
+    covered = 0
+    for wide, narrow in product(truths, truths):
+        if wide in TRIED or narrow in TRIED:
+            found = covers(parse(wide, DOMAINS), parse(narrow, DOMAINS))
+            covered += found
+            assert not found or truths[narrow] <= truths[wide], (wide, narrow)
+    assert covered > 40
+
+
+def test_covering_asked_at_any_time_gives_the_same():
+    """What is known about filters is remembered: it must not be that of the moment."""
+    for now in TIMES:
+        with arriving(moment_of_call(now)):
+            for wide, narrow in (
+                ("n = 1", TRIED[0]), ("n = 2", TRIED[0]), ("e = 'a'", TRIED[3]), ("f", TRIED[4]),
+                ("FALSE", TRIED[15]), ("n < 3", TRIED[10]), ("f", TRIED[13]),
+            ):  # fmt: skip
+                assert not covers(parse(wide, DOMAINS), parse(narrow, DOMAINS))
+
+
+@pytest.mark.parametrize("engine", sorted(ENGINES))
+def test_values_of_small_domains_are_not_tried_once_for_all_times(engine):
+    matcher = Matcher(DOMAINS, engine=engine)
+    matcher.subscribe_many([(text, text) for text in TRIED])
+    truths = {text: true_of(text) for text in TRIED}
+    for now in TIMES[::3]:
+        pairs = matcher.match_batch(WORLD, now=now).to_pylist()
+        found = {(row["event"], row["subscription"]) for row in pairs}
+        assert found == {(n, text) for text in TRIED for at, n in truths[text] if at == now}

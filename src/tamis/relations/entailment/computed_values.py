@@ -95,6 +95,8 @@ class ComputedValues:
             open_cells[number] &= known
 
     def _cells(self, operand: Operand, open_cells: OpenCells) -> int | None:
+        if operand.timed:
+            return None
         lists: list[list[Any]] = []
         size = 1
         for n in operand.inputs:

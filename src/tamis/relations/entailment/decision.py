@@ -14,7 +14,7 @@ from typing import Any
 from tamis.bounded_caches import remembered
 from tamis.events.event_reader import Row
 from tamis.language import ast
-from tamis.language.ast import FALSE, TRUE, Node
+from tamis.language.ast import FALSE, TRUE, Node, has_clock
 from tamis.predicates.boxes import Box, Condition, box_of
 from tamis.predicates.event_space import EventSpace
 from tamis.predicates.value_orders import order_of
@@ -123,7 +123,8 @@ def _condition_implies(given: Condition, wanted: Condition, space: EventSpace) -
         if wanted.values is not None:
             return Answer.YES if given.values.issubset(wanted.values) else Answer.NO
         order = order_of(space.schema.attributes[wanted.position])
-        some = given.values.members(order, MOST_LISTED) if order.is_string else None
+        can_try = order.is_string and not has_clock(wanted.node)
+        some = given.values.members(order, MOST_LISTED) if can_try else None
         if some is not None:
             holds = holds_of(wanted.node)
             missing = not given.values.missing or holds(None)

@@ -52,6 +52,7 @@ class Operand:
 
     __slots__ = (
         "cells", "compute", "fallible", "full", "inputs", "key", "missing", "needed", "position",
+        "timed",
     )  # fmt: skip
 
     def __init__(self, key: Key, cells: Cells, *, missing: bool) -> None:
@@ -64,6 +65,7 @@ class Operand:
         self.needed: tuple[int, ...] = ()  # those without which it has no value
         self.compute: Evaluator = _nothing
         self.fallible = False  # it may be null though all its inputs have values
+        self.timed = False  # its inputs do not decide on its value: it depends on the time as well
 
 
 class Operands:
@@ -127,7 +129,7 @@ class Operands:
         keys: dict[Node, Key] = {}
         for predicate, test in tests.items():
             inputs = _inputs(test.operand)
-            alone = len(inputs) == 1 and inputs[0] in listed
+            alone = len(inputs) == 1 and inputs[0] in listed and not _is_timed(test.operand)
             keys[predicate] = inputs[0] if alone else test.operand
             group = groups.setdefault(keys[predicate], [])
             for attribute in inputs:
@@ -157,6 +159,7 @@ class Operands:
             inputs = _inputs(test.operand)
             # Intervals are enough for plain comparisons of numbers.
             alone = len(inputs) == 1 and not _is_attribute(test.operand)
+            alone = alone and not _is_timed(test.operand)
             for attribute in inputs:
                 domain = self._attribute(attribute).domain
                 if isinstance(domain, Enumeration) or (alone and _is_small(attribute, domain)):
@@ -180,6 +183,7 @@ class Operands:
         needed = {path for node in nodes for path in needed_attributes(node)}
         operand.needed = tuple(n for n in inputs if self._path(n) in needed)
         operand.fallible = fallible
+        operand.timed = _is_timed(key)
         operand.compute = self._computing(key, group)
         return operand
 
@@ -298,9 +302,22 @@ def predicates(forms: Iterable[Node]) -> Iterator[Node]:
 def _inputs(key: Key) -> list[ast.Attribute]:
     if isinstance(key, ast.Attribute):
         return [key]
-    nodes = key if isinstance(key, Pair) else (key.array if isinstance(key, Member) else key,)
-    found = {part for node in nodes for part in ast.walk(node) if isinstance(part, ast.Attribute)}
+    found = {
+        part for node in _values(key) for part in ast.walk(node) if isinstance(part, ast.Attribute)
+    }
     return sorted(found, key=lambda attribute: attribute.path)
+
+
+def _values(key: Key) -> tuple[Node, ...]:
+    """The values that an operand is made of."""
+    if isinstance(key, Pair):
+        return key
+    return (key.array if isinstance(key, Member) else key,)
+
+
+def _is_timed(key: Key) -> bool:
+    """Whether an operand has ``now()`` in it, which may be any moment."""
+    return any(map(ast.has_clock, _values(key)))
 
 
 def _is_attribute(key: Key) -> bool:

@@ -59,7 +59,7 @@ class TrialEvents:
         checks: list[list[int]] = [[] for _ in order]
         for number in wanted:
             checks[max(order.index(n) for n in self.operands[number].inputs)].append(number)
-        complete = True
+        complete = not any(self.operands[number].timed for number in wanted)
         lists = []
         for n in order:
             few = self.computed_values.few(n, open_cells[n])
