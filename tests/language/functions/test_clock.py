@@ -127,6 +127,7 @@ def test_covering_never_takes_the_present_for_a_constant():
         )
     )  # fmt: skip
     assert covers(day, day)
+    assert covers(day, hour)
     assert not covers(hour, day)
     assert not covers(past, parse("n = 1", SCHEMA))
     assert not covers(parse("at > TIMESTAMP '2020-01-01'", SCHEMA), day)
@@ -191,3 +192,42 @@ def test_values_of_small_domains_are_not_tried_once_for_all_times(engine):
         pairs = matcher.match_batch(WORLD, now=now).to_pylist()
         found = {(row["event"], row["subscription"]) for row in pairs}
         assert found == {(n, text) for text in TRIED for at, n in truths[text] if at == now}
+
+
+# Moments around the present, compared with it in many ways.
+DISTANCES = [
+    *(f"at {op} {moment}" for op in ("<", "<=", ">", ">=", "=", "<>") for moment in (
+        "now()", "now() - INTERVAL 1 DAY", "now() + INTERVAL 1 HOUR", "now() - INTERVAL 1 HOUR")),
+    "at + INTERVAL 1 HOUR > now()", "now() - INTERVAL 1 DAY < at - INTERVAL 1 HOUR",
+    "INTERVAL 1 HOUR + at >= now() + INTERVAL 1 DAY", "now() < at + INTERVAL 1 DAY",
+    "at BETWEEN now() - INTERVAL 2 HOURS AND now()", "NOT at > now() - INTERVAL 1 HOUR",
+    "at - now() > INTERVAL 1 HOUR", "at > now() - INTERVAL 1 DAY - INTERVAL 1 HOUR",
+    "at > now() - INTERVAL 1 MONTH", "at IS NULL", "at IS NOT NULL", "TRUE", "FALSE",
+    "at > now() AND at < now()", "at > now() OR at <= now()", "at <=> now()",
+    "at > TIMESTAMP '2024-01-02 11:00:00'", "now() > TIMESTAMP '2024-01-02 11:00:00'",
+]  # fmt: skip
+HOURS = (-800, -48, -25, -24, -23, -2, -1, 0, 1, 2, 23, 24, 25, 800)
+
+
+def test_covering_knows_how_far_moments_are_from_the_present():
+    """Brute force: whatever covers is true at every time; and of simple distances all is found."""
+    nows = [NOON, NOON + timedelta(hours=30), NOON - timedelta(days=400)]
+    matcher = Matcher(SCHEMA, engine="naive")
+    matcher.subscribe_many([(text, text) for text in DISTANCES])
+    truths = {text: set() for text in DISTANCES}
+    for now in nows:
+        micro = timedelta(microseconds=1)
+        times = [now + timedelta(hours=h) + m for h in HOURS for m in (-micro, 0 * micro, micro)]
+        events = [{"at": at} for at in times] + [{}]
+        for row in matcher.match_batch(events, now=now).to_pylist():
+            truths[row["subscription"]].add((now, row["event"]))
+    simple = DISTANCES[:28]
+    found = 0
+    for wide, narrow in product(DISTANCES, DISTANCES):
+        answer = covers(parse(wide, SCHEMA), parse(narrow, SCHEMA))
+        is_true = truths[narrow] <= truths[wide]
+        found += answer
+        assert is_true or not answer, (wide, narrow)
+        if wide in simple and narrow in simple:
+            assert answer == is_true, (wide, narrow)
+    assert found > 300

@@ -29,10 +29,14 @@ from tamis.relations.entailment.string_languages import (
     text_language,
 )
 from tamis.schema import Schema
-from tamis.types import INT32, STRING
+from tamis.types import DAYS, DURATION, INT32, STRING, TIMESTAMP
 
 _NO_ATTRIBUTES = Schema({})
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_NOW = ast.Call(ast.NOW, (), TIMESTAMP)
+# Microseconds before or after the present, about 36,000 years: sums with any year of four digits
+# are far from the end of 64 bits, where they would be cut off.
+FARTHEST = 1 << 60
 LONGEST_PART = 2_000  # characters of a text whose parts are a language
 
 
@@ -91,9 +95,43 @@ def _pair_test(op: str, left: Node, right: Node) -> ValueTest | bool:
     if not ast.varies(right):
         constant = compile_value(right, _NO_ATTRIBUTES)(())
         return False if constant is None else ValueTest(_bare(left), op, constant)
+    since = _since_now(op, left, right)
+    if since is not None:
+        return since
     if hash(left) > hash(right):  # either order would do, if it is always the same
         op, left, right = _MIRRORED[op], right, left
     return ValueTest(Pair(left, right), op)
+
+
+def _since_now(op: str, left: Node, right: Node) -> ValueTest | None:
+    """A comparison with the present as a test of how far a moment is from it.
+
+    ``at > now() - INTERVAL 1 DAY`` -> ``at - now() > INTERVAL -1 DAY``
+    """
+    if left.type != TIMESTAMP or right.type != TIMESTAMP:
+        return None
+    (moment, later), (other, earlier) = _shifted(left), _shifted(right)
+    if moment == _NOW:
+        op, moment, other, later, earlier = _MIRRORED[op], other, moment, earlier, later
+    if other != _NOW or ast.has_clock(moment) or max(abs(later), abs(earlier)) > FARTHEST:
+        return None
+    return ValueTest(ast.Call("-", (moment, _NOW), DURATION), op, earlier - later)
+
+
+def _shifted(moment: Node) -> tuple[Node, int]:
+    """A moment without the intervals that are added to it, and their sum."""
+    total = 0
+    while isinstance(moment, ast.Call) and moment.name in {"+", "-"}:
+        first, second = moment.arguments
+        if moment.name == "+" and isinstance(first, ast.Literal):
+            first, second = second, first
+        if first.type != TIMESTAMP or second.type not in {DAYS, DURATION}:
+            break
+        if not isinstance(second, ast.Literal) or not isinstance(second.value, int):
+            break
+        total += second.value if moment.name == "+" else -second.value
+        moment = first
+    return moment, total
 
 
 def _bare(value: Node) -> Node:
