@@ -170,8 +170,8 @@ class Bench:
             self._computed = ComputedAttributes(schema, of.predicates.terms)
             self._tests = of_events.SegmentTests(of.predicates, self._computed)
             keys = Keys(self._computed.schema)
-            programmed = self._computed.programmed
-            self._rows = of_events.RowClasses(of.predicates, of.used, keys, programmed=programmed)
+            keyed = self._computed.keyed
+            self._rows = of_events.RowClasses(of.predicates, of.used, keys, keyed=keyed)
 
     def slots(self, row):
         """The slots of an event, as the kernels find them and as they mark them."""

@@ -42,6 +42,7 @@ from tamis.predicates.event_batches import Batch, Column
 from tamis.predicates.keys import constant_key, has_values
 from tamis.predicates.term_columns import TermColumns
 from tamis.predicates.term_programs import TermProgram, in_programs
+from tamis.predicates.text_terms import TextTerms, text_terms
 from tamis.schema import Attribute, Schema
 from tamis.types import Kind, Type
 
@@ -116,8 +117,8 @@ def term_attribute(number: int, of: Type) -> ast.Attribute:
 class ComputedAttributes:
     """The attributes of a schema, and some terms after them.
 
-    Terms whose places in the schema are in `apart` are computed one by one, not by a program, so
-    that rows have their values.
+    Terms whose places in the schema are in `apart` are computed one by one, so that rows have their
+    values.
     """
 
     def __init__(self, schema: Schema, terms: Sequence[Node], apart: Container[int] = ()) -> None:
@@ -140,9 +141,17 @@ class ComputedAttributes:
         return {n: term for n, term in found.items() if first + n not in self._apart}
 
     @cached_property
-    def programmed(self) -> frozenset[int]:
-        """The places in the schema of the terms that a program computes."""
-        return frozenset(len(self.plain) + number for number in self._programmed)
+    def _of_texts(self) -> dict[int, TextTerms]:
+        first = len(self.plain)
+        apart = {n for n in range(len(self.terms)) if first + n in self._apart}
+        return text_terms(self.terms, self.plain, apart.union(self._programmed))
+
+    @cached_property
+    def keyed(self) -> frozenset[int]:
+        """The places in the schema of the terms that `keys_of` has."""
+        numbers = set(self._programmed)
+        numbers.update(*(part.numbers.tolist() for part in self._of_texts.values()))
+        return frozenset(len(self.plain) + number for number in numbers)
 
     @cached_property
     def _program(self) -> TermProgram:
@@ -150,11 +159,11 @@ class ComputedAttributes:
 
     @cached_property
     def _values(self) -> list[tuple[int, Callable[[Row], Any]]]:
-        """The terms that no program computes, by their numbers."""
+        """The terms that are computed one by one, by their numbers."""
         return [
             (number, compile_value(term, self.plain))
             for number, term in enumerate(self.terms)
-            if number not in self._programmed
+            if len(self.plain) + number not in self.keyed
         ]
 
     @cached_property
@@ -188,6 +197,13 @@ class ComputedAttributes:
             ended = perf_counter()
             seconds[list(made)] = self._program.shares * (ended - began)
             began = ended
+        for place, part in self._of_texts.items():
+            keys, present = part.of_column(batch.columns[place])
+            for n, number in enumerate(part.numbers.tolist()):
+                made[number] = Column(present[n], keys[n], None)
+            ended = perf_counter()
+            seconds[part.numbers] = (ended - began) / len(part.numbers)
+            began = ended
         for number, term in enumerate(self.terms):
             if number not in made:
                 made[number] = columns.column(term)
@@ -207,13 +223,16 @@ class ComputedAttributes:
         return (*row, *found)
 
     def keys_of(self, row: Row) -> tuple[Array, Array] | None:
-        """keys[attribute] and present[attribute] of an event, with all that a program computes.
+        """keys[attribute] and present[attribute] of an event, for all terms that are `keyed`.
 
-        What it does not compute is missing; None if there is no program.
+        Others are missing; None if there are no such terms.
         """
-        if not self._programmed:
+        if not self.keyed:
             return None
         keys, present = np.zeros(len(self.schema), np.int64), np.zeros(len(self.schema), np.uint8)
         first = len(self.plain)
-        self._program.of_row(row, keys[first:], present[first:])
+        if self._programmed:
+            self._program.of_row(row, keys[first:], present[first:])
+        for place, part in self._of_texts.items():
+            keys[first + part.numbers], present[first + part.numbers] = part.of_text(row[place])
         return keys, present

@@ -74,7 +74,7 @@ def check(predicates, schema, some):
     some = [apart.row(row) for row in some]
     used = np.arange(len(schema))
     found = classes_of(batch, predicates, used)
-    single = RowClasses(predicates, used, Keys(schema), programmed=computed.programmed)
+    single = RowClasses(predicates, used, Keys(schema), keyed=computed.keyed)
     for attribute, described in enumerate(schema.attributes):
         cuts = cut_values(predicates, schema, attribute)
         first = int(predicates.starts[attribute]) + 1

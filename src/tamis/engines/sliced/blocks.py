@@ -112,7 +112,7 @@ class SegmentEvaluator:
             self.segment.used,
             self._all_keys,
             computed.elements,
-            computed.programmed,
+            computed.keyed,
         )
 
     @cached_property

@@ -78,7 +78,7 @@ def classes_of(batch: Batch, predicates: SegmentPredicates, used: Array) -> Arra
 class RowClasses:
     """The classes of single events.
 
-    `elements` are the attributes that stand for such of arrays, `programmed` those whose keys are
+    `elements` are the attributes that stand for such of arrays, `keyed` those whose keys are
     given.
     """
 
@@ -88,7 +88,7 @@ class RowClasses:
         used: Array,
         keys: Keys,
         elements: Container[int] = (),
-        programmed: Container[int] = (),
+        keyed: Container[int] = (),
     ) -> None:
         attributes = keys.schema.attributes
         arrays = [a for a in used.tolist() if a in elements or attributes[a].type.is_nested]
@@ -99,13 +99,11 @@ class RowClasses:
         self._starts = predicates.starts
         self._flat = predicates.flat
         self._size = len(predicates.cuts)
-        self._keys = [
-            (a, keys.of_one(a)) for a in used.tolist() if keys.has(a) and a not in programmed
-        ]
+        self._keys = [(a, keys.of_one(a)) for a in used.tolist() if keys.has(a) and a not in keyed]
         self._texts = [a for a in used.tolist() if not keys.has(a)]
 
     def of(self, row: Row, computed: tuple[Array, Array] | None = None) -> Array:
-        """classes[0, attribute]; `computed` are the keys that a program has found."""
+        """classes[0, attribute]; `computed` are those of the `keyed`."""
         flat = self._flat
         found = np.empty((1, self._size), np.int32)
         keys: Any
