@@ -3,6 +3,7 @@
 import statistics
 from collections.abc import Iterator, Sequence
 
+from tamis.errors import counted
 from tamis.papers.measurements import X
 from tamis.papers.rules import VERDICTS, Evidence
 from tamis.papers.verdicts import Record, evidence_of, tally, told
@@ -47,8 +48,9 @@ def _environment(records: Sequence[Record]) -> str:
         return ""
     found = records[0]["environment"]
     libraries = ", ".join(f"{name} {version}" for name, version in found["libraries"].items())
+    cores = counted(found["cores"], "core")
     return (
-        f"{found['processor']}, {found['cores']} cores, Python {found['python']}, {libraries}; "
+        f"{found['processor']}, {cores}, Python {found['python']}, {libraries}; "
         f"tamis {found['tamis']}."
     )
 

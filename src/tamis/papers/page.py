@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tamis import __version__
+from tamis.errors import counted
 from tamis.papers.pictures import curves, unit
 from tamis.papers.rules import VERDICTS
 from tamis.papers.verdicts import Record, tally, told
@@ -21,8 +22,9 @@ def results_page(records: Sequence[Record]) -> Page:
     """The whole page."""
     first: dict[str, Any] = records[0]["environment"] if records else {}
     libraries = ", ".join(f"{name} {v}" for name, v in first.get("libraries", {}).items())
+    cores = counted(first.get("cores", 0), "core")
     footer = (
-        f"tamis {__version__}; {first.get('processor', '')}, {first.get('cores', '')} cores, "
+        f"tamis {__version__}; {first.get('processor', '')}, {cores}, "
         f"Python {first.get('python', '')}, {libraries}"
     )
     page = Page("The papers, run again", _LEAD, footer=footer)
