@@ -1,6 +1,7 @@
 """A broker in a process of its own, started by the command as a user would."""
 
 import contextlib
+import itertools
 import os
 import re
 import signal
@@ -13,6 +14,15 @@ from typing import Self
 READY = re.compile(r"ready http=(\S+):(\d+) stomp=(\S+):(\d+)(?: listen=\S+)?\n")
 
 
+# Each process of a run of tests has ports of its own, and takes another one each time: between
+# looking at a port and using it, nobody else takes it. The system gives ports from 32,768 on.
+_PER_PROCESS = 2_500
+_FIRST_PORT = 20_000 + _PER_PROCESS * (
+    int(os.environ.get("PYTEST_XDIST_WORKER", "gw4").removeprefix("gw")) % 5
+)
+_turns = itertools.count(os.getpid() * 11)
+
+
 def quiet_ports(count: int) -> list[int]:
     """Free ports that the system gives to nobody else.
 
@@ -20,9 +30,8 @@ def quiet_ports(count: int) -> list[int]:
     port for its own end, and be connected to itself.
     """
     found: list[int] = []
-    port = 20_000 + os.getpid() * 11 % 10_000  # other processes look for ports, too
     while len(found) < count:
-        port += 1
+        port = _FIRST_PORT + next(_turns) % _PER_PROCESS
         with contextlib.suppress(OSError), socket.socket() as one:
             one.bind(("127.0.0.1", port))
             found.append(port)
