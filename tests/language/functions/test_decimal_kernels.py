@@ -64,3 +64,12 @@ def test_doubles_are_rounded_as_python_does():
         expected = [float(value) for value in scaled(numbers, scale)]
         assert doubles(narrowed(np.array(numbers, object)), scale).tolist() == expected
     assert doubles(np.array([1]), 1).tolist() == [float(Decimal("0.1"))]
+
+
+@each("number", [-(2**63), 2**63 - 1, -(10**10), 10**10])
+def test_a_number_with_more_digits_than_its_type_is_null(number):
+    matcher = Matcher({"n": "int"}, engine="sliced")
+    matcher.subscribe("fits", "CAST(CAST(n AS DECIMAL(10)) AS DOUBLE) > -1e300")
+    matcher.subscribe("not", "CAST(n AS DECIMAL(10)) + 0.5 IS NULL")
+    assert matcher.match_batch([{"n": number}])["subscription"].to_pylist() == ["not"]
+    assert matcher.match_batch([{"n": 7}])["subscription"].to_pylist() == ["fits"]

@@ -73,7 +73,8 @@ def fitting(numbers: Array, of: Type) -> tuple[Array, Any]:
     """Numbers, and where they have no more digits than their type."""
     if numbers.dtype != object and of.digits > SHORT_DECIMAL_DIGITS:
         return numbers, np.array(True)
-    found = np.abs(numbers) < 10**of.digits
+    bound = 10**of.digits
+    found = (numbers < bound) & (numbers > -bound)  # the lowest of 64 bits has no absolute value
     return numbers, np.asarray(found, np.bool_)
 
 
@@ -194,8 +195,8 @@ def _towards_zero(numbers: Array, places: int) -> Array:
     by = 10**places
     if numbers.dtype != object and by > _MOST:
         return np.zeros_like(numbers)
-    size = np.abs(numbers) // by
-    return narrowed(np.where(numbers < 0, -size, size))
+    down = numbers // by
+    return narrowed(np.where((numbers < 0) & (down * by != numbers), down + 1, down))
 
 
 def _wrapped(numbers: Array, of: Type) -> Array:
