@@ -27,7 +27,7 @@ class EventLayout(NamedTuple):
     kept: tuple[str, ...]
     has_corrupt: bool
     rows: RowFormat | None = None  # how unreadable rows should have been read, if that is known
-    moment: int = 0  # when the events arrive, for now(), in microseconds since 1970
+    moment: int = 0  # what now() means: microseconds since 1970
 
 
 @dataclass(frozen=True)
