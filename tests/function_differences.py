@@ -361,7 +361,8 @@ def differences(
 
 def main() -> None:
     """Compare as many terms as asked for."""
-    from spark.test_promise import event_table
+    from plain_cases import event_table
+    from spark_answers import settings_of_filters
     from tamis.spark import spark_session
 
     options = argparse.ArgumentParser()
@@ -370,13 +371,11 @@ def main() -> None:
     options.add_argument("--depth", type=int, default=3)
     chosen = options.parse_args()
     spark = spark_session()
-    spark.conf.set("spark.sql.ansi.enabled", "false")
-    spark.conf.set("spark.sql.subexpressionElimination.enabled", "false")
-    spark.conf.set("spark.sql.codegen.wholeStage", "false")
-    spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")  # compiling takes a minute
     rows = events(chosen.seed)
-    frame = spark.createDataFrame(event_table(rows)).coalesce(1).cache()
-    found = list(differences(frame, rows, list(accepted(chosen.terms, chosen.seed, chosen.depth))))
+    terms = list(accepted(chosen.terms, chosen.seed, chosen.depth))
+    with settings_of_filters(spark, is_interpreted=True):
+        frame = spark.createDataFrame(event_table(rows)).coalesce(1).cache()
+        found = list(differences(frame, rows, terms))
     for one in sorted(found, key=lambda each: len(each[0])):
         print(one)  # noqa: T201 - a program
     values = chosen.terms * len(rows)

@@ -2,8 +2,9 @@
 
 import pytest
 
-from array_differences import differences, drawn, event_table
+from array_cases import drawn
 from array_strategies import ARRAYS
+from spark_answers import differences, settings_of_filters
 from tamis import Matcher, Schema
 from tamis.spark import match
 
@@ -14,21 +15,17 @@ FILTERS, EVENTS = 400, 60
 
 @pytest.fixture(scope="module")
 def cases(spark):
-    spark.conf.set("spark.sql.ansi.enabled", "false")
-    spark.conf.set("spark.sql.subexpressionElimination.enabled", "false")
-    texts, events = drawn(FILTERS, 20261118)
-    events = events[-EVENTS:]
-    frame = spark.createDataFrame(event_table(events)).coalesce(1).cache()
-    yield texts, events, frame
-    frame.unpersist()
-    spark.conf.unset("spark.sql.subexpressionElimination.enabled")
-    spark.conf.unset("spark.sql.ansi.enabled")
+    texts, events = drawn(FILTERS, EVENTS, 20261118)
+    with settings_of_filters(spark):
+        frame = spark.createDataFrame(events.table).coalesce(1).cache()
+        yield texts, events, frame
+        frame.unpersist()
 
 
 def test_conditions_have_the_truth_that_spark_gives_them(cases):
     texts, events, frame = cases
     assert len(texts) >= FILTERS // 3
-    assert list(differences(frame, texts, events)) == []
+    assert list(differences(frame, events, texts)) == []
 
 
 def test_a_job_matches_arrays_and_maps(spark, cases):
@@ -37,7 +34,7 @@ def test_a_job_matches_arrays_and_maps(spark, cases):
     found = match(frame, rules, event_id="n").collect()
     matcher = Matcher(ARRAYS)
     matcher.subscribe_many(enumerate(texts[:80]))
-    pairs = matcher.match_batch(event_table(events)).to_pydict()
+    pairs = matcher.match_batch(events.table).to_pydict()
     expected = set(zip(pairs["event"], pairs["subscription"], strict=True))
     assert {(row["event_id"], row["subscription"]) for row in found} == expected
     assert expected

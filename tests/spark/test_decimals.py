@@ -2,7 +2,8 @@
 
 import pytest
 
-from decimal_differences import SETTINGS, accepted, differences, events, table_of
+from decimal_cases import drawn
+from spark_answers import differences, settings_of_filters
 
 pytestmark = pytest.mark.spark
 
@@ -10,12 +11,7 @@ FILTERS, EVENTS = 200, 40
 
 
 def test_conditions_on_decimals_agree_with_spark(spark):
-    for name, setting in SETTINGS.items():
-        spark.conf.set(name, setting)
-    try:
-        rows = events(11, EVENTS)
-        frame = spark.createDataFrame(table_of(rows)).coalesce(1)
-        assert list(differences(frame, rows, list(accepted(FILTERS, 11)))) == []
-    finally:
-        for name in SETTINGS:
-            spark.conf.unset(name)
+    texts, events = drawn(FILTERS, EVENTS, 11)
+    with settings_of_filters(spark, is_interpreted=True):
+        frame = spark.createDataFrame(events.table).coalesce(1)
+        assert list(differences(frame, events, texts)) == []

@@ -10,107 +10,31 @@ import unicodedata
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import Phase, given, seed, settings
 
-from strategies import SCHEMA, delicate_rows, filters, rows
-from tamis import Matcher, Schema, SchemaError, TypeMismatch, parse
-from tamis.language.evaluation import compile_tree
+from plain_cases import drawn
+from spark_answers import differences, settings_of_filters
+from strategies import SCHEMA
+from tamis import Matcher, Schema, SchemaError
 
 pytestmark = pytest.mark.spark
 
 FILTERS = 1000
 EVENTS = 40
-FILTERS_PER_JOB = 100
-
-
-def gathered() -> tuple[list[str], list[tuple[object, ...]]]:
-    """Filters that tamis accepts, and events."""
-    texts: dict[str, None] = {}
-    events: list[tuple[object, ...]] = []
-
-    @seed(20261115)
-    @settings(max_examples=FILTERS, phases=[Phase.generate], database=None)
-    @given(filters(), rows())
-    def gather(text: str, row: tuple[object, ...]) -> None:
-        texts[text] = None
-        events.append(row)
-
-    gather()
-    accepted = [text for text in texts if is_accepted(text)]
-    return accepted, events[:: max(1, len(events) // EVENTS)][:EVENTS] + delicate_rows()
-
-
-def is_accepted(text: str) -> bool:
-    """Whether tamis takes the filter; the generator makes few decimals that are too long."""
-    try:
-        parse(text, SCHEMA)
-    except TypeMismatch:
-        return False
-    return True
-
-
-def event_table(events: list[tuple[object, ...]]) -> pa.Table:
-    columns = dict(zip(SCHEMA, zip(*events, strict=True), strict=True))
-    moment = pa.timestamp("us", "UTC")
-
-    def array(name: str, kind: pa.DataType) -> pa.Array:
-        return pa.array(columns[name], kind, from_pandas=False)
-
-    record = pa.StructArray.from_arrays(
-        [array("r.k", pa.int64()), array("r.name", pa.string())], ["k", "name"]
-    )
-    return pa.table(
-        {
-            "n": pa.array(range(len(events)), pa.int64()),
-            "i": array("i", pa.int64()),
-            "j": array("j", pa.int64()),
-            "x": array("x", pa.float64()),
-            "y": array("y", pa.float64()),
-            "s": array("s", pa.string()),
-            "t": array("t", pa.string()),
-            "b": array("b", pa.bool_()),
-            "c": array("c", pa.bool_()),
-            "at": array("at", pa.int64()).cast(moment),
-            "until": array("until", pa.int64()).cast(moment),
-            "r": record,
-            "odd `name`.": array("`odd ``name``.`", pa.float64()),
-            "d": array("d", pa.decimal128(9, 2)),
-            "e": array("e", pa.decimal128(38, 10)),
-        }
-    )
 
 
 @pytest.fixture(scope="module")
 def cases(spark):
-    spark.conf.set("spark.sql.ansi.enabled", "false")
-    # A hundred filters of one job have parts in common, which a filter alone has not.
-    spark.conf.set("spark.sql.subexpressionElimination.enabled", "false")
-    texts, events = gathered()
-    table = event_table(events)
-    frame = spark.createDataFrame(table).coalesce(1).cache()
-    yield texts, events, table, frame
-    frame.unpersist()
-    spark.conf.unset("spark.sql.subexpressionElimination.enabled")
-    spark.conf.unset("spark.sql.ansi.enabled")
+    texts, events = drawn(FILTERS, EVENTS, 20261115)
+    with settings_of_filters(spark):
+        frame = spark.createDataFrame(events.table).coalesce(1).cache()
+        yield texts, events, frame
+        frame.unpersist()
 
 
 def test_conditions_have_the_truth_that_spark_gives_them(cases):
-    texts, events, _, frame = cases
-    wrong = []
-    for start in range(0, len(texts), FILTERS_PER_JOB):
-        chunk = texts[start : start + FILTERS_PER_JOB]
-        columns = [f"({text}) AS c{k}" for k, text in enumerate(chunk)]
-        answers = frame.selectExpr("n", *columns).toArrow().sort_by("n")
-        for k, text in enumerate(chunk):
-            condition = compile_tree(parse(text, SCHEMA).tree, SCHEMA)
-            expected = answers[f"c{k}"].to_pylist()
-            wrong += [
-                (text, event, ours, sparks)
-                for event, sparks in zip(events, expected, strict=True)
-                if (ours := condition(event)) is not sparks
-            ]
+    texts, events, frame = cases
     assert len(texts) >= FILTERS // 3  # the generator has not run dry
-    assert wrong == []
+    assert list(differences(frame, events, texts)) == []
 
 
 def test_match_batch_keeps_the_rows_that_filter_keeps(cases):
@@ -119,11 +43,11 @@ def test_match_batch_keeps_the_rows_that_filter_keeps(cases):
 
     from pyspark.sql import functions as f
 
-    texts, _, table, frame = cases
+    texts, events, frame = cases
     chosen = texts[:: len(texts) // 80][:80]
     matcher = Matcher(SCHEMA)
     matcher.subscribe_many(enumerate(chosen))
-    pairs = matcher.match_batch(table).to_pydict()
+    pairs = matcher.match_batch(events.table).to_pydict()
     ours = set(zip(pairs["event"], pairs["subscription"], strict=True))
     kept = [
         frame.filter(text).select("n", f.lit(k).alias("subscription"))
@@ -186,18 +110,8 @@ FIXED = [
 
 
 def test_delicate_filters_agree_with_spark(cases):
-    _, events, _, frame = cases
-    columns = [f"({text}) AS c{k}" for k, text in enumerate(FIXED)]
-    answers = frame.selectExpr("n", *columns).toArrow().sort_by("n")
-    wrong = []
-    for k, text in enumerate(FIXED):
-        condition = compile_tree(parse(text, SCHEMA).tree, SCHEMA)
-        wrong += [
-            (text, event, ours, sparks)
-            for event, sparks in zip(events, answers[f"c{k}"].to_pylist(), strict=True)
-            if (ours := condition(event)) is not sparks
-        ]
-    assert wrong == []
+    _, events, frame = cases
+    assert list(differences(frame, events, FIXED)) == []
 
 
 def test_case_mappings_differ_only_where_python_knows_no_such_letter(spark, tmp_path):
@@ -216,7 +130,7 @@ def test_case_mappings_differ_only_where_python_knows_no_such_letter(spark, tmp_
 
 
 def test_a_schema_is_taken_from_a_spark_frame(cases):
-    _, _, _, frame = cases
+    _, _, frame = cases
     assert Schema.from_spark(frame.drop("n").schema) == SCHEMA
     assert Matcher(frame.drop("n").schema).schema == SCHEMA
 

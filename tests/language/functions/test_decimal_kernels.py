@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cases import each
-from decimal_differences import SCHEMA, TYPES, accepted, events, table_of
+from decimal_cases import SCHEMA, TYPES, accepted, events, table_of
 from tamis import Matcher, parse
 from tamis.language.evaluation import compile_tree
 from tamis.language.functions.decimal_kernels import doubles, narrowed, rounded, shifted

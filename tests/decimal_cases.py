@@ -1,24 +1,18 @@
-"""Random conditions on decimals, their truth compared with what Spark's `filter` finds.
+"""Random conditions on decimals, and events, to be compared with what Spark says.
 
 Events have decimals of many digits and scales, whole numbers and doubles; conditions compare,
-compute and convert them in all ways. Each condition is answered three times: by Spark, by the
-definition of the language, and by a matcher that is given all events as a table.
-
-``python tests/decimal_differences.py --filters 5000 --seed 7`` looks further than the suite does.
+compute and convert them in all ways.
 """
 
-import argparse
 import random
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Any
 
 import pyarrow as pa
 
-from tamis import ExpressionError, Matcher, Schema, parse
-from tamis.language.evaluation import compile_tree
+from spark_answers import Events
+from tamis import ExpressionError, Schema, parse
 
-FILTERS_PER_JOB = 100
 TYPES = {
     "d": (10, 2), "e": (9, 4), "f": (18, 0), "g": (38, 18), "h": (38, 0), "k": (38, 38),
     "l": (25, 6), "m": (3, 1),
@@ -145,78 +139,7 @@ def accepted(count: int, seed: int, depth: int = 2) -> Iterator[str]:
         yield text
 
 
-def answered(frame: Any, texts: list[str]) -> Iterator[tuple[str, list[bool | None]]]:
-    """Conditions that Spark takes, and their truth of each event."""
-    for start in range(0, len(texts), FILTERS_PER_JOB):
-        yield from _answered(frame, texts[start : start + FILTERS_PER_JOB])
-
-
-def _answered(frame: Any, texts: list[str]) -> Iterator[Any]:
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import AnalysisException, ArithmeticException
-
-    try:
-        made = frame.selectExpr("row", *(f"({text}) AS c{k}" for k, text in enumerate(texts)))
-        found = made.toArrow().sort_by("row")
-    except (AnalysisException, ArithmeticException, Py4JJavaError):
-        # It fails where the sign of 38 nines is turned: cut to 34 digits, they are rounded up; and
-        # where a remainder is what more than 39 digits leave.
-        if len(texts) > 1:
-            yield from _answered(frame, texts[: len(texts) // 2])
-            yield from _answered(frame, texts[len(texts) // 2 :])
-        else:
-            print("Spark refuses", texts[0])  # noqa: T201 - for whoever runs it by hand
-    else:
-        for k, text in enumerate(texts):
-            yield text, found[f"c{k}"].to_pylist()
-
-
-def differences(
-    frame: Any, rows: list[tuple[object, ...]], texts: list[str]
-) -> Iterator[tuple[object, ...]]:
-    """Conditions whose truth differs, each with the first event that shows it."""
-    matcher = Matcher(SCHEMA, engine="sliced")
-    known = list(answered(frame, texts))
-    matcher.subscribe_many([(k, text) for k, (text, _) in enumerate(known)])
-    matches = matcher.match_batch(table_of(rows)).to_pylist()
-    kept = {(one["event"], one["subscription"]) for one in matches}
-    for k, (text, truths) in enumerate(known):
-        condition = compile_tree(parse(text, SCHEMA).tree, SCHEMA)
-        for place, (row, sparks) in enumerate(zip(rows, truths, strict=True)):
-            ours = condition(row)
-            if ours is not sparks or ((place, k) in kept) is not (sparks is True):
-                yield text, dict(zip(SCHEMA, row, strict=True)), ours, (place, k) in kept, sparks
-                break
-
-
-SETTINGS = {
-    "spark.sql.ansi.enabled": "false", "spark.sql.subexpressionElimination.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}  # fmt: skip
-
-
-def main() -> None:
-    """Compare as many conditions as asked for."""
-    from tamis.spark import spark_session
-
-    options = argparse.ArgumentParser()
-    options.add_argument("--filters", type=int, default=1_000)
-    options.add_argument("--events", type=int, default=60)
-    options.add_argument("--seed", type=int, default=1)
-    options.add_argument("--depth", type=int, default=2)
-    chosen = options.parse_args()
-    spark = spark_session()
-    for name, setting in SETTINGS.items():
-        spark.conf.set(name, setting)
-    rows = events(chosen.seed, chosen.events)
-    frame = spark.createDataFrame(table_of(rows)).coalesce(1).cache()
-    texts = list(accepted(chosen.filters, chosen.seed, chosen.depth))
-    found = list(differences(frame, rows, texts))
-    for one in sorted(found, key=lambda each: len(str(each[0]))):
-        print(one)  # noqa: T201 - a program
-    pairs = chosen.filters * len(rows)
-    print(f"{chosen.filters:,} filters, {pairs:,} pairs, {len(found)} differ")  # noqa: T201 - as above
-
-
-if __name__ == "__main__":
-    main()
+def drawn(filters: int, count: int, seed: int) -> tuple[list[str], Events]:
+    """Conditions that tamis accepts, and events."""
+    rows = events(seed, count)
+    return list(accepted(filters, seed)), Events(SCHEMA, rows, table_of(rows), "row")
