@@ -73,7 +73,7 @@ class BadLimit(NamedTuple):
 
     @classmethod
     def of(cls, value: "BadLimit | str | int | None") -> "BadLimit | None":
-        """The limit of ``"1%"``, ``"20"`` or 20; None is no limit."""
+        """The limit of ``"1%"``, ``"20"`` or 20; None means no limit."""
         if value is None or isinstance(value, BadLimit):
             return value
         found = re.fullmatch(r"\s*([0-9]{1,12}(?:\.[0-9]{1,12})?)\s*(%?)\s*", str(value))
@@ -89,7 +89,7 @@ class BadLimit(NamedTuple):
         return f"{self.number:,}" if self.share is None else f"{100 * self.share:g}%"
 
     def is_exceeded(self, bad: int, rows: int) -> bool:
-        """Whether so many bad rows are too many."""
+        """Whether this many bad rows are too many."""
         return bad > (self.share * rows if self.share is not None else self.number or 0)
 
     def check(self, what: str, bad: int, rows: int, letters: list[DeadLetter]) -> None:

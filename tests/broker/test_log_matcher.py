@@ -154,7 +154,7 @@ def test_a_grant_has_no_clock(tmp_path):
         for call in (
             broker.publish(desk, "t", events(0)), broker.put_subscription(desk, "t", "a", "n = 1"),
         ):  # fmt: skip
-            with pytest.raises(Forbidden, match="filters know no clock here: now"):
+            with pytest.raises(Forbidden, match="filters cannot use the clock here: now"):
                 await call
 
     run(tmp_path, use)

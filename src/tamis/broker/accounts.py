@@ -54,7 +54,7 @@ class Account:
         return Usage(self.name, self.limits)
 
     def take_over(self, before: "Account") -> None:
-        """Have what an account of the same name has and sends, under the limits of this one."""
+        """Go on counting for an account of the same name, under the limits of this one."""
         usage = before.usage
         usage.limits = self.limits
         self.__dict__["usage"] = usage  # where `cached_property` keeps it
@@ -108,7 +108,7 @@ class Accounts:
         self._passwords = _Passwords()
 
     def check_change(self, accounts: Collection[object]) -> None:
-        """Refuse the first account, or that there is none: who may connect depends on that."""
+        """Refuse to get a first account, or to lose all: who may connect depends on that."""
         if bool(accounts) != (self.guest is None):
             raise OptionError(
                 "the broker has no accounts and would get some, or the other way round: that needs "
@@ -116,7 +116,7 @@ class Accounts:
             )
 
     def become(self, accounts: Iterable[Account], limits: Limits) -> set[str]:
-        """Be other accounts; returns the names of those that have changed or are gone.
+        """Replace all accounts; returns the names of those that have changed or are gone.
 
         What connections have and send is counted on.
         """
@@ -210,7 +210,7 @@ class _Passwords:
         self._right: set[bytes] = set()
 
     async def is_right(self, known: str | None, password: str) -> bool:
-        """Whether a password has a hash; as slow if there is no hash, so that names stay secret."""
+        """Whether a password has this hash; without one it takes as long: names stay secret."""
         given = f"{known}\0{password}".encode("utf-8", "surrogatepass")
         seal = hmac.digest(self._key, given, "sha256")
         if seal in self._right:

@@ -229,7 +229,7 @@ class Broker:
             one.usage.subscriptions -= held[one.name]
 
     def topic(self, account: Account, name: str) -> TopicInfo:
-        """What is to be known about a topic."""
+        """What is known about a topic."""
         return self._info(self._find(account, name))
 
     def schema(self, account: Account, topic: str) -> Mapping[str, str]:
@@ -325,7 +325,7 @@ class Broker:
         return await found.subscriptions.put(account, id, text, options, durable=durable, start=at)
 
     def subscription(self, account: Account, topic: str, id: str) -> SubscriptionInfo:
-        """What is to be known about a subscription."""
+        """What is known about a subscription."""
         return self._find(account, topic).subscriptions.info(account.name, id)
 
     def subscriptions(
@@ -403,7 +403,7 @@ class Broker:
         return await read_log(found, wanted, self._offset(found, start), most)
 
     def check(self, account: Account, topic: str, filter: str) -> CheckAnswer:
-        """What is to be known about a filter; raises the error if it is not right."""
+        """How a filter is understood; raises the error if it is wrong."""
         found = self._find(account, topic).topic
         return check(found, filter, self._narrowed(account, found, filter))
 
@@ -442,7 +442,7 @@ class Broker:
         return await self._host.quenching.confirm(account, found, publisher, version, wait)
 
     def quench_no_more(self, account: Account, topic: str, publisher: str) -> None:
-        """Know that a publisher drops nothing any more."""
+        """Note that a publisher drops nothing any more."""
         self._host.quenching.end(account, self._find(account, topic).topic.name, publisher)
 
     # --- the network

@@ -176,7 +176,7 @@ class Catalogue:
         return self._intact(_subscription, rows)
 
     def sleeping(self, topic: int, most: int) -> Iterator[tuple[str, str, int]]:
-        """Account, id and cursor of subscriptions that nobody listens to, those behind first."""
+        """Account, id and cursor of subscriptions nobody listens to, the farthest behind first."""
         found = self.rows(
             "SELECT account, id, position, unacknowledged FROM subscriptions "
             "WHERE topic = ? AND attached = 0 ORDER BY position LIMIT ?",

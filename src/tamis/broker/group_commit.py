@@ -1,4 +1,4 @@
-"""Changes of the catalogue, many in one transaction: who comes during a sync shares the next one.
+"""Changes of the catalogue, many in one transaction: those that come during a sync share the next.
 
 Some wait for their change to be safe. How far subscriptions have come is written a little later,
 and once for all that happened meanwhile: if it is lost in a crash, events are delivered again.
@@ -16,7 +16,7 @@ from tamis.errors import Busy
 
 LATER = 0.05  # seconds until what nobody waits for is written
 AT_ONCE = 200  # of those who waited, until others have their turn
-PAUSE = 4  # and at least so many times as long as writing took, if there is much of it
+PAUSE = 4  # and at least this many times as long as writing took, if there is much of it
 
 logger = logging.getLogger("tamis.broker")
 

@@ -7,7 +7,7 @@ from tamis.errors import LimitReached, OptionError, counted
 
 @dataclass(frozen=True)
 class Limits:
-    """How much an account may have and send; None is no limit."""
+    """How much an account may have and send; None means no limit."""
 
     connections: int | None = 10_000
     subscriptions: int | None = 10_000_000

@@ -1,7 +1,7 @@
 """Matching the log: ``now()`` is when an event was stored, however often and whenever it is read.
 
-Filters with a clock are apart from the others. Events that were stored at the same time, which are
-those that were written together, are matched with them together; all others are matched at once.
+Filters with ``now()`` are kept apart. They are matched with the events of one moment at a time,
+which are those that were written together; all other filters are matched with all events at once.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What a subscription brought along from another broker: delivered first, and known when it comes.
+"""What a subscription brought along from another broker: delivered first, and then not again.
 
 These events are not in the log here, and others who want them got them where they are; so they have
 no offsets of this broker. They are numbered downwards from -1, the last one, so that every one of

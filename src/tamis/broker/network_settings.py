@@ -92,7 +92,7 @@ class NetworkSettings:
     name: str
     listen: "Address | None" = None
     peers: Mapping[str, PeerSettings] = field(default_factory=dict)
-    secret: str = ""  # that both sides of a link have; empty: none is asked for
+    secret: str = ""  # that both sides of a link have; empty: none is required
     authority: Path | None = None  # a PEM file: links are TLS, both sides have its certificates
     beat: float = 2.0  # seconds between signs of life
     patience: float = 10.0  # seconds without one, after which a link is given up

@@ -40,7 +40,7 @@ class Publications:
         """Queue events; waits for room, and raises `Busy` if there is none for long."""
         size = sum(len(event.body) + EVENT_BYTES for event in read.events)
         self._check_open()
-        # Whoever comes later waits behind those who wait, so that a large one gets its turn.
+        # Whoever comes later waits after those who wait, so that a large one gets its turn.
         if self._room or (self._bytes and self._bytes + size > MOST_BYTES):
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._room.append(turn)
@@ -64,7 +64,7 @@ class Publications:
         return publication
 
     def close(self) -> None:
-        """Take no more; what waits here is written, and who waits outside is told."""
+        """Take no more; what waits here is written, and publishers that wait for room are told."""
         self._closed = True
         while self._room:
             turn = self._room.popleft()

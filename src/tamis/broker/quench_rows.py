@@ -29,5 +29,5 @@ def put_quenched(topic: str, lease: float) -> Change:
 
 
 def drop_quenched(topic: str) -> Change:
-    """Know that nobody drops events of a topic any more."""
+    """Forget that publishers may drop events of a topic."""
     return Change("DELETE FROM quenched WHERE topic = ?", (topic,))

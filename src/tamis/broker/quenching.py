@@ -123,7 +123,7 @@ class Quenching:
         self._tables: Catalogue
 
     def start(self, host: "Host", topics: "Topics", tables: "Catalogue") -> None:
-        """Know which publishers of the last run may still be dropping events."""
+        """Restore the leases of publishers that may still be dropping events since the last run."""
         self._host, self._topics, self._tables = host, topics, tables
         now = host.monotonic()
         for name, lease in quenched(tables).items():

@@ -47,7 +47,7 @@ def _read_chunk(
 
 
 def check(topic: Topic, text: str, narrowed: Expression) -> CheckAnswer:
-    """What is to be known about a filter."""
+    """How a filter is understood."""
     asked = parse(text, topic.schema)
     names = sorted(topic.schema.attributes[topic.schema.positions[path]].name
                    for path in asked.attributes)  # fmt: skip

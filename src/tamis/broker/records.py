@@ -74,7 +74,7 @@ class DeliveryOptions:
     ack_timeout: float = 30.0  # durable: seconds until an unacknowledged event comes again
     most_attempts: int = 10  # durable: then the event goes to the dead-letter topic
     buffer: int = 10_000  # not durable: at most this many events wait for the subscriber
-    buffer_bytes: int = 16_000_000  # not durable: and at most so many bytes of them
+    buffer_bytes: int = 16_000_000  # not durable: and at most this many bytes of them
     slow: str = "drop-oldest"  # not durable: what happens when the buffer is full
     auto_ack: bool = False  # durable: what is taken counts as acknowledged
 
@@ -105,7 +105,7 @@ class Retention:
 
 
 class TopicInfo(NamedTuple):
-    """What is to be known about a topic."""
+    """What is known about a topic."""
 
     name: str
     schema: Mapping[str, str]  # attributes and their types
@@ -120,7 +120,7 @@ class TopicInfo(NamedTuple):
 
 
 class SubscriptionInfo(NamedTuple):
-    """What is to be known about a subscription."""
+    """What is known about a subscription."""
 
     topic: str
     id: str
@@ -135,7 +135,7 @@ class SubscriptionInfo(NamedTuple):
 
 
 class CheckAnswer(NamedTuple):
-    """What is to be known about a filter that is right."""
+    """How a correct filter is understood."""
 
     filter: str  # as it is understood
     attributes: Sequence[str]  # that it tests

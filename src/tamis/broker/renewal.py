@@ -35,11 +35,11 @@ class Renewal:
         self._again = False
 
     def of(self, broker: Broker, stomp: StompService) -> None:
-        """Know the broker, and those who are connected to it."""
+        """Set the broker, and those who are connected to it."""
         self._broker, self._stomp = broker, stomp
 
     def renew_context(self, context: ssl.SSLContext | None, *, for_peers: bool = False) -> None:
-        """Know a context of TLS, if it is one."""
+        """Remember a context of TLS, unless it is None."""
         if context is not None:
             (self._for_peers if for_peers else self._for_clients).append(context)
 

@@ -160,7 +160,7 @@ def _warm_up() -> None:
 def rehearse() -> None:
     """Match what nobody has sent, so that the first event is matched as fast as the others.
 
-    So many filters are compiled, whatever that takes: matching goes on meanwhile without it.
+    This compiles the kernels, if they are not kept; events that come meanwhile need not wait.
     """
     matcher = Matcher({"price": "double", "symbol": "string"})
     matcher.subscribe_many({n: f"price < {n} AND symbol = 'S{n}'" for n in range(MANY)})

@@ -115,7 +115,7 @@ class SubscriptionMoves:
         return forget_moves(self._key(account, id_))
 
     def forgot(self, account: str, id_: str) -> None:
-        """Know that these changes are committed: if they fail, a move is still under way."""
+        """Note that these changes are committed: if they fail, a move is still under way."""
         self._moving.discard((account, id_))
 
     # --- at the new broker
@@ -171,7 +171,7 @@ class SubscriptionMoves:
         return new
 
     async def done(self, move: MoveRow) -> MoveRow:
-        """Know that the old broker has forgotten the subscription."""
+        """Note that the old broker has forgotten the subscription."""
         new = move._replace(state=DONE)
         if self.move(move.account, move.id) is not None:
             await self._topic.host.commits.commit(put_move(new))
@@ -193,7 +193,7 @@ class SubscriptionMoves:
                 # Else the broker it came from would have it for ever.
                 raise Busy(f"broker {move.origin!r} does not know yet that {id_!r} is here")
             if not self._subscriptions.is_durable(row):
-                raise Conflict(f"subscription {id_!r} is not durable; such a one does not move")
+                raise Conflict(f"subscription {id_!r} is not durable, and only durable ones move")
             one = topic.attached(account.name, id_)
             if one is not None:
                 row = one.row(attached=False)

@@ -57,7 +57,7 @@ class Subscriptions:
     # --- looking
 
     def info(self, account: str, id_: str) -> SubscriptionInfo:
-        """What is to be known about a subscription."""
+        """What is known about a subscription."""
         return self._info(self.row(account, id_))
 
     def infos(self, account: str, after: str | None, most: int) -> list[SubscriptionInfo]:

@@ -206,7 +206,7 @@ class Topic:
         self._repeated.add(events)
 
     def not_written(self) -> None:
-        """Know that the batch that was matched last does not exist."""
+        """Note that the batch that was matched last was not written."""
         self._dispatched_batch = self._batch
         self.sweep.more_came()
 
@@ -330,7 +330,7 @@ class Topic:
     # --- what happens to an attachment
 
     def was_taken(self, one: Attachment, taken: list[Delivery]) -> None:
-        """Know that events were sent."""
+        """Note that events were sent."""
         self._deliveries.add(len(taken))
         if taken[0].attempt > 1:  # those that are sent again come first
             self._redeliveries.add(sum(delivery.attempt > 1 for delivery in taken))
@@ -347,13 +347,13 @@ class Topic:
         self._acks.add(count)
 
     def was_acked(self, one: Attachment, count: int) -> None:
-        """Know that events were acknowledged."""
+        """Note that events were acknowledged."""
         self.count_acks(count)
         self.host.commits.later(one)
         one.wake()
 
     def was_changed(self, one: Attachment) -> None:
-        """Know that something is to be sent again, or was brought from the log."""
+        """Note that something is to be sent again, or was brought from the log."""
         if isinstance(one.outbox, Window) and one.outbox.exhausted:
             for offset, delivery in one.outbox.exhausted.items():
                 if offset not in one.burying:
@@ -362,7 +362,7 @@ class Topic:
         one.wake()
 
     def was_buried(self, one: Attachment, offset: int) -> None:
-        """Know that a dead letter is safe on disk: its event is done."""
+        """Note that a dead letter is safe on disk: its event is done."""
         one.burying.discard(offset)
         if isinstance(one.outbox, Window):
             one.outbox.ack(offset)

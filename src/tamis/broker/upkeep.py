@@ -68,7 +68,7 @@ class Upkeep:
             kept = topic.row.retention or self._settings.retention_of(topic.name)
             gone = await run(LOG, log.expire, now, kept.max_age, kept.max_bytes, kept.max_events)
         except OSError as error:
-            logger.warning("the files of topic %r cannot be kept: %s", topic.name, error)
+            logger.warning("files of topic %r cannot be sealed or removed: %s", topic.name, error)
             return
         if gone.events:
             logger.info(

@@ -72,7 +72,9 @@ def check_report(report: str | None) -> None:
     if report is not None and (
         Path(report).is_dir() or not Path(report).absolute().parent.is_dir()
     ):
-        raise FileError(f"--report {report} cannot be written: it is a folder, or in none")
+        raise FileError(
+            f"--report {report} cannot be written: it is a folder, or its folder does not exist"
+        )
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

@@ -23,7 +23,7 @@ it was. With --durable, the broker remembers under NAME what was printed, and th
 after it; without FILTER, a durable subscription keeps the one that it has.
 """
 LOOK = 1.0  # seconds after which to look whether somebody still reads the output
-AT_ONCE = 1000  # deliveries that are printed together, if so many are waiting
+AT_ONCE = 1000  # deliveries that are printed together, if that many are waiting
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

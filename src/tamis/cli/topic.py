@@ -31,11 +31,11 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     add_semantics(create)
     create.add_argument(
         "--max-age", type=duration, metavar="TIME",
-        help="remove events when they are so old: 90s, 15m, 12h, 7d (default: keep them)",
+        help="remove events that are older: 90s, 15m, 12h, 7d (default: keep them)",
     )  # fmt: skip
     create.add_argument(
         "--max-bytes", type=size, metavar="SIZE",
-        help="remove the oldest events when there are so many bytes of them, such as 10g",
+        help="remove the oldest events when all together have more bytes, such as 10g",
     )  # fmt: skip
     create.add_argument(
         "--max-events", type=positive, metavar="N",

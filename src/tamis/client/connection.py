@@ -126,8 +126,8 @@ class Connection:
         other gets everything. `start` is "new", "earliest", an offset or a time; it counts when
         the subscription is made. Iterating acknowledges a delivery when the next one is asked for;
         with `manual_ack`, call ``ack()`` of the deliveries. At most `window` deliveries are
-        unacknowledged, and one that stays so for `ack_timeout` seconds comes again: who takes long
-        for each asks for a small window. `move_from` is the name of another broker of the
+        unacknowledged, and one that stays so for `ack_timeout` seconds comes again: if handling
+        one takes long, choose a small window. `move_from` is the name of another broker of the
         network which has the durable subscription now: it comes here, with what it has not got.
         `parameters` are the values of the filter's parameters, as of `Matcher.subscribe`.
         """
@@ -255,7 +255,7 @@ class Topics:
         self, name: str, schema: Mapping[str, str] | Any, *, semantics: str = "sql",
         defaults: Mapping[str, Any] | None = None, retention: Mapping[str, float] | None = None,
     ) -> dict[str, Any]:  # fmt: skip
-        """Make a topic, or add attributes to one; that it is there already is no error.
+        """Make a topic, or add attributes to one; the same again changes nothing.
 
         `schema` is a dict of names and types, a text such as "symbol string, price double", a
         `Schema`, or the schema of an Arrow table;

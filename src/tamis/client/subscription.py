@@ -85,7 +85,7 @@ class Subscription:
         return self
 
     async def take(self, most: int = BUFFER) -> list[Delivery]:
-        """At least one delivery and at most so many; none if the subscription is closed.
+        """At least one delivery and at most that many; none if the subscription is closed.
 
         What is taken this way is acknowledged by hand.
         """
@@ -138,7 +138,7 @@ class Subscription:
         """Stop receiving; a durable subscription stays at the broker, any other one goes."""
         if self._closing is None:
             self._closing = asyncio.create_task(self._close())
-        await asyncio.shield(self._closing)  # who comes second waits for the same last words
+        await asyncio.shield(self._closing)  # a second call waits for the same end
 
     async def _close(self) -> None:
         self._closed = True

@@ -196,7 +196,7 @@ class AutoEngine:
             return self._promote()
 
     def are_many(self, filters: int, evaluations: int = 0) -> bool:
-        """Whether to compile so many filters, or after so many evaluations of them.
+        """Whether to compile this many filters, or filters that were evaluated this often.
 
         Where the kernels are not compiled yet, evaluating filters one by one is the sooner answer
         for some time. Matches let them be compiled in the background meanwhile.

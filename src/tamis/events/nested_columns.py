@@ -1,6 +1,6 @@
 """Columns of lists and maps, taken apart: where each row begins, and the values of all rows.
 
-Lists come in five layouts, sliced, with nulls, and with values behind nulls; maps also as lists of
+Lists come in five layouts, sliced, with nulls, and with values under nulls; maps also as lists of
 records with a key and a value, which is how some frames write them. From here on a row has the
 values from offsets[row] to offsets[row + 1], and a null has none.
 """

@@ -366,7 +366,7 @@ def columns_of(
     records = [row.value if isinstance(row.value, Mapping) else {} for row in rows]
     columns, faults = batch_of(records, schema, leaves)
     texts = [row for row, fault in faults.items() if pa.types.is_string(fault.kind)]
-    if texts:  # a value that is no text is the text that it has in the file
+    if texts:  # a value that is not a text is taken as it is written
         record = pa.struct(list(schema))
         for row in texts:
             records[row] = with_texts(rows[row].strict or rows[row].text, record)

@@ -19,7 +19,7 @@ _AND, _OR = 0, 2
 
 
 class NoStructure(Exception):
-    """Codes that are no structure, or one that might be too deep for the parser."""
+    """Codes that are not a structure, or are one that might be too deep for the parser."""
 
 
 class Postfix(NamedTuple):

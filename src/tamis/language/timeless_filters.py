@@ -1,6 +1,6 @@
 """Filters without ``now()`` that match whatever a filter with it matches, at any time.
 
-Who does not know when an event will be stored, such as another broker, is told this one instead.
+Another broker does not know when an event will be stored here, and is told this filter instead.
 """
 
 from tamis.deep_stack import with_deep_stack

@@ -234,7 +234,7 @@ def _distinct(array: ast.Literal) -> tuple[Any, ...] | None:
 
 @remembered()
 def _membership(node: ast.In, negated: bool) -> Test:
-    """A list may be long, and is asked for by everybody who compares it with another."""
+    """Remembered, because a list may be long and is looked at in every comparison with another."""
     constants = tuple([item.value for item in node.items if _fits(item, node.operand)])
     if len(constants) < len(node.items):
         return OtherTest(node, negated)

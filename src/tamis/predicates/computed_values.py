@@ -48,7 +48,7 @@ from tamis.types import Kind, Type
 
 Array = np.ndarray[Any, Any]
 
-COMPUTED = "\0computed"  # the first part of the paths of terms, which is no name of an attribute
+COMPUTED = "\0computed"  # begins the paths of terms; no attribute has such a name
 
 
 def term_of(predicate: Node) -> Node | None:

@@ -41,7 +41,7 @@ class Counters(NamedTuple):
         return counters_of(values, counts, most, self.error + other.error)
 
     def weighted(self, factor: float) -> "Counters":
-        """The counters if every value had occurred so many times as often."""
+        """The counters if every value had occurred `factor` times as often."""
         counts = np.round(self.counts * factor).astype(np.int64)
         stay = np.flatnonzero(counts > 0)
         return Counters(_taken(self.values, stay), counts[stay], round(self.error * factor))
@@ -122,7 +122,7 @@ class Summary(NamedTuple):
         )
 
     def weighted(self, factor: float) -> "Summary":
-        """The summary if every value had occurred so many times as often."""
+        """The summary if every value had occurred `factor` times as often."""
         counters = self.counters.weighted(factor)
         return self._replace(present=round(self.present * factor), counters=counters)
 

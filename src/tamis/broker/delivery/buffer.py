@@ -61,7 +61,7 @@ class Buffer:
             self.dropped += 1
 
     def take(self, most: int) -> list[Delivery]:
-        """At most so many events, oldest first."""
+        """At most that many events, oldest first."""
         count = min(most, len(self._waiting))
         taken = [self._waiting.popleft() for _ in range(count)]
         for delivery in taken:

@@ -83,7 +83,7 @@ class Window:
         return len(deliveries)
 
     def passed(self, position: int) -> None:
-        """Know that everything before a position was offered: what did not return never will."""
+        """Note that everything before a position was offered: what did not return never will."""
         if self._returning and position >= self._floor:
             self._returning.clear()
 
@@ -99,7 +99,7 @@ class Window:
         return max(0, min(free, there))
 
     def take(self, most: int, now: float) -> list[Delivery]:
-        """At most so many events, which are sent now."""
+        """At most that many events, which are sent now."""
         count = min(most, self.ready)
         taken: list[Delivery] = []
         while self._again and len(taken) < count:

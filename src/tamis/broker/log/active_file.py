@@ -246,7 +246,7 @@ class ActiveFile:
         return Chunk(offsets, table, next_offset, _Taker(spans, offsets))
 
     def _frames(self, start: int) -> Iterator[FrameRecords]:
-        """The frames from that with an offset on."""
+        """The frames from the one with an offset on."""
         number = bisect_right(self._index, start, key=lambda entry: entry.offset) - 1
         position = self._index[max(number, 0)].position if self._index else self.size
         size, end = self.size, self.end

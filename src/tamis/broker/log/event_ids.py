@@ -2,7 +2,7 @@
 
 A run has the hashes of many ids with their offsets, and one bit for each of many ranges of hashes
 that says whether there is any in it: most ids that are not in the log are found not to be by that
-bit alone. A hash that is found is no proof; the log compares the id of the record. The ids of a
+bit alone. A hash that is found proves nothing; the log compares the id of the record. The ids of a
 sealed segment are a run in a file of its own, ``NNN-NNN.ids``, which can be made again from the
 segment::
 
@@ -117,7 +117,7 @@ class RecentIds:
         self._runs: list[IdRun] = []
 
     def add(self, first: int, ids: Iterable[str]) -> None:
-        """Add the ids of records that follow each other; empty ones are no ids."""
+        """Add the ids of records that follow each other; an empty text is not an id."""
         latest = self._latest
         for offset, one in enumerate(ids, first):
             if one:

@@ -292,7 +292,7 @@ class TopicLog:
         ]
         ids_at = self._ids_at(sorted({offset for _, offset in at}))
         for number, offset in sorted(at):
-            if ids_at.get(offset) == others[number]:  # the hash alone is no proof
+            if ids_at.get(offset) == others[number]:  # the hash alone proves nothing
                 found.setdefault(others[number], offset)
         return found
 

@@ -1,6 +1,6 @@
 """What the accounts of this broker may publish to a topic, as it is announced to others.
 
-A publisher that knows nothing of networks has its grant as its advertisement.
+Publishers need not know about networks: what an account may publish is its advertisement.
 """
 
 import logging
@@ -33,7 +33,7 @@ class Advertisements:
         self._routes.advertise(id_, text)
 
     def keep(self, accounts: Iterable[Account]) -> None:
-        """Withdraw what none of the accounts may publish."""
+        """Withdraw the filters that no account has as its grant any more."""
         kept = self._filters(accounts)
         for text in [text for text in self._ids if text not in kept]:
             self._routes.unadvertise(self._ids.pop(text))
@@ -46,5 +46,5 @@ class Advertisements:
                 try:
                     found[str(self._cache.parse(text))] = None
                 except TamisError as error:  # then it may publish nothing
-                    logger.warning("what %r may publish is no filter: %s", account.name, error)
+                    logger.warning("what %r may publish is not a filter: %s", account.name, error)
         return found

@@ -40,8 +40,8 @@ class Arrivals:
     ) -> None:  # fmt: skip
         """With `wants`, events that nobody wants are counted.
 
-        `own` is how the ids begin that this broker gives to events on their way: after the network
-        has changed they may come back, and are here without an id.
+        `own` is the prefix of the ids that this broker gives to events without one when it sends
+        them on. They may come back after the network has changed, and the log has them without it.
         """
         self._topic = topic
         self._peer = peer
@@ -121,7 +121,7 @@ class Arrivals:
 
 
 def _told(storing: "asyncio.Future[Any]") -> None:
-    """Know how it ended, if the link has ended before and nobody else wants to."""
+    """Take the error of a batch that outlived its link: asyncio would log it as forgotten."""
     if not storing.cancelled():
         storing.exception()
 

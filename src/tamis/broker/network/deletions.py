@@ -37,7 +37,7 @@ class Deletions:
         return [put_deletion(topic, birth) for birth in self.new(topic, births)]
 
     def add(self, topic: str, births: Iterable[str]) -> None:
-        """Know that a topic with these births was deleted; the catalogue has it."""
+        """Note that a topic with these births was deleted; the catalogue has it."""
         self._births.setdefault(topic, set()).update(births)
 
     def messages(self) -> list[Deleted]:

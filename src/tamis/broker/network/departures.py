@@ -1,10 +1,9 @@
-"""Events on their way to one peer: read from the log of a topic, matched with all of its filters.
+"""Events on their way to one peer: read from a topic's log, matched with all filters of the peer.
 
-A peer is a durable subscriber with many filters and one place in the log; a broker that floods
-sends everything, whatever they are. All that is before the place was stored by the peer, did not
-match, or came from it; the place moves when the peer says Stored, and is written to the catalogue a
-little later. What was sent and not stored when the link is lost is sent again, and the peer knows
-it by its id.
+A peer is a durable subscriber with many filters and one place in the log; if the broker floods, it
+gets everything. What is before the place was stored by the peer, did not match, or came from it.
+The place moves when the peer says Stored, and is written to the catalogue a little later. What was
+sent and not stored when the link is lost is sent again, and the peer knows it by its id.
 
 What did not match counts as passed only when the peer has said Stored to something that was sent
 afterwards, if need be to no events at all: until then the peer may have lost the link without our
@@ -72,7 +71,7 @@ class Departures:
         self, topic: Topic, parts: LogParts, row: PeerRow, prefix: str, road: Road,
         traffic: LinkTraffic, filters: Matcher | None,
     ) -> None:  # fmt: skip
-        """`filters` are what the peer wants, and may change; without, it gets everything."""
+        """`filters` are what the peer wants, and may change; without them it gets everything."""
         self.lost = row.lost
         self._topic = topic
         self._parts = parts
@@ -107,7 +106,7 @@ class Departures:
         return put_peer(self.row())
 
     def stored(self, last: int) -> None:
-        """Know that everything up to an offset is safe at the peer."""
+        """Note that everything up to an offset is safe at the peer."""
         if not self._on_way:
             return
         bytes_before = self._bytes
@@ -127,7 +126,7 @@ class Departures:
         await self._has_moved.wait()
 
     def more_came(self) -> None:
-        """Know that the log has more."""
+        """Note that the log has more."""
         self._more.set()
 
     async def close(self) -> PeerRow:

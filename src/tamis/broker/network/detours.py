@@ -5,8 +5,8 @@ new events come to it that way. What its former neighbour has in its log for it,
 on its way to that neighbour, would be left behind. So the former neighbours go on as if they were
 linked, with the filters and the place that each has for the other in its catalogue: their Events
 and Stored travel inside of `Relayed`, from broker to broker along the path that Reach has told.
-Nobody on the way stores them; who gets them passes them on to all of its peers, for they come from
-another side than before. Whoever gets an event twice knows it by its id.
+Nobody on the way stores them. The broker that gets them passes them on to all of its peers, for
+they come from another side than before. A broker that gets an event twice knows it by its id.
 
 A message that is lost on the way was lost with a link, and that changes the Reach: then the detour
 begins again with what was not stored. It ends for good when a peer is forgotten.

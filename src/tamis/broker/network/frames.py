@@ -65,7 +65,7 @@ class FrameReader:
             return None
         (head_check,) = _HEAD_CHECK.unpack_from(self._bytes, _HEAD.size)
         if zlib.crc32(self._bytes[: _HEAD.size]) != head_check:
-            raise RoutingError("a frame was damaged on its way, or is none: its head is wrong")
+            raise RoutingError("not a frame, or one that was damaged on its way: its head is wrong")
         length, check = _HEAD.unpack_from(self._bytes)
         if length > self.most_bytes:
             raise RoutingError(

@@ -10,8 +10,8 @@ Rules:
 1. Both sides say Hello at once, with a number that is used once. The Proof is made of both numbers,
    both names and who called whom, with the secret of the two; so it is of no use anywhere else.
 2. A message other than these comes only after the link is up, and ends it before.
-3. Each side sends something at least every `beat` seconds. Who hears nothing for `patience` seconds
-   closes: a half-open link is noticed.
+3. Each side sends something at least every `beat` seconds. A side that hears nothing for `patience`
+   seconds closes: so a half-open link is noticed.
 """
 
 import hmac
@@ -60,7 +60,7 @@ class Manners:
 
     name: str
     secrets: Mapping[str, bytes]  # by the name of the peer
-    secret: bytes = b""  # of the peers that have none of their own; empty: none is asked for
+    secret: bytes = b""  # of the peers that have none of their own; empty: none is required
     beat: float = 2.0  # seconds
     patience: float = 10.0
     versions: tuple[int, int] = (LOWEST, HIGHEST)  # of `messages.py`: the lowest and the highest
@@ -144,7 +144,7 @@ class Link:
     # --- in
 
     def was_busy(self, now: float) -> None:
-        """Know that what came before was only done now: the other side could not be heard."""
+        """Note that we were busy until now, and could not hear the other side."""
         self._heard = max(self._heard, now)
 
     def receive(self, data: bytes, now: float) -> list[Message]:
@@ -211,7 +211,7 @@ class Link:
     def _check(self, proof: bytes, now: float) -> None:
         if not hmac.compare_digest(proof, self._proof(mine=False)):
             ours = self._manners.name
-            problem = f"broker {self.peer!r} does not have the secret that {ours!r} asks for"
+            problem = f"broker {self.peer!r} does not have the secret that {ours!r} requires"
             self.close(now, problem, is_final=True)
             return
         self.state = State.PROVED

@@ -1,8 +1,8 @@
 """Parts of a topic's log on their way to peers: each is read and prepared once for all of them.
 
-What was handed out a moment ago is still at hand as its publisher's bytes were read, so for peers
-that keep up nothing is read from the log. What all peers have passed is let go, and so is what
-takes too much memory: whoever comes later reads the log.
+What was handed out a moment ago is still in memory, as it was read from its publisher, so peers
+that keep up need no reading of the log. What all peers have passed is let go, and so is what takes
+too much memory: a peer that comes later reads the log.
 """
 
 import threading
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MOST_EVENTS = 8192  # of a part
 MOST_BYTES = 4_000_000  # of a part that is read from the log
-FRESH_BYTES = 1_000_000  # that are at hand
+FRESH_BYTES = 1_000_000  # of new events that are kept in memory
 EVENT_BYTES = 100  # that an event takes beside its body, about
 
 
@@ -37,7 +37,7 @@ class Reader(Protocol):
         """The offset of the next event that is looked at."""
 
     def more_came(self) -> None:
-        """Know that there is more."""
+        """Note that there is more."""
 
 
 class Fresh(NamedTuple):
@@ -65,7 +65,7 @@ class LogPart(ABC):
 
     @abstractmethod
     def load(self) -> None:
-        """Have the events; `stop` may come nearer, if they are too much for one part."""
+        """Read the events; `stop` may come nearer, if they are too much for one part."""
 
     @abstractmethod
     def is_all_from(self, peer: str) -> bool:

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 LOWEST, HIGHEST = 1, 1  # the versions that this software speaks
-OPTIONAL = "?"  # the name of a kind begins with it if who does not know the kind may ignore it
+OPTIONAL = "?"  # begins the name of a kind that may be ignored by a broker that does not know it
 
 
 class Wire(msgspec.Struct, frozen=True, array_like=True, tag=True):
@@ -203,7 +203,7 @@ class Moved(Wire, frozen=True, tag="?Moved"):
     filter: str = ""
     options: Mapping[str, Any] = {}
     expired: int = 0  # events that were removed before the subscription got them
-    problem: str = ""  # why there is no such subscription to be had; nothing else counts then
+    problem: str = ""  # why the subscription cannot be had; nothing else counts then
 
 
 Message = (
@@ -213,7 +213,7 @@ Message = (
 
 
 def cut(filters: Filters | Part, most: int) -> Iterator[Filters | Part]:
-    """The same filters in messages of at most so many characters, or of one filter."""
+    """The same filters in messages of at most that many characters, or of one filter."""
     topic, kind = filters.topic, filters.kind
     is_full = isinstance(filters, Part) or filters.is_full
     added: dict[str, str] = {}

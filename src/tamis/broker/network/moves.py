@@ -231,7 +231,7 @@ class Moves:
         task.add_done_callback(lambda _: self._busy.discard(key))
 
     async def _follow_events(self, message: Move, peer: str) -> None:
-        """Pass a request on behind all events that were stored here before it came."""
+        """Pass a request on after all events that were stored here before it came."""
         has_passed = self._network.passing(message.topic, peer)
         until = asyncio.get_running_loop().time() + ANSWER
         while not has_passed():

@@ -85,7 +85,7 @@ class Network:
         self._topics: Topics | None = None
         self._shared: dict[str, SharedTopic] = {}
         self._links: dict[str, PeerLink] = {}
-        self._reach: dict[str, Paths] = {}  # what is behind each link that is up
+        self._reach: dict[str, Paths] = {}  # the brokers beyond each link that is up
         self._detours = Detours(name, self._shared, self)
         self._deletions = Deletions(tables)
         self._is_stopping = False
@@ -94,7 +94,7 @@ class Network:
         self._ended.set()
 
     async def start(self, host: Host, topics: Topics) -> None:
-        """Know who we are; before any topic is opened."""
+        """Find out, or decide, who we are; called before any topic is opened."""
         self._host, self._topics = host, topics
         known = peer_rows.identity(self._tables)
         identity, starts = (self._random(8).hex(), 0) if known is None else known
@@ -165,7 +165,7 @@ class Network:
                 await self._topics.delete(name)
 
     def _tell_deleted(self, topic: str, births: Iterable[str], but: str = "") -> None:
-        """Know and tell that a topic was deleted, unless everybody knows."""
+        """Note that a topic was deleted, and tell the peers, unless it was known."""
         new = self._deletions.new(topic, births)
         self._deletions.add(topic, new)
         for peer, link in self._links.items():
@@ -207,10 +207,10 @@ class Network:
     async def change_accounts(
         self, accounts: Sequence[Account], switch: Callable[[], Container[str]]
     ) -> None:
-        """Let accounts do something else from when `switch` is called, which says who has changed.
+        """Change what accounts may do; `switch` does it here, and says for whom.
 
-        What they may publish then is announced before, and what they may not publish any more is
-        withdrawn after: so nobody publishes what others cannot have asked for.
+        What they will be allowed to publish is announced before `switch` is called, and what they
+        may not publish any more is withdrawn after it: so whatever is published was announced.
         """
         while waiting := [
             one for shared in self._shared.values() for one in shared.advertise(accounts)

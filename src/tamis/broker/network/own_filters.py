@@ -1,8 +1,8 @@
 """The filters of a broker's own clients, on their way into the network.
 
-Whoever subscribes, or does not any more, waits in a line; some of those who wait are served
-together, and then others have their turn: signs of life are given meanwhile, and peers get news of
-many filters at once. Of one id only the latest counts.
+Filters that come and go wait in a line. Some of them are served together, and then the event loop
+has its turn: links stay alive meanwhile, and peers get news of many filters at once. Of one id only
+the latest filter counts.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from tamis.broker.network.routes import Routes
 from tamis.errors import TamisError
 from tamis.language.expression import Expression
 
-AT_ONCE = 100  # filters, until others have their turn
+AT_ONCE = 100  # filters that are served before the event loop has its turn
 
 
 class OwnFilters:
@@ -51,7 +51,7 @@ class OwnFilters:
         await done
 
     def expect(self, id_: str) -> asyncio.Future[None]:
-        """What is done when the filter of an id is established."""
+        """A future that is done when the filter of an id is established."""
         self._waiting[id_] = asyncio.get_running_loop().create_future()
         return self._waiting[id_]
 
@@ -62,7 +62,7 @@ class OwnFilters:
             self.put(id_, None)
 
     def established(self, id_: str) -> None:
-        """Know that a filter is established."""
+        """Note that a filter is established."""
         if id_ not in self._line:  # else somebody waits for a later one
             self._finish(id_)
 
@@ -78,7 +78,7 @@ class OwnFilters:
         return bool(self._waiting or self._line)
 
     def finish_others(self) -> None:
-        """Let nobody wait any more for what is not a filter of a client: whose ids have a slash."""
+        """Let nobody wait any more for other than clients' filters, whose ids have a slash."""
         for id_ in [id_ for id_ in self._waiting if "/" not in id_]:
             self._finish(id_)
 

@@ -1,4 +1,4 @@
-"""What is to be known about the peers of a broker."""
+"""The state of a broker's peers, as people and metrics see it."""
 
 from dataclasses import dataclass, field
 
@@ -7,7 +7,7 @@ from tamis.broker.network.link_traffic import LinkTraffic
 
 @dataclass(frozen=True)
 class PeerState:
-    """What is to be known about a peer."""
+    """The state of a peer."""
 
     name: str
     is_linked: bool

@@ -1,7 +1,7 @@
 """Profiles between brokers: who wants to be told, who is told, and what that means for mergers.
 
 A broker that merges imperfectly asks each peer what is published behind it, and a broker that is
-asked asks its other peers in turn. Nobody looks at events, or sends a profile, for nobody.
+asked asks its other peers in turn. Where nobody asks, nobody looks at events or sends profiles.
 
 What a merger may let through for each filter that it saves is a *price*, a share of the events::
 
@@ -51,7 +51,7 @@ class Rate:
         self._at = now
 
     def per_second(self, now: float) -> float:
-        """How much there is, as if it had been so for ever."""
+        """How much there is per second, taking what is known to be typical."""
         self.add(0.0, now)
         age = max(LEAST_AGE, now - self._began)
         seconds = HALF_LIFE / math.log(2) * -math.expm1(-math.log(2) * age / HALF_LIFE)

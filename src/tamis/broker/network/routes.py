@@ -79,7 +79,7 @@ class RoutePeers:
         return [peer for peer in self if peer.name != hop]
 
     def put(self, peer: RoutePeer) -> None:
-        """Know one more peer."""
+        """Add a peer."""
         self._by_name[peer.name] = peer
 
     def take(self, name: str) -> None:
@@ -141,7 +141,7 @@ class Routes:
     # --- peers
 
     def meet(self, name: str) -> None:
-        """Know a peer, which has no filters yet and cannot be reached."""
+        """Add a peer, which has no filters yet and cannot be reached."""
         if name not in self.peers:
             self.peers.put(RoutePeer(name, self._forwarding.announcers_for(name)))
 
@@ -207,7 +207,7 @@ class Routes:
             self._forwarding.discard(name, kind, id_)
 
     def heard_all(self, name: str, kind: Kind) -> None:
-        """Know that a peer has told all of its filters, and that nothing else is held."""
+        """Note that a peer has told all of its filters, and that nothing else is held."""
         peer = self.peers[name]
         peer.heard.add(kind)
         if kind is Kind.ADVERTISEMENT:

@@ -94,7 +94,7 @@ class SharedTopic:
 
     def _new_routes(self) -> tuple[FilterCache, Routes, TopicMergers]:
         row = self.topic.row
-        # Peers are told filters without a clock; one that has one all the same counts as TRUE.
+        # Peers are told filters without now(); should one have it nevertheless, it counts as TRUE.
         cache = shared_cache(self.topic.schema.without_clock(), row.semantics, row.defaults)
         around = self._around
         uses = around.strategy.merging and around.merging.probabilities == "traffic"
@@ -132,7 +132,7 @@ class SharedTopic:
         return waiting
 
     def change_accounts(self, tables: Rows, changed: Container[str]) -> None:
-        """Know that accounts may do something else now, which `advertise` has announced."""
+        """Note that accounts may do something else now, which `advertise` has announced."""
         self._advertisements.keep(self._around.accounts.values())
         for account, id_, text in peer_rows.local_filters(tables, self.topic.number):
             if account in changed:

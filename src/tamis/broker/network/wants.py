@@ -1,7 +1,7 @@
-"""What each side of a broker wants, to know the events that came for nobody.
+"""What each side of a broker wants, to count the events that came although nobody wants them.
 
-Only who announces more than is wanted, by flooding or by imperfect mergers, gets such events; other
-brokers need not look.
+Only a broker that announces more than is wanted, by flooding or by imperfect mergers, gets such
+events; others need not look.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,11 +12,11 @@ from tamis.events.event_reader import Row
 from tamis.matcher import Matcher
 from tamis.routing.hop_filters import HopFilters
 
-PRETENDED = ""  # the id of a filter that stands for nobody's wish
+PRETENDED = ""  # the id of a filter that nobody has, such as the TRUE of a broker that floods
 
 
 class Wants(HopFilters):
-    """Filters of hops, ready for events."""
+    """The filters of each hop, ready to be matched with events."""
 
     def __init__(self, new_matcher: Callable[[], Matcher]) -> None:
         super().__init__()

@@ -113,7 +113,7 @@ def _event(attributes: dict[str, str], body: bytes, content_type: str | None) ->
 
 
 def _attribute_value(name: str, raw: msgspec.Raw) -> str | None:
-    """The text of an attribute in structured mode; null is no attribute."""
+    """The text of an attribute in structured mode; one that is null is not there."""
     try:
         value = _attribute.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):

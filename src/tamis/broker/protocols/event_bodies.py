@@ -32,7 +32,7 @@ class UnsupportedType(BrokerError):
 
 
 class EventBatch(NamedTuple):
-    """Events of one body, in their order, and the elements that are none."""
+    """Events of one body, in their order, and the elements that are not events."""
 
     events: Sequence[NewEvent]
     refused: Sequence[Refusal] = ()

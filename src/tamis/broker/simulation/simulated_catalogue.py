@@ -3,7 +3,7 @@
 It keeps what SQLite keeps with a log that is synced at every commit (WAL, FULL): a commit that has
 returned is there after any crash, one that was under way is there as a whole or not at all. One
 that failed is not there; but as long as no other one was made, a crash can bring it back, because
-its pages may have reached the disk all the same.
+its pages may have reached the disk nevertheless.
 """
 
 import sqlite3

@@ -20,7 +20,7 @@ class SimulatedWorkers(Workers):
 
     def __init__(self, random: Random, stop: Callable[[], None], pace: float = 0.002) -> None:
         """`stop` ends the process, when its disk says so; `pace`: seconds that a call may take."""
-        self.slowness = 1.0  # so many times as long as usual
+        self.slowness = 1.0  # this many times as long as usual
         self._pace = pace
         self._random = random
         self._stop = stop

@@ -2,7 +2,7 @@
 
 Each process has an event loop of its own, so that it can be ended like a real one: nothing of it
 runs any more, and nobody is told inside. Nothing waits in real time. When all processes wait, the
-clock goes to the next timer; each round of callbacks takes a moment, so that who asks again and
+clock goes to the next timer; each round of callbacks takes a moment, so that one who asks again and
 again sees time pass.
 """
 
@@ -32,7 +32,7 @@ class VirtualTime:
 
     def process(self, name: str, wires: "Wires | None" = None) -> "Process":
         """A new process."""
-        # What it lacks of an event loop, nobody asks for.
+        # It lacks some methods of an event loop, which nobody calls.
         return Process(self, name, wires)  # type: ignore[abstract]
 
     def soon(self, handle: asyncio.Handle) -> None:

@@ -263,7 +263,7 @@ class End(asyncio.Transport):
         self._arriving.clear()
 
     def has_room(self, coming: int) -> None:
-        """Know how much of what was written is still on its way."""
+        """Note how much of what was written is still on its way."""
         if self._is_full and coming <= LOW and not self._is_lost:
             self._is_full = False
             self.process.call_soon(self._resume)

@@ -135,7 +135,7 @@ class Client:
             problems[rows[refusal.row]] = EventError(refusal.reason)
 
     async def _in_time(self, publish: Callable[[], Awaitable[T]]) -> T:
-        """Publish; who sends faster than allowed has to wait, for STOMP cannot say "later"."""
+        """Publish; a client that sends too fast has to wait, for STOMP cannot say "later"."""
         while True:
             try:
                 return await publish()

@@ -12,7 +12,7 @@ from tamis.broker.broker import Broker
 from tamis.broker.web.open_streams import OpenStreams
 from tamis.errors import BrokerError, OptionError
 
-# A body has this many seconds, and one more for each so many bytes that have come.
+# A body has this many seconds, and one more for each BODY_RATE bytes that have come.
 BODY_SECONDS = 20.0
 BODY_RATE = 10_000
 

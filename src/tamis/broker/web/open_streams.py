@@ -13,7 +13,7 @@ class OpenStreams:
         self._open: set[Attachment] = set()
 
     def add(self, attachment: Attachment) -> None:
-        """Know one that listens."""
+        """Add one that listens."""
         self._open.add(attachment)
 
     def remove(self, attachment: Attachment) -> None:

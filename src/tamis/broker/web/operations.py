@@ -121,7 +121,7 @@ OPERATIONS = (
         body=_json(shapes.TopicWanted), answer=_json(shapes.Topic), refusals=(409,),
     ),
     Operation(
-        "GET", TOPIC, topics.get_topic, "What is to be known about a topic",
+        "GET", TOPIC, topics.get_topic, "What is known about a topic",
         answer=_json(shapes.Topic),
     ),
     Operation(
@@ -178,7 +178,7 @@ OPERATIONS = (
     ),
     Operation(
         "GET", SUBSCRIPTION, subscriptions.get_subscription,
-        "What is to be known about a subscription", answer=_json(shapes.Subscription),
+        "What is known about a subscription", answer=_json(shapes.Subscription),
     ),
     Operation("DELETE", SUBSCRIPTION, subscriptions.delete_subscription, "Unsubscribe", status=204),
     Operation(

@@ -139,7 +139,7 @@ class SocketWord(Request):
 
 
 class Topic(msgspec.Struct):
-    """What is to be known about a topic."""
+    """What is known about a topic."""
 
     name: str
     schema: dict[str, str]
@@ -171,7 +171,7 @@ class Topics(msgspec.Struct):
 
 
 class Subscription(msgspec.Struct):
-    """What is to be known about a subscription."""
+    """What is known about a subscription."""
 
     topic: str
     id: str

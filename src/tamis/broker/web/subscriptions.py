@@ -40,7 +40,7 @@ async def put_subscription(call: Call) -> web.Response:
 
 
 async def get_subscription(call: Call) -> web.Response:
-    """What is to be known about a subscription."""
+    """What is known about a subscription."""
     info = call.broker.subscription(call.account, call.topic, call.subscription)
     return json_answer(Subscription.of(info))
 

@@ -24,7 +24,7 @@ async def put_topic(call: Call) -> web.Response:
 
 
 async def get_topic(call: Call) -> web.Response:
-    """What is to be known about a topic."""
+    """What is known about a topic."""
     return json_answer(Topic.of(call.broker.topic(call.account, call.topic)))
 
 

@@ -22,7 +22,7 @@ async def quench(call: Call) -> web.Response:
 
 
 async def quench_no_more(call: Call) -> web.Response:
-    """Know that a publisher drops nothing any more."""
+    """Note that a publisher drops nothing any more."""
     call.broker.quench_no_more(call.account, call.topic, _publisher(call))
     return nothing()
 

@@ -242,7 +242,7 @@ def _with_terms(
 ) -> tuple[Array, list[Any], ComputedAttributes]:
     """Leaves that are tests of terms, as leaves of the attributes that stand for these.
 
-    A leaf that is a TEST all the same keeps its predicate as it was, without these attributes:
+    A leaf that is a TEST nevertheless keeps its predicate as it was, without these attributes:
     other segments have other terms.
     """
     kinds = codes % LEAF_KINDS

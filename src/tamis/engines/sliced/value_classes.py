@@ -78,7 +78,7 @@ def classes_of(batch: Batch, predicates: SegmentPredicates, used: Array) -> Arra
 class RowClasses:
     """The classes of single events.
 
-    `elements` are the attributes that stand for such of arrays, `keyed` those whose keys are
+    `elements` are the attributes that stand for elements of arrays, `keyed` those whose keys are
     given.
     """
 

@@ -157,5 +157,5 @@ def _analysis(engine: TreeEngine, size: int, name: str) -> Iterator[Point]:
 def _dimensions(name: str) -> tuple[int, int]:
     kind = workload(name).kind
     if not isinstance(kind, Equalities):
-        raise OptionError(f"the workload {name} is none of TREE")
+        raise OptionError(f"the workload {name} is not one of TREE")
     return kind.attributes, kind.values

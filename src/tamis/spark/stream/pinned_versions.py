@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SHARE = 10  # the changes since a base are at most this part of its subscriptions, if not few,
-MOST = 100_000  # and at most so many: they are sent with every task
+MOST = 100_000  # and at most this many: they are sent with every task
 CHAIN = 100  # versions since a file, each of which is read when a stream is started again
 
 logger = logging.getLogger("tamis")

@@ -7,7 +7,7 @@ from tamis.broker.protocols.stomp.frames import VERSIONS, FrameError
 from tamis.broker.protocols.stomp.requests import ACK_MODES, AUTO
 
 TOPIC, WANTED = "/topic/", "/wanted/"
-# How different brokers call the same thing; of several, the first one counts.
+# What different brokers call the same thing; of several, the first one counts.
 DURABLE_NAMES = (
     "durable-subscription-name",
     "activemq.subscriptionName",

@@ -1,7 +1,7 @@
 """MESSAGE frames.
 
 Most of a MESSAGE is the same for everybody who gets the event: that part is made once
-(`shared_part`), and put behind the few bytes that belong to one subscription.
+(`shared_part`), and put after the few bytes that belong to one subscription.
 """
 
 import json

@@ -73,7 +73,7 @@ class Session:
         return not self.ended and self._parser.inside
 
     def accept(self, limits: SessionLimits) -> None:
-        """The client is who it says it is; from here on it may send so much."""
+        """The client is who it says it is; from here on these limits hold."""
         self._accepted = True
         self._parser.limits = limits.frame
         self._transactions.limits = limits.transactions
@@ -94,7 +94,7 @@ class Session:
         return found
 
     def forget(self, subscription: Subscription) -> None:
-        """The subscription has ended; to acknowledge what it sent is no error."""
+        """The subscription has ended; to acknowledge what it sent is not an error."""
         self._by_number.pop(subscription.number, None)
         self.subscriptions.pop(subscription.key, None)
 
