@@ -39,7 +39,7 @@ def each(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[..., An
         signature = inspect.signature(function)
         rest = [one for name, one in signature.parameters.items() if name not in keys]
         # pytest reads the fixtures of a test from its signature.
-        test.__signature__ = signature.replace(parameters=rest)  # type: ignore[attr-defined]
+        test.__signature__ = signature.replace(parameters=rest)  # type: ignore[attr-defined]  # see above
         assert len(rest) + len(keys) == len(signature.parameters), function.__name__
         assert table, f"{function.__name__} has no cases"
         return test

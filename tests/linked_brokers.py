@@ -27,7 +27,7 @@ class LinkedBroker:
         called = {peer: PeerSettings(Address(LOCAL, at)) for peer, at in peers.items()}
         network = NetworkSettings(name, Address(LOCAL, port), called, **more)
         self.settings = Settings(data=folder / name, network=network, tls=tls)
-        self.broker: Broker = None  # type: ignore[assignment]
+        self.broker: Broker = None  # type: ignore[assignment]  # until `start`
 
     async def start(self) -> None:
         await self.start_alone()

@@ -83,7 +83,7 @@ def test_a_password_is_verified_once(monkeypatch):
             try:
                 await accounts.of_login("bob", password)
             except Unauthenticated:
-                assert password != "Grüße"  # noqa: S105
+                assert password != "Grüße"  # noqa: S105 - of tests
         accounts.close()
 
     asyncio.run(ask())

@@ -2,7 +2,6 @@
 
 import asyncio
 
-import pyarrow as pa
 import pytest
 
 from brokers import prices, taken, with_broker
@@ -221,18 +220,5 @@ def test_subscriptions_are_listed_and_deleted(tmp_path):
             broker.subscription(guest, "quotes", "a")
         assert broker.topic(guest, "quotes").subscriptions == 1
         assert guest.usage.subscriptions == 2
-
-    with_broker(tmp_path, use)
-
-
-def test_a_table_is_published_row_by_row(tmp_path):
-    async def use(broker, guest):
-        table = pa.table({"symbol": ["A", "B", None], "price": [1.5, float("nan"), 2.0]})
-        answer = await broker.publish_table(guest, "quotes", table)
-        assert (answer.accepted, [refusal.row for refusal in answer.refused]) == (2, [1])
-        bodies = [record.body for record in await broker.read(guest, "quotes")]
-        assert bodies == [b'{"symbol":"A","price":1.5}', b'{"symbol":null,"price":2.0}']
-        with pytest.raises(OptionError, match="expected an Arrow table or a frame, got int"):
-            await broker.publish_table(guest, "quotes", 5)
 
     with_broker(tmp_path, use)

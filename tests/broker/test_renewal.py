@@ -84,7 +84,7 @@ def test_accounts_come_and_go(tmp_path):
         ann = broker.accounts.of_token("y")
         assert ann.usage.subscriptions == 1
         assert broker.subscription(ann, "t", "kept").id == "kept"
-        same = replace(broker.settings, accounts=(free_account("boss"), account(token="y")))  # noqa: S106
+        same = replace(broker.settings, accounts=(free_account("boss"), account(token="y")))  # noqa: S106 - of tests
         assert await broker.change_accounts(same) == set()
 
     with_accounts(tmp_path, use, BOSS, account())
@@ -111,7 +111,10 @@ def test_what_may_be_published_is_known_in_the_network_before_it_is_published(tm
             await until(lambda: first.linked)
             await first.broker.create_topic(few, "t", {"number": "int"})
             await until(lambda: all("t" in one.broker.network._shared for one in (middle, last)))
-            ready = lambda a, b: a.broker.network._shared["t"].routes.is_ready(b)  # noqa: E731
+
+            def ready(one, peer):
+                return one.broker.network._shared["t"].routes.is_ready(peer)
+
             await until(lambda: ready(first, "b2") and ready(middle, "b1") and ready(last, "b2"))
             await last.subscribe("high", "number >= 10", "t")
             held, kind = first.broker.network._shared["t"].routes.filters_of, Kind.SUBSCRIPTION

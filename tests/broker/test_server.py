@@ -22,7 +22,7 @@ def get(broker, path, *, scheme="http", context=None, **headers):
     request = urllib.request.Request(  # noqa: S310 - of this machine
         f"{scheme}://127.0.0.1:{broker.http}{path}", headers=headers
     )
-    with urllib.request.urlopen(request, context=context) as answer:  # noqa: S310
+    with urllib.request.urlopen(request, context=context) as answer:  # noqa: S310 - as above
         return answer.read()
 
 

@@ -83,7 +83,7 @@ def test_everything_that_can_be_said(put):
     settings = read_settings(put("tamis.toml", WHOLE))
     assert settings.data.is_absolute()
     assert settings.data.name == "data"
-    assert settings.http == Address("0.0.0.0", 8420)  # noqa: S104
+    assert settings.http == Address("0.0.0.0", 8420)  # noqa: S104 - nobody listens there
     assert settings.stomp == Address("::1", 0)
     assert (settings.durability, settings.insecure) == ("written", True)
     assert (settings.log_level, settings.log_format) == ("debug", "text")

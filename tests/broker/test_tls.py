@@ -16,7 +16,7 @@ def test_files_that_cannot_be_used(tmp_path, put):
     _, other = make_certificate(tmp_path, "other")
     encrypted = tmp_path / "encrypted.key"
     subprocess.run(
-        ["openssl", "pkey", "-in", key, "-aes128", "-passout", "pass:x", "-out", encrypted],  # noqa: S607
+        ["openssl", "pkey", "-in", key, "-aes128", "-passout", "pass:x", "-out", encrypted],  # noqa: S607 - of the system
         check=True,
     )
     for files, message in (

@@ -19,7 +19,7 @@ from tamis.errors import EventError, OptionError
     ("event", "text"),
     [
         ({"a": 1, "b": "ü"}, '{"a":1,"b":"ü"}'),
-        ({"at": datetime(2025, 1, 2, 3)}, '{"at":"2025-01-02T03:00:00"}'),  # noqa: DTZ001
+        ({"at": datetime(2025, 1, 2, 3)}, '{"at":"2025-01-02T03:00:00"}'),  # noqa: DTZ001 - no zone
         ({"on": date(2025, 1, 2)}, '{"on":"2025-01-02"}'),
         ({"n": Decimal("1.5"), "k": np.int64(3), "f": np.float32(0.5)}, '{"n":1.5,"k":3,"f":0.5}'),
         ('{"a":\n1}\n', '{"a": 1}'),

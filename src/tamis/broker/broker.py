@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from tamis.broker.accounts import Account, free_account
-from tamis.broker.arrow_events import events_of_table
 from tamis.broker.attachment import Attachment
 from tamis.broker.burials import Burials
 from tamis.broker.catalogue import Catalogue
@@ -49,7 +48,7 @@ from tamis.broker.storage import LocalStorage, Storage
 from tamis.broker.topic import Topic
 from tamis.broker.topics import OpenTopic, Topics
 from tamis.broker.upkeep import Upkeep
-from tamis.broker.workers import MATCH, Workers
+from tamis.broker.workers import Workers
 from tamis.errors import (
     EventError,
     Forbidden,
@@ -273,13 +272,6 @@ class Broker:
         )
         self.metrics.publish_seconds.observe(self._host.monotonic() - began)
         return answer
-
-    async def publish_table(self, account: Account, topic: str, table: Any) -> Published:
-        """Store the rows of an Arrow table, or of what speaks Arrow; else as `publish`."""
-        events, refused = await self._host.workers.run(MATCH, events_of_table, table)
-        answer = await self.publish(account, topic, [event for _, event in events])
-        later = [Refusal(events[row][0], reason) for row, reason in answer.refused]
-        return answer._replace(refused=sorted([*refused, *later]))
 
     async def publish_together(
         self, account: Account, events: Mapping[str, Sequence[NewEvent]]

@@ -179,7 +179,6 @@ class Metrics:
         self.sync_seconds = self._histogram(
             "sync_seconds", "Time to make a batch safe on disk.", SECONDS
         )
-        self.match_seconds = self._histogram("match_seconds", "Time to match a batch.", SECONDS)
         self.publish_seconds = self._histogram(
             "publish_seconds", "Time from a publication to its acknowledgement.", SECONDS
         )

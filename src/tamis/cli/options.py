@@ -99,7 +99,7 @@ def allow_options_anywhere(parser: argparse.ArgumentParser) -> None:
         finally:
             is_inside = False
 
-    parser.parse_known_args = parse  # type: ignore[method-assign]
+    parser.parse_known_args = parse  # type: ignore[method-assign]  # of this one parser
 
 
 def read_schema(text: str) -> Schema:

@@ -133,6 +133,7 @@ class BrokerSession:
             async with self._http.request(method, self.url + path, **request) as answer:
                 if answer.status >= 400:
                     error = error_of(answer.status, await answer.read(), filter_text)
+                    # Set on any error, because `is_passing` asks for it.
                     error.retry_after = answer.headers.get("Retry-After")  # type: ignore[attr-defined]
                     raise error
                 yield answer

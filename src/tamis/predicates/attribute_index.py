@@ -24,7 +24,6 @@ class AttributeIndex:
     def __init__(self, position: int, schema: Schema) -> None:
         self._schema = schema
         self._position = position
-        self.compared: set[int] = set()  # comparisons, those with keys included
         self._strings = OrderedStrings()
         self._members: dict[Any, dict[int, None]] = {}  # value -> the sets that hold it
         self._sets: set[int] = set()
@@ -38,7 +37,6 @@ class AttributeIndex:
         match test:
             case Comparison(ast.Attribute(), op, constant):
                 self._strings.add(op, constant, new)
-                self.compared.add(new)
             case Membership(ast.Attribute(), constants, negated=False):
                 self._sets.add(new)
                 for value in constants:
@@ -55,7 +53,6 @@ class AttributeIndex:
         match test:
             case Comparison(ast.Attribute(), op, constant):
                 self._strings.remove(op, constant)
-                self.compared.remove(old)
             case Membership(ast.Attribute(), constants, negated=False):
                 self._sets.remove(old)
                 for value in constants:
@@ -92,10 +89,6 @@ class AttributeIndex:
             self._strings.size or self._sets or self._excluded or self._null
             or self._present or self._tests
         )  # fmt: skip
-
-    def ids_of_values(self) -> Ids:
-        """The predicates that are undefined of a missing value."""
-        return _ids([*self.compared, *self._sets, *self._excluded, *self._tests])
 
     def _tested(self, value: Any) -> Ids:
         known = self._remembered.find(value)

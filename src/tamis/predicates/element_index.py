@@ -59,16 +59,6 @@ class ElementIndex:
         if self._all_negated and None not in array:
             yield _ids(self._all_negated.difference(self._found(array, self._negated)))
 
-    def undefined(self, row: Row) -> Ids | None:
-        """The ids of the predicates that are undefined of a row, None if there are none."""
-        array = self._array(row)
-        if array is None:
-            return _ids(self._all_plain | self._all_negated)
-        if None not in array:
-            return None
-        plain = self._all_plain.difference(self._found(array, self._plain))
-        return _ids(plain | self._all_negated.difference(self._found(array, self._negated)))
-
     def _place(
         self, predicate: Node
     ) -> tuple[tuple[Any, ...], dict[Any, dict[int, None]], set[int]]:

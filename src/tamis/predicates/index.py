@@ -15,7 +15,7 @@ by kind of test (`classification`):
 * comparisons of two attributes one by one.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,8 +35,6 @@ from tamis.predicates.term_index import TermIndex
 from tamis.schema import Schema
 
 Array = np.ndarray[Any, Any]
-
-TRUE, FALSE, UNDEFINED = 1, 0, -1
 
 
 class PredicateIndex:
@@ -89,7 +87,6 @@ class PredicateIndex:
         home = self._attributes[position]
         if isinstance(test, Comparison) and self._has_key(position, test):
             self._comparisons.add(position, test.op, test.constant, new)
-            home.compared.add(new)
         else:
             home.add(test, predicate, new)
             self._busy.add(position)
@@ -117,7 +114,6 @@ class PredicateIndex:
         home = self._attributes[position]
         if isinstance(test, Comparison) and self._has_key(position, test):
             self._comparisons.remove(position, test.op, test.constant)
-            home.compared.remove(predicate_id)
         else:
             home.remove(test, predicate_id)
             if home.is_idle():
@@ -155,29 +151,6 @@ class PredicateIndex:
         if len(found) == 1:
             return found[0]
         return np.concatenate(found) if found else np.empty(0, np.int32)
-
-    def truth(self, row: Row) -> np.ndarray[Any, np.dtype[np.int8]]:
-        """The assignment of a row: TRUE, FALSE or UNDEFINED for each id, FALSE for a free one."""
-        answer = np.zeros(self.size, np.int8)
-        for home, value in zip(self._attributes, row, strict=True):
-            if value is None:
-                answer[home.ids_of_values()] = UNDEFINED
-        for computed in self._terms.values():
-            undefined = computed.undefined(row)
-            if undefined is not None:
-                answer[undefined] = UNDEFINED
-        for predicate_id, test in self._others.items():
-            if test(row) is None:
-                answer[predicate_id] = UNDEFINED
-        answer[self.satisfied(row)] = TRUE
-        return answer
-
-    def truth_many(self, rows: Sequence[Row]) -> np.ndarray[Any, np.dtype[np.int8]]:
-        """The assignments of many rows, one per line."""
-        answer = np.zeros((len(rows), self.size), np.int8)
-        for line, row in zip(answer, rows, strict=True):
-            line[:] = self.truth(row)
-        return answer
 
     def _has_key(self, position: int, test: Comparison) -> bool:
         """Whether a comparison is one of the attribute itself with a constant that has a key."""

@@ -47,10 +47,6 @@ class TermIndex:
         value = self._value(row)
         return self._home.satisfied(None if value is None else self._key(value))
 
-    def undefined(self, row: Row) -> Ids | None:
-        """The ids of the predicates that are undefined of a row, None if there are none."""
-        return self._home.ids_of_values() if self._value(row) is None else None
-
     def _keyed(self, test: Test) -> Test:
         match test:
             case Comparison(ast.Attribute() as value, op, constant):

@@ -121,7 +121,10 @@ def test_the_same_id_at_two_brokers_is_one_event(tmp_path):
 def test_filters_that_are_gone_cost_no_traffic(tmp_path):
     async def test(first, last):
         held = first.broker.network._shared["quotes"].routes
-        filters = lambda: sorted(held._forwarding.subscriptions.of("b2").values())  # noqa: E731
+
+        def filters():
+            return sorted(held._forwarding.subscriptions.of("b2").values())
+
         await last.subscribe("wide", "price < 10")
         await last.subscribe("narrow", "price < 5")
         assert filters() == ["price < 10"]

@@ -52,7 +52,10 @@ def test_profiles_are_told_through_brokers_that_do_not_need_them(tmp_path):
         await publish(middle, *[8] * 100)
         await until(lambda: exchange(last).odds("b1") is not None)
         sides = exchange(last).profiles.sides
-        share = lambda number: sides["b1"].profile.frequency("number", number).likely  # noqa: E731
+
+        def share(number):
+            return sides["b1"].profile.frequency("number", number).likely
+
         await until(lambda: min(share(7), share(8)) > 0.3)
         assert share(3) < 0.02
         assert sides["b1"].size > 30

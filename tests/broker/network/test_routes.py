@@ -47,8 +47,10 @@ class Node:
     def start(self):
         self.told = {key: set() for key in self.rows}  # in the parts of what is full
         numbers, start = itertools.count(), next(self.starts)
-        new_id = lambda: f"{start}.{next(numbers)}"  # noqa: E731
-        self.routes = Routes(CACHE, new_id, self.established.add, self.strategy, self.merging)
+        self.routes = Routes(
+            CACHE, lambda: f"{start}.{next(numbers)}", self.established.add, self.strategy,
+            self.merging,
+        )  # fmt: skip
         self.routes.advertise("guest", self.published)
         for peer in self.peers:
             self.routes.meet(peer)
