@@ -36,6 +36,7 @@ from tamis.subscriptions.bulk import (
 )
 from tamis.types import INT64_MAX, INT64_MIN
 
+NO_CLOCK = "in compacted tables, for which events are matched a second time"
 MERGED = "merged-"  # how the ids of mergers begin, where ids are strings
 
 
@@ -92,7 +93,7 @@ def compact(
     """
     known = as_schema(schema)
     # Events are matched again to restore matches, by which time now() would be another one.
-    settings = MatcherSettings(known.without_clock(), semantics, defaults)
+    settings = MatcherSettings(known.without_clock(NO_CLOCK), semantics, defaults)
     forms = _Forms(settings.meaning())
     with collector_paused():
         rows = rows_of(subscriptions)

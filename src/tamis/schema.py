@@ -100,7 +100,7 @@ class Schema(Mapping[str, Attribute]):
     backticks. `from_arrow` and `from_spark` read a schema from a table.
     """
 
-    has_clock = True  # whether filters may use now() and current_date()
+    clockless: str | None = None  # the place in which filters may not use now(), for the error
 
     def __init__(self, attributes: Mapping[str, str] | Iterable[tuple[str, str]]) -> None:
         built: list[Attribute] = []
@@ -167,16 +167,22 @@ class Schema(Mapping[str, Attribute]):
                     f"attribute {attribute.name} is {known} already, and cannot become {attribute}"
                 )
         made = Schema.of_attributes([*self.attributes, *more])
-        made.has_clock = self.has_clock
+        made.clockless = self.clockless
         return made
 
-    def without_clock(self) -> "Schema":
+    @property
+    def has_clock(self) -> bool:
+        """Whether filters may use ``now()`` and ``current_date()``."""
+        return self.clockless is None
+
+    def without_clock(self, place: str = "here") -> "Schema":
         """The same schema, for places where events are matched again later.
 
-        There, ``now()`` would give another answer than before, so filters may not use it.
+        There, ``now()`` would give another answer than before, so filters may not use it; the
+        error names the `place`.
         """
         made = Schema.of_attributes(self.attributes)
-        made.has_clock = False
+        made.clockless = place
         return made
 
     def find(self, path: Path) -> Attribute | None:

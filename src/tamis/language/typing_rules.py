@@ -123,7 +123,8 @@ class TypingRules:
             hint = did_you_mean(name, BY_SPELLING)
             raise self.mismatch(f"unknown function {name!r}", start, end, hint)
         if entry.name in {ast.NOW, ast.TODAY} and not self.schema.has_clock:
-            raise self.mismatch(f"filters cannot use the clock here: {name}", start, end, _NO_CLOCK)
+            said = f"filters cannot use the clock {self.schema.clockless}: {name}"
+            raise self.mismatch(said, start, end, _NO_CLOCK)
         if entry.name == "element_at" and arguments and arguments[0].node.type.kind is Kind.MAP:
             entry = FUNCTIONS[ELEMENT]  # it is map[key]
         if self.variable is not None and entry.name in {"array_contains", "arrays_overlap"}:

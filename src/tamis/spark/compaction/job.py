@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tamis.compaction import MERGED, Report
+from tamis.compaction import MERGED, NO_CLOCK, Report
 from tamis.dead_letters import DeadLetter, listing
 from tamis.errors import OptionError, SubscriptionError, choose
 from tamis.file_tables.input_files import CORRUPT
@@ -102,7 +102,8 @@ class CompactJob:
             raise OptionError("the subscriptions are a stream; compact takes a table")
         schema, skipped = _attributes(schema_or_events)
         # Events are matched again to restore matches, by which time now() would be another one.
-        self._settings = MatcherSettings(schema.without_clock(), semantics, defaults, skipped)
+        timeless = schema.without_clock(NO_CLOCK)
+        self._settings = MatcherSettings(timeless, semantics, defaults, skipped)
         self._table = SubscriptionTable(subscriptions, order)
         self._cover = cover
         self._merge = cover and merge
