@@ -18,7 +18,7 @@ import pyarrow as pa
 import tamis
 from tamis.broker.network.frames import frame_of
 from tamis.broker.network.messages import Established, Filters
-from tamis.broker.network.routes import News, Routes
+from tamis.broker.network.routes import PeerNews, Routes
 from tamis.routing.filter_cache import shared_cache
 from tamis.routing.kinds import Kind
 from tamis.schema import Schema
@@ -124,7 +124,7 @@ class RouteTree:
                     self._take(broker, peer, news)
                     waiting.append(peer)
 
-    def _take(self, sender: int, receiver: int, news: News) -> None:
+    def _take(self, sender: int, receiver: int, news: PeerNews) -> None:
         routes, name, told = self._routes[receiver], str(sender), self.told
         if news.kind is None:
             told.answered += len(news.established)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from routing_sections.tables import DASH, aligned
 from tamis.routing.simulation.filters import condition, row_of
-from tamis.routing.simulation.scenario import CALM, Action, Client, Scenario
+from tamis.routing.simulation.scenario import CALM, Action, Scenario, ScenarioClient
 from tamis.routing.simulation.strategy_costs import measure_costs
 from tamis.routing.simulation.topology import shaped
 from tamis.routing.strategies import STRATEGIES
@@ -42,8 +42,8 @@ def scenario(seed: int, extent: Extent, strategy: str, threshold: float = 0.0) -
     """The same scenario for each strategy of a seed; publishers keep to their advertisements."""
     chance = random.Random(f"{seed} network")
     tree = shaped("tree", extent.brokers, chance)
-    readers = [Client(f"c{broker}", broker) for broker in tree.brokers]
-    writers = [Client(f"p{broker}", broker) for broker in tree.brokers[::5]]
+    readers = [ScenarioClient(f"c{broker}", broker) for broker in tree.brokers]
+    writers = [ScenarioClient(f"p{broker}", broker) for broker in tree.brokers[::5]]
     actions = [Action(0.0, client.name, "connect") for client in (*readers, *writers)]
     offers = {writer.name: _offer(chance) for writer in writers}
     actions += [Action(0.0, name, "advertise", "a1", text) for name, text in offers.items()]

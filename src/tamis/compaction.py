@@ -26,7 +26,7 @@ from tamis.restoration import CompactedMatcher, Representation, Restoration
 from tamis.schema import as_schema
 from tamis.semantics import Semantics
 from tamis.subscriptions.bulk import (
-    Rows,
+    BulkRows,
     check_ids,
     collector_paused,
     id_column,
@@ -220,7 +220,7 @@ class _Forms:
 class _Compaction:
     """The compaction of one table."""
 
-    def __init__(self, rows: Rows, forms: _Forms, *, cover: bool, merge: bool) -> None:
+    def __init__(self, rows: BulkRows, forms: _Forms, *, cover: bool, merge: bool) -> None:
         self._forms = forms
         # Of rows with the same id the last one counts, in the place of the first one.
         last = {subscription: row for row, subscription in enumerate(rows.ids)}

@@ -23,9 +23,9 @@ from tamis.language.shape_cache import ShapeCache
 from tamis.schema import Schema
 from tamis.semantics import Semantics
 from tamis.subscriptions.bulk import (
+    BulkRows,
     Id,
     Progress,
-    Rows,
     check_ids,
     checked_id,
     id_column,
@@ -118,7 +118,7 @@ class SubscribedFilters:
             with self.lock:
                 self._put(subscription, expression, prepared)
 
-    def put_many(self, rows: Rows, progress: Progress | None = None) -> None:
+    def put_many(self, rows: BulkRows, progress: Progress | None = None) -> None:
         """Add or replace many: all of them, or an error that names every bad row."""
         with self.changing:
             check_ids(rows, self.subscriptions.kind)
@@ -187,7 +187,7 @@ class SubscribedFilters:
                     self._put(subscription, before, self.engine.prepare(before))
             raise
 
-    def _put_columns(self, engine: BatchEngine, rows: Rows, progress: Progress | None) -> None:
+    def _put_columns(self, engine: BatchEngine, rows: BulkRows, progress: Progress | None) -> None:
         """Many subscriptions, compiled aside and then added all at once."""
         held, bulk = self.subscriptions, engine.bulk(len(rows.ids))
         good = [row for row in range(len(rows.ids)) if row not in rows.failures]
@@ -222,7 +222,7 @@ class SubscribedFilters:
             if columns is None:
                 return
             if self.engine.name != "sliced":  # they are not compiled for batches
-                wider.put_many(Rows(columns.ids.to_pylist(), columns.texts.to_pylist(), {}, {}))
+                wider.put_many(BulkRows(columns.ids.to_pylist(), columns.texts.to_pylist(), {}, {}))
                 return
             from tamis.engines import compiled_filters  # numba is heavy
 

@@ -7,7 +7,7 @@ import pytest
 from cases import each
 from tamis.errors import OptionError
 from tamis.papers import published
-from tamis.papers.published import FOLDER, Published, published_numbers
+from tamis.papers.published import FOLDER, PublishedNumbers, published_numbers
 
 FILES = sorted(FOLDER.glob("*.toml"))
 
@@ -26,7 +26,7 @@ def test_numbers_have_the_names_of_our_lines():
     assert found.line("counting-list")[5_000_000] == 1056
     assert found.line("counting-bits") == {}
     assert found.names == {"counting-list": "list-based"}
-    assert Published.from_json(found.as_json()) == found
+    assert PublishedNumbers.from_json(found.as_json()) == found
 
 
 def test_what_a_paper_does_not_have_is_left_out(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 
 from tamis.errors import FileError
 from tamis.papers import run as runs
-from tamis.papers.experiment import Scale, experiment
+from tamis.papers.experiment import RunScale, experiment
 from tamis.papers.measurements import Point
 from tamis.papers.run import CELLS, CellFile, cells_of, rehearse, run_experiment
 
@@ -35,8 +35,8 @@ def calls(monkeypatch):
 
 def made(**parameters):
     scales = {
-        "quick": Scale("quick", (1,), (9,), {"factor": 2}),
-        "default": Scale("default", (10, 20, 30), (1, 2), {"factor": 2} | parameters, (30,)),
+        "quick": RunScale("quick", (1,), (9,), {"factor": 2}),
+        "default": RunScale("default", (10, 20, 30), (1, 2), {"factor": 2} | parameters, (30,)),
     }
     return replace(
         experiment("count-table-1"), name="made", measures={"match": "ms"}, scales=scales,

@@ -96,7 +96,7 @@ class SubscriptionRow(NamedTuple):
     attached: bool = False  # somebody listens: after a crash, nobody knows what was sent
 
 
-class Description(msgspec.Struct):
+class TopicDescription(msgspec.Struct):
     """What `topics.description` holds, as JSON."""
 
     schema: dict[str, str]
@@ -238,7 +238,7 @@ def put_topic(row: TopicRow) -> Change:
     """Add a topic, or replace what is known about it."""
     defaults = None if row.defaults is None else dict(row.defaults)
     described = dict(row.schema), row.semantics, defaults, row.retention, row.births
-    description = Description(*described)
+    description = TopicDescription(*described)
     text = msgspec.json.encode(description).decode()
     values = row.number, row.name, text, int(row.deleted), row.expired, row.next_offset
     return Change(_PUT_TOPIC, (*values, _checksum(values)))
@@ -285,7 +285,7 @@ def _topic(row: tuple[Any, ...]) -> TopicRow:
         raise FileError(
             f"the row of topic {name!r} is damaged; create the topic again to read its events"
         )
-    found = msgspec.json.decode(text, type=Description)
+    found = msgspec.json.decode(text, type=TopicDescription)
     described = found.schema, found.semantics, found.defaults, found.retention
     return TopicRow(number, name, *described, bool(deleted), expired, next_offset, found.births)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tamis.broker.change import Change
-from tamis.broker.peer_rows import Rows
+from tamis.broker.peer_rows import RowSource
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS moves (
@@ -43,7 +43,7 @@ _DROP = (
 )
 
 
-class Key(NamedTuple):
+class SubscriptionKey(NamedTuple):
     """Which subscription."""
 
     topic: int
@@ -65,9 +65,9 @@ class MoveRow(NamedTuple):
     problem: str = ""  # why the origin gave no more
 
     @property
-    def key(self) -> Key:
+    def key(self) -> SubscriptionKey:
         """Which subscription it is."""
-        return Key(*self[:3])
+        return SubscriptionKey(*self[:3])
 
 
 class MovedRow(NamedTuple):
@@ -94,19 +94,19 @@ class Departing(NamedTuple):
 # --- reading
 
 
-def move(tables: Rows, key: Key) -> MoveRow | None:
+def move(tables: RowSource, key: SubscriptionKey) -> MoveRow | None:
     """How far a subscription has come on its way here; None if it never came from elsewhere."""
     found = tables.rows(_MOVE, *key)
     return _move(found[0]) if found else None
 
 
-def moves_under_way(tables: Rows) -> list[MoveRow]:
+def moves_under_way(tables: RowSource) -> list[MoveRow]:
     """The subscriptions that are on their way here."""
     return [_move(row) for row in tables.rows("SELECT * FROM moves WHERE state <> ?", DONE)]
 
 
 def moved_events(
-    tables: Rows, key: Key, first: int, most: int
+    tables: RowSource, key: SubscriptionKey, first: int, most: int
 ) -> list[tuple[int, MovedRow | None]]:
     """Events that came with a subscription, from a number on; None instead of a damaged one."""
     statement = _MOVED + " AND number >= ? ORDER BY number LIMIT ?"
@@ -114,19 +114,19 @@ def moved_events(
     return [(row[3], _moved(row) if row[-1] == _checksum(row[:-1]) else None) for row in found]
 
 
-def moving(tables: Rows, topic: int) -> set[tuple[str, str]]:
+def moving(tables: RowSource, topic: int) -> set[tuple[str, str]]:
     """The accounts and ids of subscriptions that have come here, or go elsewhere."""
     found = tables.rows("SELECT account, id FROM moves WHERE topic = ?", topic)
     found += tables.rows("SELECT account, id FROM departing WHERE topic = ?", topic)
     return {(account, id_) for account, id_ in found}
 
 
-def moved_ids(tables: Rows, key: Key) -> list[str]:
+def moved_ids(tables: RowSource, key: SubscriptionKey) -> list[str]:
     """The ids of all events that came with a subscription."""
     return [id_ for (id_,) in tables.rows(_IDS, *key)]
 
 
-def departing(tables: Rows, key: Key) -> Departing | None:
+def departing(tables: RowSource, key: SubscriptionKey) -> Departing | None:
     """Where a subscription goes; None if it stays."""
     found = tables.rows(_DEPARTING, *key)
     return Departing(*found[0]) if found else None
@@ -141,7 +141,7 @@ def put_move(row: MoveRow) -> Change:
     return Change(statement, (*row, _checksum(row)))
 
 
-def put_moved(key: Key, number: int, event: MovedRow) -> Change:
+def put_moved(key: SubscriptionKey, number: int, event: MovedRow) -> Change:
     """Store an event that comes with a subscription."""
     values = (*key, number, *event[:-1], int(event.is_unsure))
     statement = "INSERT OR REPLACE INTO moved_events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -153,7 +153,7 @@ def put_departing(row: Departing) -> Change:
     return Change("INSERT OR REPLACE INTO departing VALUES (?, ?, ?, ?, ?)", tuple(row))
 
 
-def forget_moves(key: Key) -> Iterator[Change]:
+def forget_moves(key: SubscriptionKey) -> Iterator[Change]:
     """Forget everything about moves of a subscription."""
     for statement in _FORGET:
         yield Change(statement, tuple(key))

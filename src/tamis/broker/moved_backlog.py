@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tamis.broker.delivery.progress import Progress, starting_at
-from tamis.broker.move_rows import Key, MovedRow, MoveRow, moved_events, moved_ids
-from tamis.broker.peer_rows import Rows
+from tamis.broker.move_rows import MovedRow, MoveRow, SubscriptionKey, moved_events, moved_ids
+from tamis.broker.peer_rows import RowSource
 from tamis.broker.records import Delivery, Record
 
 AT_ONCE = 500  # events that are read together
@@ -30,7 +30,7 @@ class BacklogPart(NamedTuple):
 class MovedBacklog:
     """The events that came with one subscription."""
 
-    def __init__(self, tables: Rows, move: MoveRow, prefix: str) -> None:
+    def __init__(self, tables: RowSource, move: MoveRow, prefix: str) -> None:
         """`prefix` begins the ids of events that were published here without one."""
         self.resume = move.resume  # the offset at which the log goes on
         self._tables = tables
@@ -68,7 +68,7 @@ class MovedBacklog:
         return record.id not in self._ids or record.id == str(record.offset)
 
 
-def progress_after(tables: Rows, key: Key, events: int, resume: int) -> Progress:
+def progress_after(tables: RowSource, key: SubscriptionKey, events: int, resume: int) -> Progress:
     """How far a subscription has come when everything that it had not got is here."""
     if not events:
         return starting_at(resume)

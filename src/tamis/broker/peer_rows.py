@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS deletions (
 """
 
 
-class Rows(Protocol):
+class RowSource(Protocol):
     """Somebody who reads tables."""
 
     def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -75,7 +75,7 @@ class Note:
 # --- reading
 
 
-def peers(tables: Rows, topic: int) -> list[PeerRow]:
+def peers(tables: RowSource, topic: int) -> list[PeerRow]:
     """The peers of a topic; one whose row is damaged begins at 0, and gets everything again."""
     found = tables.rows("SELECT * FROM peers WHERE topic = ?", topic)
     return [
@@ -84,7 +84,7 @@ def peers(tables: Rows, topic: int) -> list[PeerRow]:
     ]
 
 
-def peer_filters(tables: Rows, topic: int) -> list[PeerFilter]:
+def peer_filters(tables: RowSource, topic: int) -> list[PeerFilter]:
     """The filters that all peers have announced for a topic; a damaged one is taken as TRUE."""
     found = tables.rows("SELECT * FROM peer_filters WHERE topic = ?", topic)
     return [
@@ -95,7 +95,7 @@ def peer_filters(tables: Rows, topic: int) -> list[PeerFilter]:
     ]
 
 
-def local_filters(tables: Rows, topic: int) -> list[tuple[str, str, str]]:
+def local_filters(tables: RowSource, topic: int) -> list[tuple[str, str, str]]:
     """The durable subscriptions of a topic: account, id, filter."""
     return [
         (account, id_, text)
@@ -105,7 +105,7 @@ def local_filters(tables: Rows, topic: int) -> list[tuple[str, str, str]]:
     ]
 
 
-def notes(tables: Rows, topic: int, what: str) -> dict[str, bytes]:
+def notes(tables: RowSource, topic: int, what: str) -> dict[str, bytes]:
     """What was noted of the peers of a topic; what is damaged is left out."""
     found = tables.rows(
         "SELECT peer, content, checksum FROM peer_notes WHERE topic = ? AND what = ?", topic, what
@@ -113,13 +113,13 @@ def notes(tables: Rows, topic: int, what: str) -> dict[str, bytes]:
     return {peer: content for peer, content, check in found if zlib.crc32(content) == check}
 
 
-def identity(tables: Rows) -> tuple[str, int] | None:
+def identity(tables: RowSource) -> tuple[str, int] | None:
     """What tells this data from that of any other broker, and how often it was started."""
     found = tables.rows("SELECT id, starts FROM identity WHERE name = 'broker'")
     return (found[0][0], found[0][1]) if found else None
 
 
-def deletions(tables: Rows) -> list[tuple[str, str]]:
+def deletions(tables: RowSource) -> list[tuple[str, str]]:
     """The topics that were deleted, each with a birth of it."""
     return [(topic, birth) for topic, birth in tables.rows("SELECT topic, birth FROM deletions")]
 

@@ -5,19 +5,19 @@ more before it tells a subscriber that it gets everything.
 """
 
 from tamis.broker.change import Change
-from tamis.broker.peer_rows import Rows
+from tamis.broker.peer_rows import RowSource
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS quenched (topic TEXT PRIMARY KEY, lease REAL NOT NULL) WITHOUT ROWID;
 """
 
 
-def quenched(tables: Rows) -> dict[str, float]:
+def quenched(tables: RowSource) -> dict[str, float]:
     """The names of topics, each with the seconds for which a publisher may drop."""
     return dict(tables.rows("SELECT topic, lease FROM quenched"))
 
 
-def local_filters(tables: Rows, topic: int) -> list[tuple[str, str]]:
+def local_filters(tables: RowSource, topic: int) -> list[tuple[str, str]]:
     """The different filters of durable subscriptions, each with its account."""
     found = tables.rows("SELECT DISTINCT account, filter FROM subscriptions WHERE topic = ?", topic)
     return [(account, text) for account, text in found]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from tamis.broker.toml_places import Key, Place, places
+from tamis.broker.toml_places import Key, KeyPlace, places
 from tamis.errors import ExpressionError, OptionError, TamisError, TextError, did_you_mean
 
 T = TypeVar("T")
@@ -14,7 +14,7 @@ class Problems:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.places: dict[Key, Place] = places(text)
+        self.places: dict[Key, KeyPlace] = places(text)
         self.found: list[TextError] = []
 
     def add(self, path: Key, problem: str, hint: str | None = None, *, key: bool = False) -> None:

@@ -19,9 +19,9 @@ from tamis.broker.move_rows import (
     DONE,
     STORED,
     Departing,
-    Key,
     MovedRow,
     MoveRow,
+    SubscriptionKey,
     forget_moves,
     put_departing,
     put_move,
@@ -46,7 +46,7 @@ MOST_EVENTS = 8192  # of the log that are looked at together
 MOST_BYTES = 2_000_000
 
 
-class Part(NamedTuple):
+class UnacknowledgedPart(NamedTuple):
     """Some of what a subscription has not acknowledged, in order."""
 
     events: Sequence[MovedRow]
@@ -66,8 +66,8 @@ class SubscriptionMoves:
         self._tables = catalogue
         self._moving = move_rows.moving(catalogue, topic.number)
 
-    def _key(self, account: str, id_: str) -> Key:
-        return Key(self._topic.number, account, id_)
+    def _key(self, account: str, id_: str) -> SubscriptionKey:
+        return SubscriptionKey(self._topic.number, account, id_)
 
     # --- looking
 
@@ -145,7 +145,7 @@ class SubscriptionMoves:
             await self._subscriptions.want(account.name, id_, interest)
         return move
 
-    async def store(self, move: MoveRow, part: Part) -> MoveRow:
+    async def store(self, move: MoveRow, part: UnacknowledgedPart) -> MoveRow:
         """Store a part of what a subscription has not got; with the last one it is here."""
         events = move.events + len(part.events)
         new = move._replace(after=part.after, events=events)
@@ -203,7 +203,7 @@ class SubscriptionMoves:
             self._moving.add((account.name, id_))
             return gone
 
-    async def part(self, account: "Account", id_: str, after: int | None) -> Part:
+    async def part(self, account: "Account", id_: str, after: int | None) -> UnacknowledgedPart:
         """What follows after an offset of that which a departing subscription has not got."""
         gone = self.departing(account.name, id_)
         row = self._subscriptions.row(account.name, id_)
@@ -218,7 +218,7 @@ class SubscriptionMoves:
         expired = max(0, first - start)
         start = max(start, first)
         if start >= gone.stop:
-            return Part((), gone.stop - 1, True, expired)
+            return UnacknowledgedPart((), gone.stop - 1, True, expired)
         found = await self._topic.host.workers.run(
             MATCH, self._find, start, gone.stop, interest.filter
         )
@@ -226,19 +226,21 @@ class SubscriptionMoves:
         if moved is not None:
             records = [one for one in records if moved.is_new(one)]
         events = self._events(records, row.progress)
-        return Part(events, stop - 1, stop >= gone.stop, expired)
+        return UnacknowledgedPart(events, stop - 1, stop >= gone.stop, expired)
 
     def _moved_part(
         self, row: SubscriptionRow, gone: Departing, moved: MovedBacklog, start: int,
         expression: "Expression",
-    ) -> Part:  # fmt: skip
+    ) -> UnacknowledgedPart:  # fmt: skip
         if start >= 0:
-            return Part((), moved.resume - 1, moved.resume >= gone.stop)
+            return UnacknowledgedPart((), moved.resume - 1, moved.resume >= gone.stop)
         found = moved.read(start)
         holds = self._topic.condition(expression)
         records = [record for record in found.records if holds(record)]
         is_last = found.stop >= gone.stop
-        return Part(self._events(records, row.progress), found.stop - 1, is_last, found.lost)
+        return UnacknowledgedPart(
+            self._events(records, row.progress), found.stop - 1, is_last, found.lost
+        )
 
     def _events(self, records: "list[Record]", progress: Progress) -> list[MovedRow]:
         """Those of matching records that are not acknowledged."""

@@ -35,7 +35,7 @@ CHUNK_BYTES = 16_000_000
 logger = logging.getLogger("tamis.broker")
 
 
-class Found(NamedTuple):
+class SweptPart(NamedTuple):
     """What was found in a part of the log, up to before `stop`."""
 
     stop: int
@@ -125,7 +125,7 @@ class Sweep:
             return
         start = min(starts)
         stop = min((start // CHUNK + 1) * CHUNK, self._topic.dispatched)
-        found = Found(start, [], {})
+        found = SweptPart(start, [], {})
         if start < stop:
             run = self._topic.host.workers.run
             wanted = np.fromiter(keys.values(), np.int64, len(keys))
@@ -196,7 +196,7 @@ class Sweep:
 
     # --- in a thread
 
-    def _find(self, start: int, stop: int, keys: Array) -> Found:
+    def _find(self, start: int, stop: int, keys: Array) -> SweptPart:
         """What matches in a part of the log, for some of the subscriptions."""
         chunk = self._topic.log.read(start, stop - start, CHUNK_BYTES)
         stop = max(start, min(stop, chunk.next_offset))
@@ -214,4 +214,6 @@ class Sweep:
         rows, places = np.unique(matched.events[here], return_inverse=True)
         records = chunk.take(rows.tolist())
         deliveries = [Delivery(record.named(), 1) for record in records]
-        return Found(stop, deliveries, dict(by_subscription(Matched(places, matched.keys[here]))))
+        return SweptPart(
+            stop, deliveries, dict(by_subscription(Matched(places, matched.keys[here])))
+        )

@@ -21,7 +21,7 @@ _EMPTY = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
 Key = tuple[str | int, ...]  # names of tables and keys, numbers of members of arrays
 
 
-class Place(NamedTuple):
+class KeyPlace(NamedTuple):
     """The places of a key and of its value, in characters of the text."""
 
     key: int
@@ -29,7 +29,7 @@ class Place(NamedTuple):
     end: int
 
 
-def places(text: str) -> dict[Key, Place]:
+def places(text: str) -> dict[Key, KeyPlace]:
     """The place of every table, key and member of an array."""
     cut = _Cut(text)
     cut.document()
@@ -40,7 +40,7 @@ class _Cut:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        self.places: dict[Key, Place] = {}
+        self.places: dict[Key, KeyPlace] = {}
         self._lengths: dict[Key, int] = {}  # of arrays of tables
 
     def document(self) -> None:
@@ -58,7 +58,7 @@ class _Cut:
                 self._pair(table)
                 continue
             for length in range(1, len(table) + 1):
-                self.places.setdefault(table[:length], Place(start, start, self.at))
+                self.places.setdefault(table[:length], KeyPlace(start, start, self.at))
 
     def _header(self, brackets: int) -> Key:
         self.at += brackets
@@ -91,7 +91,7 @@ class _Cut:
         self.at += 1  # the sign =
         self._skip(_SPACE)
         for length in range(len(table) + 1, len(path)):
-            self.places.setdefault(path[:length], Place(key, key, self.at))
+            self.places.setdefault(path[:length], KeyPlace(key, key, self.at))
         self._value(path, key)
 
     def _value(self, path: Key, key: int) -> None:
@@ -106,7 +106,7 @@ class _Cut:
             case _:
                 self._skip(_BARE)
         end = start + len(self.text[start : self.at].rstrip())
-        self.places[path] = Place(key, start, end)
+        self.places[path] = KeyPlace(key, start, end)
 
     def _members(self, path: Key) -> None:
         self.at += 1

@@ -16,7 +16,7 @@ PIECE = 1 << 20  # bytes that are read at once
 BOM = b"\xef\xbb\xbf"
 
 
-class Batch(NamedTuple):
+class InputBatch(NamedTuple):
     """Events, the number of each in the input, and rows that cannot be read."""
 
     events: Any
@@ -24,7 +24,7 @@ class Batch(NamedTuple):
     unreadable: Sequence[Refusal] = ()
 
 
-def batches_of(path: str, schema: Mapping[str, str]) -> Iterator[Batch]:
+def batches_of(path: str, schema: Mapping[str, str]) -> Iterator[InputBatch]:
     """The events of a file or a folder; `schema` is that of the topic."""
     if Path(path).suffix.lower() != ".jsonl" or not Path(path).is_file():
         yield from _of_table(path, schema)
@@ -36,13 +36,13 @@ def batches_of(path: str, schema: Mapping[str, str]) -> Iterator[Batch]:
         raise FileError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
-def batches_of_input(file: IO[bytes]) -> Iterator[Batch]:
+def batches_of_input(file: IO[bytes]) -> Iterator[InputBatch]:
     """The lines of a stream; what has come is a batch, and does not wait for more."""
     number = file.fileno()
     yield from _of_lines(iter(lambda: os.read(number, PIECE), b""))
 
 
-def _of_lines(pieces: Iterator[bytes]) -> Iterator[Batch]:
+def _of_lines(pieces: Iterator[bytes]) -> Iterator[InputBatch]:
     rest: list[bytes] = []  # of a line that has not ended
     seen = 0
     for piece in pieces:
@@ -57,7 +57,7 @@ def _of_lines(pieces: Iterator[bytes]) -> Iterator[Batch]:
     yield from _of_texts([b"".join(rest)], seen)
 
 
-def _of_texts(lines: Sequence[bytes], first: int) -> Iterator[Batch]:
+def _of_texts(lines: Sequence[bytes], first: int) -> Iterator[InputBatch]:
     """The batch of these lines, if one of them is not empty."""
     events, rows = [], []
     for row, line in enumerate(lines, first):
@@ -65,10 +65,10 @@ def _of_texts(lines: Sequence[bytes], first: int) -> Iterator[Batch]:
             events.append(text)
             rows.append(row)
     if events:
-        yield Batch(events, rows)
+        yield InputBatch(events, rows)
 
 
-def _of_table(path: str, schema: Mapping[str, str]) -> Iterator[Batch]:
+def _of_table(path: str, schema: Mapping[str, str]) -> Iterator[InputBatch]:
     import numpy as np
     import pyarrow as pa
 
@@ -88,13 +88,13 @@ def _of_table(path: str, schema: Mapping[str, str]) -> Iterator[Batch]:
         rows = np.arange(first, first + batch.num_rows)
         first += batch.num_rows
         if not table.is_text:
-            yield Batch(pa.Table.from_batches([batch]), rows.tolist())
+            yield InputBatch(pa.Table.from_batches([batch]), rows.tolist())
             continue
         texts = batch.column(CORRUPT)
         is_good = texts.is_null()
         bad = texts.drop_null().to_pylist()
         places = rows[~is_good.to_numpy(zero_copy_only=False)].tolist()
-        yield Batch(
+        yield InputBatch(
             pa.Table.from_batches([batch]).drop_columns([CORRUPT]).filter(is_good),
             rows[is_good.to_numpy(zero_copy_only=False)].tolist(),
             [Refusal(row, why) for row, why in zip(places, reader.reasons(bad), strict=True)],

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import BulkError, EventError, FileError, SchemaError
-from tamis.events.files import Record, read_records
+from tamis.events.files import FileRecord, read_records
 from tamis.events.schema_inference import schema_of_records
 from tamis.matcher import Matcher
 from tamis.names import Path
@@ -93,7 +93,7 @@ def _typed(found: "StructType", schema: Schema, path: Path = ()) -> "StructType"
     return made
 
 
-def schema_of_file(records: Iterable[Record], path: str) -> Schema:
+def schema_of_file(records: Iterable[FileRecord], path: str) -> Schema:
     """The schema inferred from the events of a file."""
 
     def readable() -> Iterable[tuple[Any, bool]]:

@@ -14,7 +14,7 @@ from tamis.cli.output_folders import output_folder
 from tamis.errors import FileError, OptionError, did_you_mean
 
 if TYPE_CHECKING:
-    from tamis.papers.run import Step
+    from tamis.papers.run import RunStep
     from tamis.papers.verdicts import Record
 
 OUT = "tamis-papers"
@@ -142,14 +142,14 @@ def measured(options: argparse.Namespace, names: Sequence[str], out: Path) -> "l
         return [run_experiment(one, options.scale, cells, watch) for one in experiments]
 
 
-def _watch(stack: ExitStack, total: int, *, silent: bool) -> "Callable[[Step], None]":
+def _watch(stack: ExitStack, total: int, *, silent: bool) -> "Callable[[RunStep], None]":
     """A bar that shows what is measured; nothing in a pipe, or beside JSON."""
     from tqdm import tqdm
 
     bar = stack.enter_context(tqdm(total=total, unit="case", leave=False, disable=silent))
     started = False
 
-    def watch(step: "Step") -> None:
+    def watch(step: "RunStep") -> None:
         nonlocal started
         bar.update(1 if started else 0)
         started = True

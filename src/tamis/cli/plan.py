@@ -8,7 +8,7 @@ from tamis.cli.input_files import schema_of_file, subscribe_file
 from tamis.cli.options import read_defaults, read_schema
 from tamis.errors import EventError, counted
 from tamis.events.event_reader import Row
-from tamis.events.files import Record, read_records
+from tamis.events.files import FileRecord, read_records
 from tamis.matcher import Matcher
 
 
@@ -46,7 +46,7 @@ def explain_plan(options: argparse.Namespace) -> None:
         print(f"{counted(unusable, 'subscription')} cannot be used; tamis match says why")
 
 
-def _rows(matcher: Matcher, records: list[Record]) -> list[Row]:
+def _rows(matcher: Matcher, records: list[FileRecord]) -> list[Row]:
     rows = []
     for record in records:
         try:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.cli.broker_options import add_broker, connected
-from tamis.cli.event_files import Batch, batches_of, batches_of_input
+from tamis.cli.event_files import InputBatch, batches_of, batches_of_input
 from tamis.cli.options import add_json
 from tamis.errors import TamisError, counted
 from tamis.visible_text import visible
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> None:
     _print(options, found)
 
 
-def _publish(publisher: "Publisher", batches: Iterator[Batch]) -> _Outcome:
+def _publish(publisher: "Publisher", batches: Iterator[InputBatch]) -> _Outcome:
     from tamis.broker.records import Refusal
     from tamis.client.error_answers import RefusedEvents
 
@@ -88,7 +88,7 @@ def _publish(publisher: "Publisher", batches: Iterator[Batch]) -> _Outcome:
     return _Outcome(accepted, offset, sorted(refused), publisher.dropped)
 
 
-def _watched(batches: Iterator[Batch]) -> Iterator[Batch]:
+def _watched(batches: Iterator[InputBatch]) -> Iterator[InputBatch]:
     """The batches, with a progress bar on standard error."""
     from tqdm import tqdm
 

@@ -15,7 +15,7 @@ from tamis.errors import FileError, RoutingError, counted
 from tamis.semantics import NAMES
 
 if TYPE_CHECKING:
-    from tamis.routing.simulation.campaign import Failure, Summary
+    from tamis.routing.simulation.campaign import CampaignSummary, FailedScenario
     from tamis.routing.simulation.scenario import Scenario
     from tamis.routing.simulation.scenario_generator import ScenarioOptions
     from tamis.routing.simulation.strategy_costs import StrategyCosts
@@ -89,10 +89,10 @@ def run(options: argparse.Namespace) -> None:
     if options.measures:
         _measure(options)
         return
-    from tamis.routing.simulation.campaign import Summary
+    from tamis.routing.simulation.campaign import CampaignSummary
     from tamis.routing.simulation.campaign import run as run_all
 
-    summary = Summary()
+    summary = CampaignSummary()
     begin = time.monotonic()
     try:
         run_all(_with_progress(options), summary=summary)
@@ -148,7 +148,7 @@ def _scenario_options(options: argparse.Namespace) -> "ScenarioOptions":
     )
 
 
-def _lines(summary: "Summary", seconds: float) -> list[str]:
+def _lines(summary: "CampaignSummary", seconds: float) -> list[str]:
     """The summary as lines of text."""
     counts = summary.to_dict()
     faults = ", ".join(
@@ -168,7 +168,7 @@ def _lines(summary: "Summary", seconds: float) -> list[str]:
     ]
 
 
-def _failure_lines(failure: "Failure | None", options: argparse.Namespace) -> list[str]:
+def _failure_lines(failure: "FailedScenario | None", options: argparse.Namespace) -> list[str]:
     """The steps of a failing simulation, and the command that repeats it."""
     if failure is None:
         return []

@@ -21,7 +21,7 @@ from tamis.client.connection import PATIENCE, URL
 from tamis.client.delivery import Delivery
 from tamis.client.opening import Opening
 from tamis.client.publications import Tally, publications
-from tamis.client.publisher import Outcome
+from tamis.client.publisher import PublishedEvents
 from tamis.client.publisher import Publisher as AsyncPublisher
 from tamis.client.subscription import BUFFER
 from tamis.client.subscription import Subscription as AsyncSubscription
@@ -291,7 +291,7 @@ class Publisher:
 
     def publish_many(self, events: Any, ids: Iterable[Any] | None = None) -> Published:
         """Publish a table or an iterable of events; the answer says how many were dropped."""
-        outcome = Outcome()
+        outcome = PublishedEvents()
         # Iterated over in this thread: the iterable may itself wait for this connection.
         for part in self._inner.parts(events, ids):
             self._loop.run(self._inner.send(part, outcome))

@@ -42,7 +42,7 @@ class Sending(Protocol):
         """Send one publication and count what became of its events."""
 
 
-class Part(NamedTuple):
+class EventPart(NamedTuple):
     """Some of many events, without those that were dropped."""
 
     publications: Iterable[Publication]
@@ -92,12 +92,12 @@ class Publisher:
 
     async def publish_many(self, events: Any, ids: Iterable[Any] | None = None) -> Published:
         """Publish a table or an iterable of events; the answer says how many were dropped."""
-        outcome = Outcome()
+        outcome = PublishedEvents()
         for part in self.parts(events, ids):
             await self.send(part, outcome)
         return outcome.result()
 
-    def parts(self, events: Any, ids: Iterable[Any] | None = None) -> "Iterator[Part]":
+    def parts(self, events: Any, ids: Iterable[Any] | None = None) -> "Iterator[EventPart]":
         """Many events in parts; what is to be dropped is decided when a part is asked for."""
         table = None if isinstance(events, list | tuple) else as_table(events)
         if table is not None and ids is None:
@@ -113,15 +113,15 @@ class Publisher:
         while some := list(itertools.islice(numbered, AT_ONCE)):
             yield self._part(some, has_ids=ids is not None)
 
-    def _part(self, some: list[tuple[int, Any]], *, has_ids: bool) -> Part:
+    def _part(self, some: list[tuple[int, Any]], *, has_ids: bool) -> EventPart:
         bodies = [event_text(one[0] if has_ids else one) for _, one in some]
         wanted = self._wants(bodies)
         kept = [n for n in range(len(some)) if wanted[n]]
         keys = [some[n][1][1] for n in kept] if has_ids else None
         made = publications([bodies[n] for n in kept], keys)
-        return Part(made, [some[n][0] for n in kept], len(some) - len(kept))
+        return EventPart(made, [some[n][0] for n in kept], len(some) - len(kept))
 
-    def _table_part(self, table: Any, start: int) -> Part:
+    def _table_part(self, table: Any, start: int) -> EventPart:
         wanted = [True] * table.num_rows
         if self._wanted is not None:
             from tamis.broker.arrow_events import events_of_table
@@ -132,14 +132,16 @@ class Publisher:
                 wanted[row] = is_wanted
         rows = [row for row in range(table.num_rows) if wanted[row]]
         kept = table if len(rows) == table.num_rows else table.take(rows)
-        return Part(publications(kept), [start + row for row in rows], table.num_rows - len(rows))
+        return EventPart(
+            publications(kept), [start + row for row in rows], table.num_rows - len(rows)
+        )
 
     def _wants(self, bodies: list[bytes]) -> list[bool]:
         if self._wanted is None:
             return [True] * len(bodies)
         return self._wanted.wants(bodies, self._clock())
 
-    async def send(self, part: Part, outcome: "Outcome") -> None:
+    async def send(self, part: EventPart, outcome: "PublishedEvents") -> None:
         """Publish one part."""
         self.dropped += part.dropped
         tally = Tally()
@@ -198,7 +200,7 @@ class Publisher:
                 await attempts.pause(error)
 
 
-class Outcome:
+class PublishedEvents:
     """What became of many events."""
 
     def __init__(self) -> None:
@@ -206,7 +208,7 @@ class Outcome:
         self._offset: int | None = None
         self._refused: list[Refusal] = []
 
-    def add(self, part: Part, published: Published) -> None:
+    def add(self, part: EventPart, published: Published) -> None:
         """Count what became of one part."""
         self._accepted += published.accepted
         self._dropped += part.dropped

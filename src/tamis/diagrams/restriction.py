@@ -41,7 +41,7 @@ def always_present(semantics: Semantics) -> Callable[[Path], bool]:
     return lambda _path: certain
 
 
-class Facts(NamedTuple):
+class AttributeFacts(NamedTuple):
     """The clauses about the predicates on one attribute; each clause is a program."""
 
     always: list[list[int]]
@@ -51,7 +51,7 @@ class Facts(NamedTuple):
 
 def dependency_facts(
     predicates: Sequence[tuple[Node, int]], schema: Schema, present: Callable[[Path], bool]
-) -> list[Facts]:
+) -> list[AttributeFacts]:
     """The facts about predicates, given with their variables, attribute by attribute."""
     by_attribute: dict[Path, list[tuple[Node, int]]] = {}
     for predicate, variable in predicates:
@@ -77,7 +77,7 @@ def dependency_facts(
             if known.exhausts:
                 (always if surely else if_present).append([u, v, DO_OR])
         if always or if_present:
-            found.append(Facts(always, if_present, [] if certain else _missing(members)))
+            found.append(AttributeFacts(always, if_present, [] if certain else _missing(members)))
     return found
 
 
@@ -95,7 +95,7 @@ def conjunction(programs: list[list[int]]) -> list[int]:
     return steps
 
 
-def whole_function(found: list[Facts]) -> Program:
+def whole_function(found: list[AttributeFacts]) -> Program:
     """The dependency function as one program."""
     parts = []
     for one in found:
@@ -106,7 +106,7 @@ def whole_function(found: list[Facts]) -> Program:
     return np.array(conjunction(parts), np.int64)
 
 
-def single_clauses(found: list[Facts]) -> Program:
+def single_clauses(found: list[AttributeFacts]) -> Program:
     """The clauses of the dependency function: a program that leaves each of them."""
     parts = []
     for one in found:

@@ -27,7 +27,7 @@ MAX_XML_FILE = 1_000_000_000  # characters; it is read as a whole
 EXTENSIONS = (".parquet", ".json", ".jsonl", ".csv", ".xml")
 
 
-class Record(NamedTuple):
+class FileRecord(NamedTuple):
     """One record of a file: a mapping, the text of a JSON object, or the error in it."""
 
     content: Mapping[str, Any] | str | EventError
@@ -46,7 +46,7 @@ class Record(NamedTuple):
         return reader.row(self.mapping())
 
 
-def read_records(path: str | Path) -> Iterator[Record]:
+def read_records(path: str | Path) -> Iterator[FileRecord]:
     """The records of a file."""
     path = Path(path)
     extension = path.suffix.lower()
@@ -67,7 +67,7 @@ def read_records(path: str | Path) -> Iterator[Record]:
         ) from None
 
 
-def _read_parquet(path: Path) -> Iterator[Record]:
+def _read_parquet(path: Path) -> Iterator[FileRecord]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -75,27 +75,27 @@ def _read_parquet(path: Path) -> Iterator[Record]:
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches():
                 for mapping in batch.to_pylist():
-                    yield Record(mapping)
+                    yield FileRecord(mapping)
     except pa.ArrowException as error:
         raise FileError(f"{path} is not a readable Parquet file: {error}") from None
     except (OverflowError, ValueError) as error:
         raise FileError(f"{path} contains a value that Python cannot represent: {error}") from None
 
 
-def _read_json_lines(path: Path) -> Iterator[Record]:
+def _read_json_lines(path: Path) -> Iterator[FileRecord]:
     # Bytes, not text: one line of invalid UTF-8 is one bad record, not a bad file.
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             try:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
-                yield Record(EventError(f"line {number} is not valid UTF-8: {error.reason}"))
+                yield FileRecord(EventError(f"line {number} is not valid UTF-8: {error.reason}"))
                 continue
             if text.strip():
-                yield Record(text)
+                yield FileRecord(text)
 
 
-def _read_json(path: Path) -> Iterator[Record]:
+def _read_json(path: Path) -> Iterator[FileRecord]:
     try:
         text = path.read_text(encoding="utf-8-sig")
         content = parse_json(text)
@@ -113,12 +113,12 @@ def _read_json(path: Path) -> Iterator[Record]:
         raise FileError(f"{path} contains a number with too many digits") from None
     for item in content if isinstance(content, list) else [content]:
         if isinstance(item, dict):
-            yield Record(item)
+            yield FileRecord(item)
         else:
-            yield Record(EventError(f"expected an object {{...}}, got {type(item).__name__}"))
+            yield FileRecord(EventError(f"expected an object {{...}}, got {type(item).__name__}"))
 
 
-def _read_csv(path: Path) -> Iterator[Record]:
+def _read_csv(path: Path) -> Iterator[FileRecord]:
     """The records of a CSV file; an empty field is a missing value."""
     csv.field_size_limit(MAX_EVENT_TEXT)
     with path.open(encoding="utf-8-sig", newline="") as file:
@@ -132,9 +132,9 @@ def _read_csv(path: Path) -> Iterator[Record]:
             for fields in reader:
                 if len(fields) == len(header):
                     pairs = zip(header, fields, strict=True)
-                    yield Record({k: v for k, v in pairs if v != ""}, is_text=True)
+                    yield FileRecord({k: v for k, v in pairs if v != ""}, is_text=True)
                 elif fields:
-                    yield Record(
+                    yield FileRecord(
                         EventError(
                             f"line {reader.line_num} has {len(fields)} fields, "
                             f"the header has {len(header)}"
@@ -144,7 +144,7 @@ def _read_csv(path: Path) -> Iterator[Record]:
             raise FileError(f"{path}, line {reader.line_num}: {error}") from None
 
 
-def _read_xml(path: Path) -> Iterator[Record]:
+def _read_xml(path: Path) -> Iterator[FileRecord]:
     """The events of an XML file: elements with or without a root, or the values of one event.
 
     A root named ``event`` is an event; a root of any other name contains events, or the values of
@@ -158,7 +158,7 @@ def _read_xml(path: Path) -> Iterator[Record]:
             for element in elements:
                 yield _xml_record(element)
         elif elements:
-            yield Record(xml_texts(elements), is_text=True)
+            yield FileRecord(xml_texts(elements), is_text=True)
     except EventError as error:
         raise FileError(f"{path}: {error}") from None
 
@@ -172,11 +172,11 @@ def _are_events(elements: list[Element]) -> bool:
     )
 
 
-def _xml_record(element: Element) -> Record:
+def _xml_record(element: Element) -> FileRecord:
     try:
-        return Record(xml_texts(inner_elements(element)), is_text=True)
+        return FileRecord(xml_texts(inner_elements(element)), is_text=True)
     except EventError as error:
-        return Record(error)
+        return FileRecord(error)
 
 
 _FORMATS = {

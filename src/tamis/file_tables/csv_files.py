@@ -15,9 +15,9 @@ from tamis.errors import FileError
 from tamis.file_tables.lines import in_groups, lines_of, open_text
 from tamis.file_tables.record_columns import (
     QUICK,
-    Fault,
     Faults,
     TextLeaves,
+    ValueFault,
     column_of,
     text_column,
 )
@@ -151,7 +151,7 @@ def columns_of(
     for number, row in enumerate(rows):
         fields = fields_of(row)
         if len(fields) != size:
-            faults[number] = Fault((), len(fields), pa.null())
+            faults[number] = ValueFault((), len(fields), pa.null())
         table.append(_filled(fields, size))
     leaves = TextLeaves(is_inferred=is_inferred)
     columns = [

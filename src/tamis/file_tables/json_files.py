@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tamis.errors import FileError
 from tamis.file_tables.lines import CHARACTERS, LINES, in_groups, lines_of, open_text
-from tamis.file_tables.record_columns import Fault, Faults, batch_of, text_column, type_of_all
+from tamis.file_tables.record_columns import Faults, ValueFault, batch_of, text_column, type_of_all
 from tamis.file_tables.text_types import (
     BOOL,
     DOUBLE,
@@ -373,7 +373,7 @@ def columns_of(
         columns, faults = batch_of(records, schema, leaves)
     for number, one in enumerate(rows):
         if not isinstance(one.value, Mapping):
-            faults[number] = Fault((), one.value, pa.null())
+            faults[number] = ValueFault((), one.value, pa.null())
     return columns, faults
 
 

@@ -19,7 +19,7 @@ QUICK = {
 }
 
 
-class Fault(NamedTuple):
+class ValueFault(NamedTuple):
     """A value that does not fit the type of its column."""
 
     path: Path
@@ -27,7 +27,7 @@ class Fault(NamedTuple):
     kind: pa.DataType
 
 
-Faults = dict[int, Fault]  # by row, the first fault in it
+Faults = dict[int, ValueFault]  # by row, the first fault in it
 
 
 class Leaves(Protocol):
@@ -98,7 +98,7 @@ def column_of(
             try:
                 found[row] = read(value)
             except (ValueError, OverflowError):
-                faults.setdefault(row, Fault(path, value, kind))
+                faults.setdefault(row, ValueFault(path, value, kind))
     if pa.types.is_timestamp(kind):
         return pa.array(found, pa.int64()).cast(kind)
     return text_column(found) if pa.types.is_string(kind) else pa.array(found, kind)
@@ -110,7 +110,7 @@ def _records(
     present = [isinstance(value, Mapping) for value in values]
     for row, value in enumerate(values):
         if value is not None and not present[row]:
-            faults.setdefault(row, Fault(path, value, kind))
+            faults.setdefault(row, ValueFault(path, value, kind))
     records = [value if there else {} for value, there in zip(values, present, strict=True)]
     inner = []
     for field in kind:
@@ -135,7 +135,7 @@ def _lists(
         else:
             missing[row] = True
             if value is not None:
-                faults.setdefault(row, Fault(path, value, kind))
+                faults.setdefault(row, ValueFault(path, value, kind))
         ends.append(len(flat))
     found: Faults = {}
     items = column_of(flat, kind.value_type, path, leaves, found)
@@ -151,7 +151,7 @@ def _maps(
     is_map = [isinstance(value, Mapping) for value in values]
     for row, value in enumerate(values):
         if value is not None and not is_map[row]:
-            faults.setdefault(row, Fault(path, value, kind))
+            faults.setdefault(row, ValueFault(path, value, kind))
     maps = [value if there else {} for value, there in zip(values, is_map, strict=True)]
     rows = [row for row, value in enumerate(maps) for _ in value]
     found: Faults = {}

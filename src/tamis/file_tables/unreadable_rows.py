@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from tamis.file_tables import csv_files, json_files, xml_files
-from tamis.file_tables.record_columns import Fault
+from tamis.file_tables.record_columns import ValueFault
 from tamis.file_tables.type_names import type_name
 from tamis.names import path_text
 
@@ -58,7 +58,7 @@ class RowFormat(NamedTuple):
         while not is_whole:
             yield _reason(", it is not well-formed XML", text)
 
-    def _of_csv(self, fault: Fault | None) -> str:
+    def _of_csv(self, fault: ValueFault | None) -> str:
         if fault is not None and not fault.path:
             return f", it has {fault.value} fields, and the header has {len(self.schema)}"
         return _of_value(fault)
@@ -72,7 +72,7 @@ def _reason(problem: str, text: str) -> str:
     return f"the row cannot be read{problem}: {short}"
 
 
-def _of_value(fault: Fault | None) -> str:
+def _of_value(fault: ValueFault | None) -> str:
     if fault is None or not fault.path:
         return ""
     value = fault.value

@@ -14,7 +14,7 @@ from xml.parsers import expat
 import pyarrow as pa
 
 from tamis.file_tables.lines import CHARACTERS, LINES, open_bytes, open_text
-from tamis.file_tables.record_columns import Fault, Faults, TextLeaves, batch_of, type_of_all
+from tamis.file_tables.record_columns import Faults, TextLeaves, ValueFault, batch_of, type_of_all
 from tamis.file_tables.text_types import (
     DOUBLE,
     LONG,
@@ -260,7 +260,7 @@ def columns_of(
     columns, faults = batch_of(fitted, schema, XmlLeaves(is_inferred=is_inferred))
     for number, one in enumerate(rows):
         if one is None:
-            faults[number] = Fault((), None, pa.null())
+            faults[number] = ValueFault((), None, pa.null())
     return columns, faults
 
 

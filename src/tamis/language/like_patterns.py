@@ -41,7 +41,7 @@ def compile_like(pattern: str, escape: str = "\\") -> Callable[[str], bool]:
     return _COMPILED[pattern, escape]
 
 
-class _CompiledPatterns(BoundedCache[tuple[str, str], Callable[[str], bool]]):
+class _CompiledLikes(BoundedCache[tuple[str, str], Callable[[str], bool]]):
     """Patterns that were compiled, with their escape characters."""
 
     def make(self, key: tuple[str, str]) -> Callable[[str], bool]:
@@ -70,7 +70,7 @@ class _CompiledPatterns(BoundedCache[tuple[str, str], Callable[[str], bool]]):
         return PATTERN_BYTES + 100 * length + length * len({*key[0]}) // 8
 
 
-_COMPILED = _CompiledPatterns(32_000_000)
+_COMPILED = _CompiledLikes(32_000_000)
 
 
 def parse_like(pattern: str, escape: str = "\\") -> LikePattern:

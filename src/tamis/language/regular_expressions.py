@@ -58,7 +58,7 @@ class _Compiled(NamedTuple):
     steps: int
 
 
-class _CompiledPatterns(BoundedCache[str, _Compiled]):
+class _CompiledRegexes(BoundedCache[str, _Compiled]):
     """Patterns that were compiled."""
 
     def make(self, pattern: str) -> _Compiled:
@@ -69,7 +69,7 @@ class _CompiledPatterns(BoundedCache[str, _Compiled]):
         return PATTERN_BYTES + STEP_BYTES * (len(pattern) + compiled.steps)
 
 
-_COMPILED = _CompiledPatterns(32_000_000)
+_COMPILED = _CompiledRegexes(32_000_000)
 
 
 def _search(translated: str) -> tuple[Callable[[bytes], object], int]:

@@ -28,7 +28,7 @@ from typing import Any
 from tamis.errors import FileError, OptionError, choose, did_you_mean
 from tamis.papers.measurements import Point, X
 from tamis.papers.pictures import check_picture
-from tamis.papers.published import PAPERS, Published, published_numbers
+from tamis.papers.published import PAPERS, PublishedNumbers, published_numbers
 from tamis.papers.rules import check_parameters, rule_parameters
 from tamis.workloads.config import read_text
 
@@ -42,7 +42,7 @@ _OPTIONAL = ("published", "facts", "parameters", "lines")
 
 
 @dataclass(frozen=True)
-class Scale:
+class RunScale:
     """How large a run is."""
 
     name: str
@@ -70,8 +70,8 @@ class Experiment:
     procedure: str
     x: str
     measures: dict[str, str]
-    scales: dict[str, Scale]
-    published: dict[str, Published]  # by measure
+    scales: dict[str, RunScale]
+    published: dict[str, PublishedNumbers]  # by measure
     claims: tuple[dict[str, Any], ...]
     facts: dict[str, dict[str, Any]]
     pictures: tuple[dict[str, Any], ...]
@@ -141,7 +141,7 @@ def _checked(name: str, found: dict[str, Any]) -> Experiment:
     )  # fmt: skip
 
 
-def _scale(name: str, found: dict[str, Any]) -> Scale:
+def _scale(name: str, found: dict[str, Any]) -> RunScale:
     given = dict(found["scales"].get(name, {}))
     cases, seeds = given.pop("cases", ()), given.pop("seeds", ())
     few = tuple(given.pop("few_seeds", ()))
@@ -151,4 +151,4 @@ def _scale(name: str, found: dict[str, Any]) -> Scale:
         raise OptionError(f"scales.{name} has a case or a seed twice")
     if not set(few) <= set(cases):
         raise OptionError(f"scales.{name}.few_seeds names a case that is not among its cases")
-    return Scale(name, tuple(cases), tuple(seeds), found.get("parameters", {}) | given, few)
+    return RunScale(name, tuple(cases), tuple(seeds), found.get("parameters", {}) | given, few)

@@ -22,7 +22,7 @@ KINDS = ("values", "ratios", "growth", "bars")
 KEYS = ("title", "measure", "kind", "lines", "published", "to", "x", "linear")
 
 
-class Curve(NamedTuple):
+class PictureCurve(NamedTuple):
     """The points of one line; low and high are the smallest and the largest value of all seeds."""
 
     name: str
@@ -52,7 +52,7 @@ def unit(record: Record, picture: dict[str, Any]) -> str:
     }.get(picture["kind"], plain)
 
 
-def curves(record: Record, picture: dict[str, Any]) -> list[Curve]:
+def curves(record: Record, picture: dict[str, Any]) -> list[PictureCurve]:
     """The curves of a picture, ours first."""
     evidence = evidence_of(record)
     measure = picture["measure"]
@@ -64,10 +64,10 @@ def curves(record: Record, picture: dict[str, Any]) -> list[Curve]:
         said = evidence.said(line, measure) if picture.get("published", True) else {}
         theirs = _theirs(said, published_base)
         if ours:
-            found.append(Curve(line, number, is_published=False, points=ours))
+            found.append(PictureCurve(line, number, is_published=False, points=ours))
         if theirs:
             name = f"{names[line]}, published"
-            found.append(Curve(name, number, is_published=True, points=theirs))
+            found.append(PictureCurve(name, number, is_published=True, points=theirs))
     return sorted(found, key=lambda curve: curve.is_published)
 
 

@@ -21,7 +21,7 @@ PAPERS = ("BDD", "MBD", "TREE", "COUNT")
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedNumbers:
     """What a paper published for one measure of an experiment, under the names of our lines."""
 
     where: str
@@ -38,12 +38,12 @@ class Published:
         return {"where": self.where, "unit": self.unit, "names": self.names, "lines": lines}
 
     @classmethod
-    def from_json(cls, found: dict[str, Any]) -> "Published":
+    def from_json(cls, found: dict[str, Any]) -> "PublishedNumbers":
         lines = {name: dict(pairs) for name, pairs in found["lines"].items()}
         return cls(found["where"], found["unit"], found["names"], lines)
 
 
-def published_numbers(paper: str, name: str, names: Mapping[str, str]) -> Published:
+def published_numbers(paper: str, name: str, names: Mapping[str, str]) -> PublishedNumbers:
     """A table of a paper's file; `names` has the paper's names of our lines."""
     path = FOLDER / f"{paper.lower()}.toml"
     tables = tomllib.loads(read_text(path))
@@ -57,4 +57,4 @@ def published_numbers(paper: str, name: str, names: Mapping[str, str]) -> Publis
             raise OptionError(f"{path}: {name}.lines.{theirs} needs one value for each x")
         pairs = zip(table["x"], values, strict=True)
         lines[ours] = {x: float(y) for x, y in pairs if not math.isnan(y)}
-    return Published(table["where"], table["unit"], dict(names), lines)
+    return PublishedNumbers(table["where"], table["unit"], dict(names), lines)

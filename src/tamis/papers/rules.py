@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from tamis.errors import OptionError, choose
 from tamis.papers.measurements import Measurements, Series, X, quotients
-from tamis.papers.published import Published
+from tamis.papers.published import PublishedNumbers
 from tamis.papers.regression import fitted_slope
 from tamis.report.text import shown
 
@@ -33,7 +33,7 @@ class Evidence(NamedTuple):
     """What rules look at."""
 
     measurements: Measurements
-    published: dict[str, Published]  # by measure
+    published: dict[str, PublishedNumbers]  # by measure
 
     def series(self, line: str, measure: str) -> Series:
         return self.measurements.series(line, measure)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from tamis.engines.preparation import preparation
 from tamis.errors import FileError
 from tamis.papers.environment import environment
-from tamis.papers.experiment import Experiment, Scale
+from tamis.papers.experiment import Experiment, RunScale
 from tamis.papers.measurements import Point, X, rows_of
 from tamis.papers.procedures import procedure
 from tamis.papers.verdicts import Record, judge
@@ -36,7 +36,7 @@ class Cell(NamedTuple):
 
 
 @dataclass
-class Step:
+class RunStep:
     """What is measured next, for whoever watches."""
 
     experiment: Experiment
@@ -89,7 +89,7 @@ def rehearse(experiment: Experiment, scale_name: str, cells: CellFile) -> None:
 
 
 def run_experiment(
-    experiment: Experiment, scale_name: str, cells: CellFile, watch: Callable[[Step], object]
+    experiment: Experiment, scale_name: str, cells: CellFile, watch: Callable[[RunStep], object]
 ) -> Record:
     """Measure what is not measured yet, and give the record with its verdicts."""
     scale = experiment.scales[scale_name]
@@ -98,7 +98,7 @@ def run_experiment(
     for number, cell in enumerate(wanted, 1):
         if cell in cells.found:
             continue
-        watch(Step(experiment, cell.case, cell.seed, number, len(wanted)))
+        watch(RunStep(experiment, cell.case, cell.seed, number, len(wanted)))
         gc.collect()
         start = time.perf_counter()
         points = list(measure(cell.case, cell.seed, scale.parameters))
@@ -106,7 +106,7 @@ def run_experiment(
     return record_of(experiment, scale, cells, wanted)
 
 
-def cells_of(experiment: Experiment, scale: Scale) -> list[Cell]:
+def cells_of(experiment: Experiment, scale: RunScale) -> list[Cell]:
     """What an experiment measures at a scale."""
     text = json.dumps(scale.parameters, sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -118,7 +118,7 @@ def cells_of(experiment: Experiment, scale: Scale) -> list[Cell]:
 
 
 def record_of(
-    experiment: Experiment, scale: Scale, cells: CellFile, wanted: Sequence[Cell]
+    experiment: Experiment, scale: RunScale, cells: CellFile, wanted: Sequence[Cell]
 ) -> Record:
     """The record of an experiment whose cells are all measured."""
     by_seed: dict[int, list[Point]] = {seed: [] for seed in scale.seeds}

@@ -9,7 +9,7 @@ import statistics
 from typing import Any
 
 from tamis.papers.measurements import Measurements, X, quotients
-from tamis.papers.published import Published
+from tamis.papers.published import PublishedNumbers
 from tamis.papers.rules import (
     CONFIRMED,
     NOT_COMPARABLE,
@@ -59,7 +59,7 @@ def tally(record: Record) -> str:
 def evidence_of(record: Record) -> Evidence:
     """What rules look at, from a record."""
     published = {
-        measure: Published.from_json(found) for measure, found in record["published"].items()
+        measure: PublishedNumbers.from_json(found) for measure, found in record["published"].items()
     }
     return Evidence(Measurements(record["measurements"]), published)
 

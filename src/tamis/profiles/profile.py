@@ -19,7 +19,7 @@ from tamis.profiles import profile_file, profile_report
 from tamis.profiles.hashes import shortened_text
 from tamis.profiles.sketches import (
     PRIORITY,
-    Summary,
+    AttributeSummary,
     deviation,
     distinct_estimate,
     first_by_priority,
@@ -87,7 +87,7 @@ class Profile:
     limits: Limits
     events: int
     refused: int  # events that do not fit the schema; nothing else counts them
-    summaries: tuple[Summary, ...]  # one per attribute
+    summaries: tuple[AttributeSummary, ...]  # one per attribute
     pairs: Array  # int64[attribute, attribute]: events with both; empty for more than `PAIRED`
     drawn: pa.Table  # the sample: priorities, keys and strings
 
@@ -312,7 +312,7 @@ class Profile:
         position, attribute, _ = self._find(name)
         return _python(attribute, self.drawn[str(position)].drop_null().to_pylist())
 
-    def _find(self, name: str) -> tuple[int, Attribute, Summary]:
+    def _find(self, name: str) -> tuple[int, Attribute, AttributeSummary]:
         attribute = self.schema.get(name)
         if attribute is None:
             raise OptionError(unknown_attribute(name, self.schema))

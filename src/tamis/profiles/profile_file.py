@@ -21,7 +21,7 @@ from tamis.container import (
     write,
 )
 from tamis.errors import FileError, TamisError
-from tamis.profiles.sketches import MINIMA, PRIORITY, Counters, Summary
+from tamis.profiles.sketches import MINIMA, PRIORITY, AttributeSummary, FrequencyCounters
 from tamis.schema import Schema
 
 if TYPE_CHECKING:
@@ -148,8 +148,8 @@ def filled(empty: "Profile", content: Content) -> "Profile":
         present, error = int(known["present"]), int(known["error"])
         if not 0 <= present <= events or error < 0 or not _fit(counts, present):
             raise misfit(f"{position}")
-        counters = Counters(values, counts, error)
-        summaries.append(Summary(present, counters, minima, known["low"], known["high"]))
+        counters = FrequencyCounters(values, counts, error)
+        summaries.append(AttributeSummary(present, counters, minima, known["low"], known["high"]))
         drawn[str(position)] = _drawn(get, f"{position}.sample", len(priorities), is_text)
     return replace(
         empty, events=events, refused=refused, pairs=get("pairs"), summaries=tuple(summaries),

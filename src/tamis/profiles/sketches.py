@@ -22,7 +22,7 @@ PRIORITY = "priority"  # the column of a sample that is not an attribute
 # --- values that occur often
 
 
-class Counters(NamedTuple):
+class FrequencyCounters(NamedTuple):
     """The values that occur often (Misra and Gries; Agarwal et al., Mergeable Summaries, 2012).
 
     A value occurred at least `counts` and at most `counts + error` times, one that is not here at
@@ -33,21 +33,23 @@ class Counters(NamedTuple):
     counts: Array  # int64, descending
     error: int
 
-    def merge(self, other: "Counters", most: int) -> "Counters":
+    def merge(self, other: "FrequencyCounters", most: int) -> "FrequencyCounters":
         """The counters of both, at most `most` of them."""
         values, codes = _coded(self.values, other.values)
         counts = np.zeros(len(values), np.int64)
         np.add.at(counts, codes, np.concatenate([self.counts, other.counts]))
         return counters_of(values, counts, most, self.error + other.error)
 
-    def weighted(self, factor: float) -> "Counters":
+    def weighted(self, factor: float) -> "FrequencyCounters":
         """The counters if every value had occurred `factor` times as often."""
         counts = np.round(self.counts * factor).astype(np.int64)
         stay = np.flatnonzero(counts > 0)
-        return Counters(_taken(self.values, stay), counts[stay], round(self.error * factor))
+        return FrequencyCounters(
+            _taken(self.values, stay), counts[stay], round(self.error * factor)
+        )
 
 
-def counters_of(values: Any, counts: Array, most: int, error: int = 0) -> Counters:
+def counters_of(values: Any, counts: Array, most: int, error: int = 0) -> FrequencyCounters:
     """The `most` largest counters of distinct values; the largest count left out is subtracted."""
     if len(counts) > most:
         # At least `most` + 1 values lose this count, so the sum of all errors stays bounded.
@@ -57,7 +59,7 @@ def counters_of(values: Any, counts: Array, most: int, error: int = 0) -> Counte
     values, counts = _taken(values, stay), counts[stay]
     # Equal counts are sorted by value, so that the order of parts does not matter.
     order = np.lexsort((_ranks(values), -counts))
-    return Counters(_taken(values, order), counts[order], error)
+    return FrequencyCounters(_taken(values, order), counts[order], error)
 
 
 def _coded(some: Any, others: Any) -> tuple[Any, Array]:
@@ -101,19 +103,19 @@ def distinct_estimate(minima: Array) -> int:
 # --- one attribute
 
 
-class Summary(NamedTuple):
+class AttributeSummary(NamedTuple):
     """What is known of one attribute; its range ignores NaN, unless all values are NaN."""
 
     present: int
-    counters: Counters
+    counters: FrequencyCounters
     minima: Array  # uint64[*]: the smallest hashes of its values
     low: Any  # None if there is no value
     high: Any
 
-    def merge(self, other: "Summary", most: int) -> "Summary":
+    def merge(self, other: "AttributeSummary", most: int) -> "AttributeSummary":
         """The summary of the values of both."""
         bounds = [(s.low, s.high) for s in (self, other) if s.low is not None]
-        return Summary(
+        return AttributeSummary(
             present=self.present + other.present,
             counters=self.counters.merge(other.counters, most),
             minima=smallest(self.minima, other.minima),
@@ -121,13 +123,13 @@ class Summary(NamedTuple):
             high=max((high for _, high in bounds), default=None),
         )
 
-    def weighted(self, factor: float) -> "Summary":
+    def weighted(self, factor: float) -> "AttributeSummary":
         """The summary if every value had occurred `factor` times as often."""
         counters = self.counters.weighted(factor)
         return self._replace(present=round(self.present * factor), counters=counters)
 
 
-def summary_of(values: Any, counts: Array, is_double: bool, most: int) -> Summary:
+def summary_of(values: Any, counts: Array, is_double: bool, most: int) -> AttributeSummary:
     """The summary of distinct values, with how often each occurred."""
     low = high = None
     if isinstance(values, np.ndarray):
@@ -139,7 +141,7 @@ def summary_of(values: Any, counts: Array, is_double: bool, most: int) -> Summar
         bounds = pc.min_max(values).as_py()
         low, high = bounds["min"], bounds["max"]
     minima = smallest(np.empty(0, np.uint64), hashes_of(values))
-    return Summary(int(counts.sum()), counters_of(values, counts, most), minima, low, high)
+    return AttributeSummary(int(counts.sum()), counters_of(values, counts, most), minima, low, high)
 
 
 # --- a sample of the events

@@ -50,7 +50,7 @@ def why_never(expression: Expression, semantics: Semantics, space: EventSpace) -
 
 
 @dataclass
-class Reduction(Generic[K]):
+class ReducedFilters(Generic[K]):
     """What became of some filters.
 
     The representative of a filter is its own key, that of another filter, or a `Merger`.
@@ -64,7 +64,7 @@ class Reduction(Generic[K]):
 def reduce_filters(
     filters: Iterable[tuple[K, Expression]], semantics: Semantics, *, cover: bool = True,
     merge: bool = True, given: Mapping[K, Expression] | None = None,
-) -> Reduction[K]:  # fmt: skip
+) -> ReducedFilters[K]:  # fmt: skip
     """Find the representative of each of some filters, which are distinct.
 
     The `given` filters stay even if others cover them, and may represent others. Without `cover`
@@ -76,7 +76,7 @@ def reduce_filters(
     fixed: Mapping[K, Expression] = given or {}
     for key, expression in fixed.items():
         table.insert(key, expression)
-    reduced: Reduction[K] = Reduction()
+    reduced: ReducedFilters[K] = ReducedFilters()
     own: list[K] = []
     for key, expression in filters:
         if table.insert(key, expression).never:
@@ -92,10 +92,10 @@ def reduce_filters(
     return reduced
 
 
-def _apart(filters: Iterable[tuple[K, Expression]], semantics: Semantics) -> Reduction[K]:
+def _apart(filters: Iterable[tuple[K, Expression]], semantics: Semantics) -> ReducedFilters[K]:
     """The reduction in which every filter represents itself."""
     space = EventSpace.of(semantics)
-    reduced: Reduction[K] = Reduction()
+    reduced: ReducedFilters[K] = ReducedFilters()
     for key, expression in filters:
         if canonical(expression, semantics, space) is None:
             reduced.never.append(key)

@@ -25,11 +25,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from itertools import islice
 
-from tamis.routing.reductions import NO_CHANGE, Change, Found, KnownMerger, Reduction
+from tamis.routing.reductions import NO_CHANGE, Change, FoundMergers, KnownMerger, Reduction
 from tamis.routing.requests import Request
 
 
-class State(Enum):
+class AnnouncementState(Enum):
     """The state of an announcement."""
 
     COMING = "announced"
@@ -40,7 +40,7 @@ class State(Enum):
 @dataclass(slots=True)
 class _Announcement:
     id: str
-    state: State
+    state: AnnouncementState
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ class Announcer:
         if passed or self._may_have_news:
             self._change(self.reduction.reduce(now))
 
-    def adopt(self, found: Found, now: float) -> None:
+    def adopt(self, found: FoundMergers, now: float) -> None:
         """Make the mergers that a search of the reduction has found."""
         self._change(self.reduction.adopt(found, now))
 
@@ -198,21 +198,21 @@ class Announcer:
         announced = self._announced.get(root)
         state = announced.state if announced else None
         is_root, since = root in self.roots, self._moment
-        if state is State.COMING or (is_root and state is not State.LIVE):
+        if state is AnnouncementState.COMING or (is_root and state is not AnnouncementState.LIVE):
             self._coming.setdefault(root, since)
-        elif state is State.LIVE:
+        elif state is AnnouncementState.LIVE:
             self._coming.pop(root, None)
         elif root in self._coming:
             since = self._inherited.since(self._coming.pop(root))
-        if is_root and (state is None or state is State.GOING):
+        if is_root and (state is None or state is AnnouncementState.GOING):
             self._untold[root] = None
         else:
             self._untold.pop(root, None)
-        if state in {State.COMING, State.LIVE} and not is_root:
+        if state in {AnnouncementState.COMING, AnnouncementState.LIVE} and not is_root:
             self._stale.setdefault(root, self._moment)
         else:
             self._stale.pop(root, None)
-        if state is State.GOING or (state is not None and not is_root):
+        if state is AnnouncementState.GOING or (state is not None and not is_root):
             self._leaving.setdefault(root, self._asked)
         else:
             self._leaving.pop(root, None)
@@ -244,7 +244,7 @@ class Announcer:
         while self._stale and next(iter(self._stale.values())) < oldest:
             root, _ = self._stale.popitem(last=False)
             announced = self._announced[root]
-            announced.state = State.GOING
+            announced.state = AnnouncementState.GOING
             found.append(Update(announced.id, None))
         self._release()
         return found
@@ -263,18 +263,18 @@ class Announcer:
         if before is not None:
             del self._by_id[before.id]
         new = self.new_id()
-        self._announced[root] = _Announcement(new, State.COMING)
+        self._announced[root] = _Announcement(new, AnnouncementState.COMING)
         self._by_id[new] = root
         return new
 
     def acknowledge(self, announced_id: str) -> bool:
         """Take the neighbour's Ack; False if nothing waits for it."""
         root = self._by_id.get(announced_id)
-        if root is None or self._announced[root].state is State.LIVE:
+        if root is None or self._announced[root].state is AnnouncementState.LIVE:
             return False
         announced = self._announced[root]
-        if announced.state is State.COMING:
-            announced.state = State.LIVE
+        if announced.state is AnnouncementState.COMING:
+            announced.state = AnnouncementState.LIVE
         else:
             del self._announced[root], self._by_id[announced_id]
         self._may_have_news = True
@@ -349,7 +349,7 @@ class Announcer:
             return None
         root = self.reduction.root_of(text)
         announced = None if root is None else self._announced.get(root)
-        return None if announced is not None and announced.state is State.LIVE else root
+        return None if announced is not None and announced.state is AnnouncementState.LIVE else root
 
     def wait_until_gone(self, request: Request) -> None:
         """Let a request wait until everything that is stale or going is gone or wanted again."""

@@ -12,7 +12,7 @@ from tamis.language.normal_form import flatten
 from tamis.language.shape_cache import ShapeCache
 from tamis.predicates.event_space import EventSpace, form_of
 from tamis.relations.entailment.decision import Answer, satisfiable
-from tamis.relations.tables.prepared_filters import Preparation, PreparedFilter
+from tamis.relations.tables.prepared_filters import FilterPreparation, PreparedFilter
 from tamis.schema import Schema, as_schema
 from tamis.semantics import Semantics
 
@@ -51,7 +51,7 @@ class _Parsed(BoundedCache[str, Expression]):
 class _Prepared(BoundedCache[str, PreparedFilter | None]):
     """Filters as tables compare them by their texts, None for one that can never be true."""
 
-    def __init__(self, preparation: Preparation, parse: Callable[[str], Expression]) -> None:
+    def __init__(self, preparation: FilterPreparation, parse: Callable[[str], Expression]) -> None:
         super().__init__(MOST_BYTES)
         self._preparation = preparation
         self._parse = parse
@@ -70,7 +70,7 @@ class FilterCache:
         self.schema = schema
         self.defaults = defaults
         self.semantics = Semantics(semantics, self.schema, defaults)
-        self.preparation = Preparation(self.semantics)
+        self.preparation = FilterPreparation(self.semantics)
         self._space = EventSpace.of(self.semantics)
         self.parse = _Parsed(self.schema).__getitem__  # the expression of a filter
         self.prepare = _Prepared(self.preparation, self.parse).__getitem__

@@ -34,14 +34,14 @@ class Change(NamedTuple):
 NO_CHANGE = Change()
 
 
-class Found(NamedTuple):
+class FoundMergers(NamedTuple):
     """What a search has found: mergers to make, and such that let too much through by now."""
 
     good: list[Merger[str]]
     dear: list[Merger[str]]
 
 
-Search = Callable[[], Found]
+Search = Callable[[], FoundMergers]
 
 
 class KnownMerger(NamedTuple):
@@ -77,7 +77,7 @@ class Reduction(Protocol):
     def search(self, now: float) -> Search | None:
         """The same as `reduce` in two steps: a function that a thread may call, if it is time."""
 
-    def adopt(self, found: Found, now: float) -> Change:
+    def adopt(self, found: FoundMergers, now: float) -> Change:
         """The second step: make the mergers that were found."""
 
     def mergers(self) -> list[KnownMerger]:
@@ -116,7 +116,7 @@ class _NoMergers:
     def search(self, now: float) -> Search | None:  # noqa: ARG002 - never depends on time
         return None
 
-    def adopt(self, found: Found, now: float) -> Change:  # noqa: ARG002 - nobody searches
+    def adopt(self, found: FoundMergers, now: float) -> Change:  # noqa: ARG002 - nobody searches
         return NO_CHANGE
 
     def mergers(self) -> list[KnownMerger]:
@@ -238,15 +238,15 @@ class MergingReduction:
         roots, options = dict(self._table.roots), self._merge_options(odds)
         mergers = list(self._table.mergers) if are_new else []
 
-        def search() -> Found:
+        def search() -> FoundMergers:
             dear = [one for one in mergers if odds is not None and self._is_dear(one, odds)]
             if dear or not (is_due or self._rounds):
-                return Found([], dear)  # others are not looked for at once, and those stay
-            return Found(find_mergers(roots, self._cache.semantics, options), [])
+                return FoundMergers([], dear)  # others are not looked for at once, and those stay
+            return FoundMergers(find_mergers(roots, self._cache.semantics, options), [])
 
         return search
 
-    def adopt(self, found: Found, now: float) -> Change:
+    def adopt(self, found: FoundMergers, now: float) -> Change:
         change = self._table.dissolve(found.dear) if found.dear else self._table.adopt(found.good)
         has_more = bool(found.good and change) and self._rounds < MOST_ROUNDS
         self._rounds = self._rounds + 1 if has_more else 0

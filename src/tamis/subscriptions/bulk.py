@@ -19,7 +19,7 @@ Progress = Callable[[int], object]
 STEP = 10_000  # filters between two calls of `progress`
 
 
-class Rows(NamedTuple):
+class BulkRows(NamedTuple):
     """Subscriptions as they came: the ids and filters of all rows."""
 
     ids: list[Any]
@@ -28,10 +28,10 @@ class Rows(NamedTuple):
     filled: dict[int, FilledFilter]  # rows whose filters had parameters
 
 
-def rows_of(subscriptions: Any) -> Rows:
+def rows_of(subscriptions: Any) -> BulkRows:
     """The rows of anything that `subscribe_many` takes."""
     if isinstance(subscriptions, Mapping):
-        return Rows(list(subscriptions), list(subscriptions.values()), {}, {})
+        return BulkRows(list(subscriptions), list(subscriptions.values()), {}, {})
     if not isinstance(subscriptions, list | tuple | Iterator):
         from tamis.events.columns import as_table
 
@@ -43,7 +43,7 @@ def rows_of(subscriptions: Any) -> Rows:
                 "subscribe_many takes (id, filter) pairs, a mapping or a table, not "
                 f"{type(subscriptions).__name__}"
             )
-    rows = Rows([], [], {}, {})
+    rows = BulkRows([], [], {}, {})
     for row, pair in enumerate(subscriptions):
         subscription = text = parameters = None
         if isinstance(pair, Mapping) and "id" in pair and "filter" in pair:
@@ -72,7 +72,7 @@ def _is_triple(row: Any) -> bool:
     )
 
 
-def _fill(rows: Rows, row: int, parameters: Any) -> None:
+def _fill(rows: BulkRows, row: int, parameters: Any) -> None:
     """Write the values of parameters into the filter of a row."""
     text = rows.filters[row]
     try:
@@ -85,7 +85,7 @@ def _fill(rows: Rows, row: int, parameters: Any) -> None:
         rows.filters[row], rows.filled[row] = filled.text, filled
 
 
-def _rows_of_table(table: pa.Table) -> Rows:
+def _rows_of_table(table: pa.Table) -> BulkRows:
     for name in ("id", "filter"):
         if table.column_names.count(name) != 1:
             raise OptionError(
@@ -100,7 +100,7 @@ def _rows_of_table(table: pa.Table) -> Rows:
     }
     for row, reason in no_ids.items():
         failures[row] = None, SubscriptionError(f"the id is not valid UTF-8: {reason}")
-    return Rows(ids, filters, failures, {})
+    return BulkRows(ids, filters, failures, {})
 
 
 def _values(column: pa.ChunkedArray) -> tuple[list[Any], dict[int, str]]:
@@ -163,7 +163,7 @@ def checked_id(subscription: Any, kind: type | None) -> Id:
     return kept
 
 
-def check_ids(rows: Rows, kind: type | None) -> None:
+def check_ids(rows: BulkRows, kind: type | None) -> None:
     """Turn the ids into those that tamis keeps, in place; note the bad ones as failures."""
     for row, subscription in enumerate(rows.ids):
         if row in rows.failures:
@@ -177,7 +177,7 @@ def check_ids(rows: Rows, kind: type | None) -> None:
             rows.failures[row] = subscription, error
 
 
-def read_all(rows: Rows, read: Callable[[int, Any], None], progress: Progress | None) -> None:
+def read_all(rows: BulkRows, read: Callable[[int, Any], None], progress: Progress | None) -> None:
     """Call ``read(row, filter)`` for every good row; a BulkError names all bad ones."""
     done = 0
     for row, text in enumerate(rows.filters):

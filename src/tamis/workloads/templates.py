@@ -39,7 +39,7 @@ _STRIDE = 7919  # a prime: typical values of neighbouring keys are far from each
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class KeyAttribute:
     """An attribute that is tested for equality."""
 
     name: str
@@ -70,7 +70,7 @@ class Limit:
 class Templates:
     """This kind of workload; see the module."""
 
-    attributes: tuple[Key | Limit, ...]
+    attributes: tuple[KeyAttribute | Limit, ...]
     tests: tuple[tuple[int, ...], ...]  # of each template: the places of its attributes, ascending
     weights: tuple[int, ...]
 
@@ -108,7 +108,7 @@ class Templates:
         return {
             "subscriptions": count,
             "attributes": len(self.attributes),
-            "keys": sum(isinstance(one, Key) for one in self.attributes),
+            "keys": sum(isinstance(one, KeyAttribute) for one in self.attributes),
             "templates": len(self.tests),
             "distinct_predicates": sum(
                 one.domain.size * (len(one.operators) if isinstance(one, Limit) else 1)
@@ -135,14 +135,14 @@ class Templates:
         ranks = {
             place: draw_ranks(chance, zipf_bounds(one.domain.size, one.exponent), rows)
             for place in tests
-            if isinstance(one := self.attributes[place], Key)
+            if isinstance(one := self.attributes[place], KeyAttribute)
         }
         first = next(iter(ranks.values()), np.zeros(rows, np.int64))
         parts: list[pa.StringArray | str] = []
         for place in tests:
             one = self.attributes[place]
             beginnings: pa.StringArray | str
-            if isinstance(one, Key):
+            if isinstance(one, KeyAttribute):
                 beginnings, constants = f"{one.name} = ", one.domain.low + ranks[place]
             else:
                 operators = pa.array([f"{one.name} {operator} " for operator in one.operators])
@@ -153,15 +153,15 @@ class Templates:
         return pc.binary_join_element_wise(*parts, "")
 
 
-def _attributes(table: Config) -> list[Key | Limit]:
+def _attributes(table: Config) -> list[KeyAttribute | Limit]:
     names = table.texts("names")
     low, high = table.interval("range")
     if high - low >= MOST_VALUES:
         raise table.bad("range", f"an interval of at most {MOST_VALUES:,} numbers")
-    found: list[Key | Limit]
+    found: list[KeyAttribute | Limit]
     if table.has("exponent"):
         exponent = table.number("exponent", 0, 10)
-        found = [Key(name, Whole(low, high), exponent) for name in names]
+        found = [KeyAttribute(name, Whole(low, high), exponent) for name in names]
     else:
         operators = table.texts("operators")
         if not set(operators) <= set(OPERATORS):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis.broker.network.frames import frame_of
-from tamis.broker.network.link import NONCE, Link, Manners, State, cycle
+from tamis.broker.network.link import NONCE, Link, LinkState, Manners, cycle
 from tamis.broker.network.messages import (
     HIGHEST,
     Beat,
@@ -47,11 +47,11 @@ def pair(**more):
 def test_two_brokers_greet_and_the_first_message_is_what_they_reach():
     one, other = pair(secret=b"s")
     assert talk(one, other) == ([], [])
-    assert (one.state, other.state) == (State.PROVED, State.PROVED)
+    assert (one.state, other.state) == (LinkState.PROVED, LinkState.PROVED)
     assert (one.peer, other.peer) == ("b2", "b1")
     one.send(0.0, REACH, Stored("quotes", 3))
     assert talk(one, other) == ([], [REACH, Stored("quotes", 3)])
-    assert other.state is State.UP
+    assert other.state is LinkState.UP
 
 
 def test_who_does_not_have_the_secret_is_not_let_in():
@@ -94,7 +94,7 @@ def test_names_and_versions_that_do_not_fit_end_the_link():
 def test_a_later_version_speaks_ours():
     one = link("b1", "b2", is_caller=True)
     one.receive(frame_of([Hello(1, 5, "b2", "b1", b"2" * NONCE)]), 0.0)
-    assert (one.state, one.version) == (State.PROVING, HIGHEST)
+    assert (one.state, one.version) == (LinkState.PROVING, HIGHEST)
 
 
 def test_nothing_is_taken_before_the_link_is_up():

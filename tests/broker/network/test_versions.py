@@ -12,7 +12,7 @@ import pytest
 from broker_process import quiet_ports
 from linked_brokers import LOCAL, LinkedBroker, until
 from tamis.broker.network.frames import FrameReader, frame_of
-from tamis.broker.network.link import NONCE, Link, Manners, State
+from tamis.broker.network.link import NONCE, Link, LinkState, Manners
 from tamis.broker.network.messages import HIGHEST, Message, Stored
 from tamis.errors import RoutingError
 from wire_records import MESSAGES, recorded
@@ -81,7 +81,7 @@ def test_the_highest_version_that_both_know_is_spoken():
                 break
             other.receive(said[0], 0.0)
             one.receive(said[1], 0.0)
-        assert (one.state, one.version, other.version) == (State.PROVED, spoken, spoken)
+        assert (one.state, one.version, other.version) == (LinkState.PROVED, spoken, spoken)
     one, other = link("b1", (1, 1), is_caller=True), link("b2", (2, 3), is_caller=False)
     one.receive(other.take_bytes(), 0.0)
     assert one.is_final

@@ -23,8 +23,8 @@ class Pair:
         self.reader, self.writer = opening.result()
 
     @property
-    def road(self):
-        return self.wires.road("one", "two")
+    def conduit(self):
+        return self.wires.conduit("one", "two")
 
     async def take(self, reader, _):
         try:
@@ -63,7 +63,7 @@ def test_a_cut_keeps_some_of_what_is_on_its_way_and_tells_both_ends():
         with Pair(seed) as pair:
             for n in range(0, 200, 10):
                 pair.writer.write(SENT[n : n + 10])
-            pair.road.cut(silently=False)
+            pair.conduit.cut(silently=False)
             pair.run(1.0)
             assert SENT.startswith(pair.got)
             assert isinstance(pair.error, ConnectionResetError)
@@ -75,7 +75,7 @@ def test_a_cut_keeps_some_of_what_is_on_its_way_and_tells_both_ends():
 
 def test_a_silent_wire_tells_nobody_and_stops_the_sender():
     with Pair() as pair:
-        pair.road.cut(silently=True)
+        pair.conduit.cut(silently=True)
         pair.writer.write(bytes(HIGH))
         waiting = pair.one.create_task(pair.writer.drain())
         pair.run(100.0)
@@ -85,7 +85,7 @@ def test_a_silent_wire_tells_nobody_and_stops_the_sender():
 
 def test_nobody_is_reached_over_a_road_that_is_cut():
     with Pair() as pair:
-        pair.road.cut(silently=False)
+        pair.conduit.cut(silently=False)
         calling = pair.one.create_task(asyncio.open_connection("anywhere", 7))
         pair.run(1.0)
         with pytest.raises(OSError, match="no way"):
@@ -101,7 +101,7 @@ def test_the_end_of_a_process_is_told_to_the_other():
 
 def test_damage_changes_one_byte():
     with Pair() as pair:
-        pair.road.damages = 1
+        pair.conduit.damages = 1
         pair.writer.write(SENT)
         pair.run(1.0)
         assert sum(a != b for a, b in zip(pair.got, SENT, strict=True)) == 1

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cases import each
 from tamis.language.like_patterns import compile_like
 from tamis.relations.entailment.string_languages import (
-    TooLarge,
+    TooManySteps,
     explore,
     like_language,
     part_language,
@@ -103,5 +103,5 @@ def test_no_character_is_half_of_a_surrogate_pair():
 
 
 def test_automata_that_grow_too_large_meet_a_limit():
-    with pytest.raises(TooLarge):
+    with pytest.raises(TooManySteps):
         explore([], [like_language("%a" + "_" * 40)], ordered=False)

@@ -6,7 +6,7 @@ from cases import each
 from tamis.language.expression import parse
 from tamis.language.shape_cache import ShapeCache
 from tamis.relations.tables.atom_values import AtomValues
-from tamis.relations.tables.prepared_filters import Preparation
+from tamis.relations.tables.prepared_filters import FilterPreparation
 from tamis.schema import Schema
 from tamis.semantics import Semantics
 
@@ -44,7 +44,7 @@ def atom(chance):
 @each("semantics", ["sql", "strict", "default", "total"])
 def test_constraints_by_atoms_are_those_by_the_normal_form(semantics):
     meaning = Semantics(semantics, SCHEMA, DEFAULTS if semantics == "default" else None)
-    preparation, shapes = Preparation(meaning), ShapeCache(SCHEMA)
+    preparation, shapes = FilterPreparation(meaning), ShapeCache(SCHEMA)
     chance = random.Random(3)  # noqa: S311 - repeated
     short = 0
     for _ in range(2000):
@@ -65,9 +65,9 @@ def test_constraints_by_atoms_are_those_by_the_normal_form(semantics):
 
 
 def test_the_condition_of_a_constraint_is_that_of_its_values():
-    preparation = Preparation(Semantics("sql", SCHEMA))
+    preparation = FilterPreparation(Semantics("sql", SCHEMA))
     for text in ("i < 5", "d BETWEEN 1 AND 2.5", "s IN ('a', 'b')", "r >= 2"):
-        long = Preparation(Semantics("sql", SCHEMA)).prepare(parse(text, SCHEMA))
+        long = FilterPreparation(Semantics("sql", SCHEMA)).prepare(parse(text, SCHEMA))
         short = preparation.prepare(ShapeCache(SCHEMA).parse(text))
         assert [constraint.node for constraint in short.constraints] == [
             constraint.node for constraint in long.constraints

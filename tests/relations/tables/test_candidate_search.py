@@ -8,7 +8,7 @@ from coverings import any_boxes, read, semantics_of, with_value_sets
 from tamis import Schema, parse
 from tamis.relations.tables import candidate_search
 from tamis.relations.tables.candidate_search import CandidateSearch
-from tamis.relations.tables.prepared_filters import Preparation
+from tamis.relations.tables.prepared_filters import FilterPreparation
 from tamis.semantics import Semantics
 
 
@@ -34,7 +34,7 @@ def test_no_box_is_left_out(semantics, texts, news):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(candidate_search, "FLAT", 2)  # groups have postings, and groups in these
         patch.setattr(candidate_search, "NESTED", 2)
-        preparation = Preparation(semantics_of(semantics))
+        preparation = FilterPreparation(semantics_of(semantics))
         search = CandidateSearch(preparation.pool)
         held = boxes_of(texts, preparation)
         for box, prepared in held.items():
@@ -56,7 +56,7 @@ NUMBERS = Schema({"i": "int", "x": "double", "n": "int(0, 50)"})
 
 @pytest.mark.long
 def test_few_of_many_are_compared(monkeypatch):
-    preparation = Preparation(Semantics("sql", NUMBERS))
+    preparation = FilterPreparation(Semantics("sql", NUMBERS))
     search = CandidateSearch(preparation.pool)
     for k in range(2_000):
         text = f"i = {k % 500} AND x >= {k}.0D AND x <= {k}.5D AND n > {k % 40}"
@@ -78,7 +78,7 @@ def test_few_of_many_are_compared(monkeypatch):
 
 def test_many_attributes_and_many_sets_of_them():
     schema = Schema({f"a{k}": "int" for k in range(100)})
-    preparation = Preparation(Semantics("sql", schema))
+    preparation = FilterPreparation(Semantics("sql", schema))
     search = CandidateSearch(preparation.pool)
     texts = [f"a{k} > 1 AND a{(k + 1) % 100} > 1" for k in range(100)]
     held = [preparation.prepare(parse(text, schema)) for text in texts]
@@ -97,7 +97,7 @@ def test_many_attributes_and_many_sets_of_them():
 @given(text=with_value_sets)
 @settings(max_examples=30)
 def test_a_box_is_found_by_itself(text):
-    preparation = Preparation(semantics_of("sql"))
+    preparation = FilterPreparation(semantics_of("sql"))
     prepared = preparation.prepare(read(text))
     if prepared is None or prepared.constraints is None:
         return

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from cases import each
 from coverings import SCHEMA, SEMANTICS, Oracle, any_boxes, read, semantics_of
 from tamis.relations.tables.constraints import Constraint
-from tamis.relations.tables.prepared_filters import Preparation
+from tamis.relations.tables.prepared_filters import FilterPreparation
 
 
 def constraints(text, preparation=None):
-    return (preparation or Preparation(semantics_of("sql"))).prepare(read(text)).constraints
+    return (preparation or FilterPreparation(semantics_of("sql"))).prepare(read(text)).constraints
 
 
 @each(
@@ -27,7 +27,7 @@ def constraints(text, preparation=None):
     ],
 )
 def test_conditions_of_the_same_values_are_one_constraint(one, other):
-    preparation = Preparation(semantics_of("sql"))
+    preparation = FilterPreparation(semantics_of("sql"))
     held = constraints(one, preparation)
     assert held == constraints(other, preparation)
     assert len(held) == 1
@@ -35,18 +35,18 @@ def test_conditions_of_the_same_values_are_one_constraint(one, other):
 
 @each("text", ["s < ''", "x > 0 AND x < 5e-324", "s LIKE 'a%' AND s LIKE 'b%'"])
 def test_a_constraint_without_values_makes_a_box_that_is_never_true(text):
-    assert Preparation(semantics_of("sql")).prepare(read(f"i = 1 AND {text}")) is None
+    assert FilterPreparation(semantics_of("sql")).prepare(read(f"i = 1 AND {text}")) is None
 
 
 def test_a_constraint_of_all_values_is_left_out():
     assert len(constraints("i = 1 AND (s >= '' OR s IS NULL)")) == 1
     assert len(constraints("i = 1 AND (s LIKE '%' OR s IS NULL)")) == 1
-    assert len(constraints("i = 1 AND s >= ''", Preparation(semantics_of("total")))) == 1
+    assert len(constraints("i = 1 AND s >= ''", FilterPreparation(semantics_of("total")))) == 1
     assert len(constraints("i = 1 AND s >= ''")) == 2
 
 
 def test_constraints_that_are_not_in_use_are_forgotten():
-    preparation = Preparation(semantics_of("sql"))
+    preparation = FilterPreparation(semantics_of("sql"))
     held = constraints("i = 1 AND n = 2", preparation)
     assert constraints("i = 1", preparation)[0] is held[0]
     del held
@@ -81,7 +81,7 @@ ROW = (3, 2, 0.5, "ab", "sell", True)
 @pytest.mark.parametrize("position", range(len(SCHEMA)))
 @pytest.mark.parametrize("missing", [True, False])
 def test_the_point_of_a_value_implies_what_is_true_of_it(position, missing):
-    preparation = Preparation(semantics_of("sql"))
+    preparation = FilterPreparation(semantics_of("sql"))
     point = preparation.pool.point(position, None if missing else ROW[position])
     name = SCHEMA.attributes[position].name
     constant = ["3", "2", "0.5D", "'ab'", "'sell'", "TRUE"][position]
@@ -102,7 +102,7 @@ def test_the_point_of_a_value_implies_what_is_true_of_it(position, missing):
 @settings(max_examples=30)
 def test_boxes_are_compared_constraint_by_constraint(semantics, one, other):
     chosen = semantics_of(semantics)
-    preparation, oracle = Preparation(chosen), Oracle(chosen)
+    preparation, oracle = FilterPreparation(chosen), Oracle(chosen)
     narrow, wide = preparation.prepare(read(one)), preparation.prepare(read(other))
     if narrow is None or wide is None:
         assert oracle.never(one if narrow is None else other)
@@ -117,6 +117,6 @@ def test_boxes_are_compared_constraint_by_constraint(semantics, one, other):
 
 @given(st.integers(0, 5))
 def test_a_constraint_shows_its_condition(position):
-    constraint = Preparation(semantics_of("sql")).pool.point(position, ROW[position])
+    constraint = FilterPreparation(semantics_of("sql")).pool.point(position, ROW[position])
     assert isinstance(constraint, Constraint)
     assert str(position) in repr(constraint)

@@ -9,7 +9,7 @@ from tamis import Schema, parse
 from tamis.kernels.mbd_covering import LEFT, RIGHT
 from tamis.relations.tables import mbd_search
 from tamis.relations.tables.mbd_search import MbdSearch
-from tamis.relations.tables.prepared_filters import Preparation
+from tamis.relations.tables.prepared_filters import FilterPreparation
 from tamis.relations.tables.search import SearchResult
 from tamis.semantics import Semantics
 
@@ -23,7 +23,7 @@ class Stored:
     def __init__(self, texts=(), schema=SCHEMA, **options):
         semantics = semantics_of("sql") if schema is SCHEMA else Semantics("sql", schema)
         self.schema = schema
-        self.preparation = Preparation(semantics)
+        self.preparation = FilterPreparation(semantics)
         self.search = MbdSearch(self.preparation.pool, **options)
         self.held = {}
         for box, text in enumerate(texts):
@@ -100,7 +100,7 @@ def test_the_cache_is_the_minimal_table():
 @given(texts=st.lists(boxes(), min_size=1, max_size=15), new=boxes())
 @settings(max_examples=30)
 def test_the_cache_gives_the_bits_of_the_walk(texts, new):
-    texts = [text for text in texts if Preparation(semantics_of("sql")).prepare(read(text))]
+    texts = [text for text in texts if FilterPreparation(semantics_of("sql")).prepare(read(text))]
     stored = Stored(texts)
     prepared = stored.prepared(new)
     if prepared is None:

@@ -8,7 +8,7 @@ from cases import each
 from coverings import SCHEMA, any_boxes, boxes, read, semantics_of
 from tamis import Schema, parse
 from tamis.relations.tables.postings import Postings
-from tamis.relations.tables.prepared_filters import Preparation
+from tamis.relations.tables.prepared_filters import FilterPreparation
 from tamis.semantics import Semantics
 
 
@@ -30,7 +30,7 @@ _strings = boxes(any_boxes).filter(lambda text: " s" in f" {text}")
 @given(texts=st.lists(_strings, max_size=30), extra=st.booleans())
 @settings(max_examples=30)
 def test_postings_find_all_related_constraints_of_strings(texts, extra):
-    preparation = Preparation(semantics_of("sql"))
+    preparation = FilterPreparation(semantics_of("sql"))
     if extra:  # enough tests that they are looked up
         texts = [*texts, *(f"startswith(s, '{'ab' * (k % 9)}{k}')" for k in range(50))]
     constraints = constraints_of(texts, preparation)
@@ -71,7 +71,7 @@ def test_postings_find_all_related_intervals_of_numbers(name):
         f"{name} >= {write(a)} AND {name} <= {write(b)}" for a in bounds for b in bounds if a <= b
     ]
     texts += [f"{name} > {write(a)} AND {name} < {write(b)}" for a in bounds for b in bounds]
-    preparation = Preparation(Semantics("sql", NUMBERS))
+    preparation = FilterPreparation(Semantics("sql", NUMBERS))
     prepared = [preparation.prepare(parse(text, NUMBERS)) for text in texts]
     constraints = list(dict.fromkeys(one.constraints[0] for one in prepared if one is not None))
     postings = Postings(NUMBERS[name])

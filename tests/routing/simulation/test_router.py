@@ -10,12 +10,12 @@ import sys
 
 import pytest
 
-from tamis.routing.announcements import Announcer, State, Update
+from tamis.routing.announcements import AnnouncementState, Announcer, Update
 from tamis.routing.forwarding import Forwarding
 from tamis.routing.kinds import Kind
 from tamis.routing.messages import Subscribe
 from tamis.routing.neighbours import Neighbours
-from tamis.routing.simulation.campaign import Summary, examine, run, scenarios
+from tamis.routing.simulation.campaign import CampaignSummary, examine, run, scenarios
 from tamis.routing.simulation.scenario_generator import ScenarioOptions, generate
 from tamis.routing.simulation.simulation import play
 
@@ -58,8 +58,8 @@ class Hasty(Announcer):
 
     def take_updates(self):
         found = super().take_updates()
-        for root in [r for r in self._stale if self._announced[r].state is State.LIVE]:
-            self._announced[root].state = State.GOING
+        for root in [r for r in self._stale if self._announced[r].state is AnnouncementState.LIVE]:
+            self._announced[root].state = AnnouncementState.GOING
             del self._stale[root]
             found.insert(0, Update(self._announced[root].id, None))
         return found
@@ -161,7 +161,7 @@ def test_a_seed_goes_the_same_way_in_every_process():
 
 
 def test_a_summary_adds_up():
-    summary = Summary()
+    summary = CampaignSummary()
     wishes = ScenarioOptions(faulty="lossy", strategy="simple")
     assert run(scenarios(range(3), wishes), summary=summary) is summary
     outcomes = [play(generate(seed, wishes)) for seed in range(3)]

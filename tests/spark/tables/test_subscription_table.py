@@ -8,8 +8,8 @@ from tamis.spark.tables import subscription_table
 from tamis.spark.tables.subscription_table import (
     FILTERS_PER_TASK,
     MOST_TASKS,
+    CompileSize,
     SubscriptionTable,
-    TableSize,
 )
 
 pytestmark = pytest.mark.spark
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.spark
     [(0, 1), (1, 1), (FILTERS_PER_TASK, 2), (10 * FILTERS_PER_TASK, 11), (10**9, MOST_TASKS)],
 )
 def test_tasks_for_many_rows(rows, tasks):
-    assert TableSize(rows, 0).tasks == tasks
+    assert CompileSize(rows, 0).tasks == tasks
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_rows_are_spread_by_id_in_their_order(spark, monkeypatch):
     ).repartition(3)
     subscriptions = SubscriptionTable(frame, "a `b.")
     assert subscriptions.id_type == "bigint"
-    assert subscriptions.size == TableSize(40, sum(len(f"i > {n}") for n in range(40)))
+    assert subscriptions.size == CompileSize(40, sum(len(f"i > {n}") for n in range(40)))
     spread = subscriptions.spread()
     found = [list(part) for part in spread.rdd.glom().collect()]
     assert len(found) == 4

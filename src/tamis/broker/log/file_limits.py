@@ -58,7 +58,7 @@ def due_files(
     return []
 
 
-class Limits(NamedTuple):
+class LogLimits(NamedTuple):
     """How much of a log is kept at a time."""
 
     now: int  # in microseconds

@@ -31,7 +31,7 @@ from tamis.broker.log.damage import Damage
 from tamis.broker.log.disk import Disk
 from tamis.broker.log.event_decoder import EventDecoder
 from tamis.broker.log.event_ids import IdRun, RecentIds, hashes_of
-from tamis.broker.log.file_limits import Limits, LogOptions, due_files
+from tamis.broker.log.file_limits import LogLimits, LogOptions, due_files
 from tamis.broker.log.frames import NewRecord
 from tamis.broker.log.marks import SYNCED, write_first_mark, write_synced_mark
 from tamis.broker.log.recovery import FoundLog, LogFile, find_log
@@ -377,7 +377,7 @@ class TopicLog:
         say. A call that fails may be found done when the log is opened again.
         """
         with self._lock:
-            limits = Limits(now, max_age, max_bytes, max_events)
+            limits = LogLimits(now, max_age, max_bytes, max_events)
             if self._active is not None and limits.are_near(self._active):
                 self._active = None
             # What is not safe yet may still be given up; it makes no other event expire.

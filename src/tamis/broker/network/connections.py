@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from tamis.broker.network.link import NONCE, Link, Manners, State
+from tamis.broker.network.link import NONCE, Link, LinkState, Manners
 from tamis.broker.network.messages import Message, Reach
 from tamis.broker.network.network import Network
 from tamis.broker.settings import Address
@@ -26,7 +26,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 logger = logging.getLogger("tamis.broker")
 
 
-class Connection:
+class PeerConnection:
     """One connection to another broker."""
 
     def __init__(
@@ -119,7 +119,7 @@ class Connection:
             if not data:
                 return
             messages = self.link.receive(data, self._now())
-            if self.link.state in {State.PROVED, State.UP} and not self._is_introduced:
+            if self.link.state in {LinkState.PROVED, LinkState.UP} and not self._is_introduced:
                 self._is_introduced = True
                 await self._introduce()
             for message in messages:
@@ -135,7 +135,7 @@ class Connection:
     async def _is_the_one(self) -> bool:
         """Whether this is the link to the peer; if there is another one, one of them is closed."""
         before = self._network.linked(self.peer)
-        if not isinstance(before, Connection):
+        if not isinstance(before, PeerConnection):
             return True
         is_crossing = before.link.is_caller != self.link.is_caller
         if is_crossing and before.link.is_caller == (self._network.name < self.peer):
@@ -222,7 +222,7 @@ class Connections:
     ) -> Link:  # fmt: skip
         nonce = self._random(NONCE)
         link = Link(self._manners, wanted, nonce, self._now(), is_caller=is_caller)
-        connection = Connection(self._network, link, (reader, writer), self._now)
+        connection = PeerConnection(self._network, link, (reader, writer), self._now)
         await connection.run(self._manners.beat)
         return link
 

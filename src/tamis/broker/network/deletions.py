@@ -13,13 +13,13 @@ from collections.abc import Iterable, Sequence
 from tamis.broker import peer_rows
 from tamis.broker.change import Change
 from tamis.broker.network.messages import Deleted
-from tamis.broker.peer_rows import Rows, put_deletion
+from tamis.broker.peer_rows import RowSource, put_deletion
 
 
 class Deletions:
     """The births of all topics that were deleted, by the names of the topics."""
 
-    def __init__(self, tables: Rows) -> None:
+    def __init__(self, tables: RowSource) -> None:
         self._births: dict[str, set[str]] = {}
         for topic, birth in peer_rows.deletions(tables):
             self._births.setdefault(topic, set()).add(birth)

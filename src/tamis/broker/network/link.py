@@ -44,7 +44,7 @@ MANY_FILTERS = 100  # from which a message has a frame of its own
 Paths = Mapping[str, Sequence[str]]
 
 
-class State(Enum):
+class LinkState(Enum):
     """How far a link has come."""
 
     GREETING = "greeting"
@@ -76,7 +76,7 @@ class Link:
     def __init__(
         self, manners: Manners, wanted: str, nonce: bytes, now: float, *, is_caller: bool
     ) -> None:
-        self.state = State.GREETING
+        self.state = LinkState.GREETING
         self.peer = wanted
         self.is_caller = is_caller
         self.version = manners.versions[1]  # the one that both sides speak, once they have greeted
@@ -94,13 +94,13 @@ class Link:
     @property
     def is_closed(self) -> bool:
         """Whether it has ended."""
-        return self.state is State.CLOSED
+        return self.state is LinkState.CLOSED
 
     # --- out
 
     def send(self, now: float, *messages: Message) -> None:
         """Send messages; those that wait to be written share a frame."""
-        if messages and self.state is not State.CLOSED:
+        if messages and self.state is not LinkState.CLOSED:
             self._sent = now
             for message in messages:
                 if isinstance(message, Filters | Part):
@@ -129,12 +129,12 @@ class Link:
         self._end(reason, is_final=is_final)
 
     def _end(self, reason: str, *, is_final: bool = False) -> None:
-        if self.state is not State.CLOSED:
-            self.state, self.closed_because, self.is_final = State.CLOSED, reason, is_final
+        if self.state is not LinkState.CLOSED:
+            self.state, self.closed_because, self.is_final = LinkState.CLOSED, reason, is_final
 
     def tick(self, now: float) -> None:
         """Let the other side know that we live; give up if it does not."""
-        if self.state is State.CLOSED:
+        if self.state is LinkState.CLOSED:
             return
         if now - self._heard >= self._manners.patience:
             self.close(now, f"nothing was heard for {self._manners.patience:g} seconds")
@@ -154,7 +154,7 @@ class Link:
         self._frames.feed(data)
         found: list[Message] = []
         try:
-            while self.state is not State.CLOSED:
+            while self.state is not LinkState.CLOSED:
                 messages = self._frames.next()
                 if messages is None:
                     break
@@ -166,24 +166,24 @@ class Link:
         return found
 
     def _take(self, message: Message, now: float) -> list[Message]:
-        if self.state is State.CLOSED:
+        if self.state is LinkState.CLOSED:
             return []
         match message:
             case Goodbye(reason, is_final):
                 self._end(f"{self.peer or 'the other side'} says: {reason}", is_final=is_final)
                 return []
-            case Hello() if self.state is State.GREETING:
+            case Hello() if self.state is LinkState.GREETING:
                 self._greet(message, now)
                 return []
-            case Proof(proof) if self.state is State.PROVING:
+            case Proof(proof) if self.state is LinkState.PROVING:
                 self._check(proof, now)
                 return []
             case Beat():
                 return []
-            case Reach() if self.state is State.PROVED:
-                self.state = State.UP
+            case Reach() if self.state is LinkState.PROVED:
+                self.state = LinkState.UP
                 return [message]
-            case _ if self.state is State.UP and not isinstance(message, Hello | Proof):
+            case _ if self.state is LinkState.UP and not isinstance(message, Hello | Proof):
                 return [message]
         raise RoutingError(f"{type(message).__name__} came while the link was {self.state.value}")
 
@@ -205,7 +205,7 @@ class Link:
         else:
             self.peer, self._theirs = hello.name, hello.nonce
             self.version = min(highest, hello.highest)
-            self.state = State.PROVING
+            self.state = LinkState.PROVING
             self.send(now, Proof(self._proof(mine=True)))
 
     def _check(self, proof: bytes, now: float) -> None:
@@ -214,7 +214,7 @@ class Link:
             problem = f"broker {self.peer!r} does not have the secret that {ours!r} requires"
             self.close(now, problem, is_final=True)
             return
-        self.state = State.PROVED
+        self.state = LinkState.PROVED
         self._frames.most_bytes = MOST_BYTES
 
     def _proof(self, *, mine: bool) -> bytes:

@@ -33,11 +33,11 @@ LOWEST, HIGHEST = 1, 1  # the versions that this software speaks
 OPTIONAL = "?"  # begins the name of a kind that may be ignored by a broker that does not know it
 
 
-class Wire(msgspec.Struct, frozen=True, array_like=True, tag=True):
+class TaggedMessage(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """A message between brokers."""
 
 
-class Hello(Wire, frozen=True):
+class Hello(TaggedMessage, frozen=True):
     """Who speaks, which versions, whom it wants to reach ("": anybody), and a number used once."""
 
     lowest: int
@@ -47,30 +47,30 @@ class Hello(Wire, frozen=True):
     nonce: bytes
 
 
-class Proof(Wire, frozen=True):
+class Proof(TaggedMessage, frozen=True):
     """That the sender has the secret of the two; empty if there is none."""
 
     proof: bytes
 
 
-class Reach(Wire, frozen=True):
+class Reach(TaggedMessage, frozen=True):
     """All brokers on the sender's side of the link, each with the path that leads to it."""
 
     paths: Mapping[str, Sequence[str]]
 
 
-class Beat(Wire, frozen=True):
+class Beat(TaggedMessage, frozen=True):
     """The sender lives."""
 
 
-class Goodbye(Wire, frozen=True):
+class Goodbye(TaggedMessage, frozen=True):
     """The sender closes the link, and why; `is_final` if trying again does not help."""
 
     reason: str
     is_final: bool = False
 
 
-class Offer(Wire, frozen=True):
+class Offer(TaggedMessage, frozen=True):
     """The sender has a topic."""
 
     topic: str
@@ -80,21 +80,21 @@ class Offer(Wire, frozen=True):
     births: Sequence[str] = ()  # see `deletions.py`
 
 
-class Declined(Wire, frozen=True):
+class Declined(TaggedMessage, frozen=True):
     """A topic cannot be shared, and why."""
 
     topic: str
     reason: str
 
 
-class Deleted(Wire, frozen=True):
+class Deleted(TaggedMessage, frozen=True):
     """A topic with these births was deleted."""
 
     topic: str
     births: Sequence[str]
 
 
-class Filters(Wire, frozen=True):
+class Filters(TaggedMessage, frozen=True):
     """Filters of one kind that came and went; `is_full`: they are all that the sender has."""
 
     topic: str
@@ -104,7 +104,7 @@ class Filters(Wire, frozen=True):
     removed: Sequence[str]
 
 
-class Part(Wire, frozen=True):
+class Part(TaggedMessage, frozen=True):
     """Some of all filters of one kind that the sender has; the last ones come in `Filters`."""
 
     topic: str
@@ -112,7 +112,7 @@ class Part(Wire, frozen=True):
     added: Mapping[str, str]
 
 
-class Established(Wire, frozen=True):
+class Established(TaggedMessage, frozen=True):
     """What was announced, or withdrawn, with these ids is done here and beyond."""
 
     topic: str
@@ -127,7 +127,7 @@ class SentEvent(NamedTuple):
     body: bytes
 
 
-class Events(Wire, frozen=True):
+class Events(TaggedMessage, frozen=True):
     """Events of a topic, in the order of the sender's log."""
 
     topic: str
@@ -135,14 +135,14 @@ class Events(Wire, frozen=True):
     events: Sequence[SentEvent]
 
 
-class Stored(Wire, frozen=True):
+class Stored(TaggedMessage, frozen=True):
     """Everything up to an offset of the other side is safe."""
 
     topic: str
     last: int
 
 
-class Relayed(Wire, frozen=True):
+class Relayed(TaggedMessage, frozen=True):
     """What one broker says to another that is some links away: passed on towards it."""
 
     to: str
@@ -150,21 +150,21 @@ class Relayed(Wire, frozen=True):
     content: Events | Stored
 
 
-class ProfileWanted(Wire, frozen=True, tag="?ProfileWanted"):
+class ProfileWanted(TaggedMessage, frozen=True, tag="?ProfileWanted"):
     """Whether the sender wants to be told what is published on the other side."""
 
     topic: str
     is_wanted: bool
 
 
-class SideProfile(Wire, frozen=True, tag="?SideProfile"):
+class SideProfile(TaggedMessage, frozen=True, tag="?SideProfile"):
     """What is published on the sender's side: a profile as `side_profiles.Side` packs it."""
 
     topic: str
     packed: bytes
 
 
-class Move(Wire, frozen=True, tag="?Move"):
+class Move(TaggedMessage, frozen=True, tag="?Move"):
     """A broker asks another one for a durable subscription; see `moves.py`."""
 
     target: str  # the broker that has it
@@ -187,7 +187,7 @@ class MovedEvent(NamedTuple):
     is_unsure: bool
 
 
-class Moved(Wire, frozen=True, tag="?Moved"):
+class Moved(TaggedMessage, frozen=True, tag="?Moved"):
     """The answer to a Move."""
 
     target: str  # the broker that has asked

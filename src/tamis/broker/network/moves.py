@@ -31,7 +31,7 @@ import msgspec
 from tamis.broker.move_rows import DONE, STORED, MovedRow, MoveRow, moves_under_way
 from tamis.broker.network.messages import Move, Moved, MovedEvent
 from tamis.broker.records import DeliveryOptions
-from tamis.broker.subscription_moves import Part
+from tamis.broker.subscription_moves import UnacknowledgedPart
 from tamis.errors import Busy, Conflict, OptionError, TamisError, UnknownSubscription
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from tamis.broker.accounts import Account
     from tamis.broker.network.network import Network
-    from tamis.broker.peer_rows import Rows
+    from tamis.broker.peer_rows import RowSource
     from tamis.broker.topics import OpenTopic, Topics
 
 LOOK, BEGIN, MORE, END = "look", "begin", "more", "done"
@@ -61,7 +61,7 @@ class Name(NamedTuple):
 class Moves:
     """The moves of one broker, in both directions, and those that it passes on."""
 
-    def __init__(self, network: "Network", tables: "Rows") -> None:
+    def __init__(self, network: "Network", tables: "RowSource") -> None:
         self._network = network
         self._tables = tables
         self._topics: Topics
@@ -168,7 +168,7 @@ class Moves:
             return await moves.finish(move, answer.problem), True
         events = [MovedRow(*event) for event in answer.events]
         return await moves.store(
-            move, Part(events, answer.after, answer.is_last, answer.expired)
+            move, UnacknowledgedPart(events, answer.after, answer.is_last, answer.expired)
         ), True
 
     async def _ask(

@@ -43,7 +43,7 @@ from tamis.broker.network.peer_states import PeerState
 from tamis.broker.network.routes import USUAL
 from tamis.broker.network.shared_topic import SharedTopic, Surroundings
 from tamis.broker.network_settings import MergingSettings
-from tamis.broker.peer_rows import Rows, drop_peer, put_identity
+from tamis.broker.peer_rows import RowSource, drop_peer, put_identity
 from tamis.broker.records import DEAD
 from tamis.broker.topic import Topic
 from tamis.broker.topics import Topics
@@ -69,7 +69,7 @@ class Network:
     """The brokers next to this one; the topics call it `Elsewhere`."""
 
     def __init__(
-        self, name: str, peers: Iterable[str], accounts: Iterable[Account], tables: Rows,
+        self, name: str, peers: Iterable[str], accounts: Iterable[Account], tables: RowSource,
         strategy: Strategy = USUAL, merging: MergingSettings | None = None,
         random: Callable[[int], bytes] = secrets.token_bytes,
     ) -> None:  # fmt: skip

@@ -34,7 +34,7 @@ LOCAL = ""  # the hop of this broker's own clients
 USUAL = strategy_of("advertisements+covering")
 
 
-class News(NamedTuple):
+class PeerNews(NamedTuple):
     """What a peer is to be told: filters of one kind, or which of its own are established."""
 
     kind: Kind | None = None
@@ -268,7 +268,7 @@ class Routes:
             announcer.consider()
             announcer.restore(mergers.get(kind.value, []))
 
-    def news(self, name: str, most: int | None = None) -> list[News]:
+    def news(self, name: str, most: int | None = None) -> list[PeerNews]:
         """What a peer is to be told now; it counts as told.
 
         With `most`, no more filters than that of each kind; the others when it is asked again.
@@ -289,9 +289,9 @@ class Routes:
             if updates or (is_first and not follows):
                 added = {one.id: one.filter for one in updates if one.filter is not None}
                 removed = [one.id for one in updates if one.filter is None]
-                found.append(News(kind, is_first, added, removed, follows=follows))
+                found.append(PeerNews(kind, is_first, added, removed, follows=follows))
         if peer.established:
-            found.append(News(established=peer.established))
+            found.append(PeerNews(established=peer.established))
             peer.established = []
         return found
 

@@ -32,7 +32,7 @@ from tamis.broker.network.routes import Routes
 from tamis.broker.network.topic_mergers import TopicMergers
 from tamis.broker.network.wants import Wants
 from tamis.broker.network_settings import MergingSettings
-from tamis.broker.peer_rows import PeerRow, Rows, put_peer
+from tamis.broker.peer_rows import PeerRow, RowSource, put_peer
 from tamis.broker.topic import Topic
 from tamis.errors import TamisError, UnknownTopic
 from tamis.language.expression import Expression
@@ -131,7 +131,7 @@ class SharedTopic:
         self.tell()
         return waiting
 
-    def change_accounts(self, tables: Rows, changed: Container[str]) -> None:
+    def change_accounts(self, tables: RowSource, changed: Container[str]) -> None:
         """Note that accounts may do something else now, which `advertise` has announced."""
         self._advertisements.keep(self._around.accounts.values())
         for account, id_, text in peer_rows.local_filters(tables, self.topic.number):
@@ -143,7 +143,7 @@ class SharedTopic:
                     self._own.put(f"{account}/{id_}", expression)
         self.tell()
 
-    async def load(self, tables: Rows, peers: Iterable[str]) -> None:
+    async def load(self, tables: RowSource, peers: Iterable[str]) -> None:
         """Restore what the catalogue has; `peers` are those that it may not know yet."""
         number = self.topic.number
         for row in peer_rows.peers(tables, number):

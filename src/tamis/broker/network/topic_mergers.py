@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tamis.broker import peer_rows
-from tamis.broker.peer_rows import Note, Rows
+from tamis.broker.peer_rows import Note, RowSource
 from tamis.broker.workers import MATCH
 from tamis.routing.reductions import KnownMerger, Search
 
@@ -37,7 +37,7 @@ class TopicMergers:
         self._tell = tell
         self._looking: asyncio.Task[None] | None = None
 
-    def load(self, tables: Rows) -> None:
+    def load(self, tables: RowSource) -> None:
         """Make the mergers again that an earlier run has kept; their parts are known."""
         for peer, packed in peer_rows.notes(tables, self._topic.number, MERGERS).items():
             if peer in self._routes.peers:

@@ -13,7 +13,7 @@ from tamis.broker.broker import Broker
 from tamis.broker.move_rows import DONE
 from tamis.broker.records import Delivery, DeliveryOptions, NewEvent
 from tamis.broker.simulation.onlooker import KINDS
-from tamis.broker.simulation.promises import Event, Filter, Promises, Subscription
+from tamis.broker.simulation.promises import Event, Filter, PromisedSubscription, Promises
 from tamis.broker.simulation.simulated_broker import Gone, SimulatedBroker, account_of
 from tamis.broker.simulation.virtual_time import Process
 from tamis.errors import Busy, TamisError
@@ -55,7 +55,7 @@ def event_of(topic: str, body: bytes) -> Event:
 
 
 @dataclass(eq=False)
-class Publisher:
+class SimulatedPublisher:
     """Publishes one batch after the other to one topic of a broker."""
 
     name: str
@@ -102,10 +102,10 @@ class Publisher:
 
 
 @dataclass(eq=False)
-class Subscriber:
+class SimulatedSubscriber:
     """Holds one durable subscription at a broker."""
 
-    known: Subscription
+    known: PromisedSubscription
     broker: SimulatedBroker
     options: DeliveryOptions
     promises: Promises

@@ -49,8 +49,8 @@ class Faults:
         """Mend everything, and let nothing go wrong any more."""
         self._is_over = True
         for link in self._links:
-            road = self._wires.road(*link)
-            road.is_open, road.delay, road.damages, road.cut_after = True, 0.0, 0, None
+            conduit = self._wires.conduit(*link)
+            conduit.is_open, conduit.delay, conduit.damages, conduit.cut_after = True, 0.0, 0, None
         for one in self._brokers.values():
             one.storage.disk.capacity, one.storage.disk.failing_syncs = None, 0.0
             one.storage.disk.restart(power_failed=False)
@@ -172,29 +172,29 @@ class Faults:
 
     def cut(self) -> None:
         """A link is cut after any byte, and can be made again at once or later."""
-        road = self._wires.road(*self._link())
-        road.cut(silently=False)
+        conduit = self._wires.conduit(*self._link())
+        conduit.cut(silently=False)
         if self._random.random() < 0.3:
-            road.is_open = True
+            conduit.is_open = True
         else:
-            self._later(3.0, lambda: setattr(road, "is_open", True))
+            self._later(3.0, lambda: setattr(conduit, "is_open", True))
 
     def cut_soon(self) -> None:
         """A link is cut when something is written to it, and can be made again at once."""
-        self._wires.road(*self._link()).cut_after = self._random.randint(1, 6)
+        self._wires.conduit(*self._link()).cut_after = self._random.randint(1, 6)
 
     def silence(self) -> None:
         """A link carries nothing any more, and nobody is told."""
-        road = self._wires.road(*self._link())
-        road.cut(silently=True)
-        self._later(3.0, lambda: setattr(road, "is_open", True))
+        conduit = self._wires.conduit(*self._link())
+        conduit.cut(silently=True)
+        self._later(3.0, lambda: setattr(conduit, "is_open", True))
 
     def delay(self) -> None:
         """A link is slow for some time."""
-        road = self._wires.road(*self._link())
-        road.delay = self._random.uniform(0.05, 0.6)
-        self._later(3.0, lambda: setattr(road, "delay", 0.0))
+        conduit = self._wires.conduit(*self._link())
+        conduit.delay = self._random.uniform(0.05, 0.6)
+        self._later(3.0, lambda: setattr(conduit, "delay", 0.0))
 
     def damage(self) -> None:
         """Some of the next bytes of a link are damaged."""
-        self._wires.road(*self._link()).damages += 1
+        self._wires.conduit(*self._link()).damages += 1

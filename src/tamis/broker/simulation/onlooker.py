@@ -9,7 +9,7 @@ from typing import Any
 from tamis.broker.network.shared_topic import SharedTopic
 from tamis.broker.simulation.simulated_broker import SimulatedBroker
 from tamis.matcher import Matcher
-from tamis.routing.announcements import State
+from tamis.routing.announcements import AnnouncementState
 from tamis.routing.kinds import Kind
 
 KINDS = 8  # of events
@@ -90,7 +90,7 @@ def is_sent(here: SimulatedBroker, there: SimulatedBroker, topic: str, kind: int
     announced = {
         one.id
         for text, one in announcer._announced.items()
-        if text in announcer.roots and one.state is State.LIVE
+        if text in announcer.roots and one.state is AnnouncementState.LIVE
     }
     return any(id_ in announced for id_ in known)
 

@@ -50,7 +50,7 @@ class Acknowledged:
 
 
 @dataclass(eq=False)
-class Subscription:
+class PromisedSubscription:
     """A durable subscription and what it has got, as its client knows them."""
 
     topic: str
@@ -69,7 +69,7 @@ class Promised:
     """What was promised for an event when it was first published."""
 
     broker: str
-    owed: list[Subscription] = field(default_factory=list)
+    owed: list[PromisedSubscription] = field(default_factory=list)
     is_acknowledged: bool = False
 
 
@@ -78,7 +78,7 @@ class Promises:
 
     def __init__(self, brokers: Mapping[str, SimulatedBroker], tree: Tree) -> None:
         self.wrong: list[str] = []
-        self.subscriptions: list[Subscription] = []
+        self.subscriptions: list[PromisedSubscription] = []
         self.events: dict[Event, Promised] = {}
         self.acknowledged = self.delivered = self.moves = 0
         self._brokers = brokers
@@ -86,7 +86,7 @@ class Promises:
 
     # --- subscriptions
 
-    def carrying(self, one: Subscription) -> dict[tuple[str, str], Any]:
+    def carrying(self, one: PromisedSubscription) -> dict[tuple[str, str], Any]:
         """What carries events over each link now, from each of its ends."""
         found = {}
         for name, peers in self._tree.items():
@@ -94,14 +94,18 @@ class Promises:
                 found[name, peer] = onlooker.departures(self._brokers[name], one.topic, peer)
         return found
 
-    def put(self, one: Subscription, filter_: Filter, carried: dict[tuple[str, str], Any]) -> None:
+    def put(
+        self, one: PromisedSubscription, filter_: Filter, carried: dict[tuple[str, str], Any]
+    ) -> None:
         """A filter was acknowledged; `carried` is what carried events when it was put."""
         one.filters.append(Acknowledged(filter_, self._reached(one, carried)))
         one.possible = [filter_]
         if one not in self.subscriptions:
             self.subscriptions.append(one)
 
-    def moved(self, one: Subscription, broker: str, carried: dict[tuple[str, str], Any]) -> None:
+    def moved(
+        self, one: PromisedSubscription, broker: str, carried: dict[tuple[str, str], Any]
+    ) -> None:
         """A subscription is at another broker; what was acknowledged may come once more there."""
         self.moves += 1
         one.broker = broker
@@ -109,7 +113,9 @@ class Promises:
         one.firm.clear()
         one.got = dict.fromkeys(one.got)
 
-    def _reached(self, one: Subscription, carried: dict[tuple[str, str], Any]) -> frozenset[str]:
+    def _reached(
+        self, one: PromisedSubscription, carried: dict[tuple[str, str], Any]
+    ) -> frozenset[str]:
         """The brokers to which all links carried events without a break."""
         now = self.carrying(one)
         whole = {link for link, way in carried.items() if way is not None and now[link] is way}
@@ -133,7 +139,7 @@ class Promises:
         ]
         self.events[event] = Promised(broker, owed)
 
-    def _is_owed(self, one: Subscription, broker: str, event: Event) -> bool:
+    def _is_owed(self, one: PromisedSubscription, broker: str, event: Event) -> bool:
         if not all(event.kind in filter_.kinds for filter_ in one.possible):
             return False
         way = onlooker.path(self._tree, broker, one.broker)
@@ -165,18 +171,18 @@ class Promises:
         self.acknowledged += 1
         self.events[event].is_acknowledged = True
 
-    def changing(self, one: Subscription, filter_: Filter) -> None:
+    def changing(self, one: PromisedSubscription, filter_: Filter) -> None:
         """A subscription may get another filter from now on: nothing else is owed any more."""
         one.possible.append(filter_)
         for event, promised in self.events.items():
             if one in promised.owed and event not in one.got and event.kind not in filter_.kinds:
                 promised.owed.remove(one)
 
-    def leaving(self, one: Subscription) -> None:
+    def leaving(self, one: PromisedSubscription) -> None:
         """A subscription may be gone from now on."""
         one.is_gone = True
 
-    def deliver(self, one: Subscription, event: Event, offset: int, attempt: int) -> None:
+    def deliver(self, one: PromisedSubscription, event: Event, offset: int, attempt: int) -> None:
         """A subscriber got an event."""
         what = f"{one.id} at {one.broker} got {event} (offset {offset}, attempt {attempt})"
         self.delivered += 1

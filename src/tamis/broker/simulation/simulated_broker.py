@@ -137,8 +137,8 @@ class SimulatedBroker:
             return
         self.broker = self.links = self.workers = None
         if silently:
-            for road in self._wires.roads_of(self.name):
-                for wire in list(road.wires):
+            for conduit in self._wires.conduits_of(self.name):
+                for wire in list(conduit.wires):
                     wire.fall_silent()
         if self._port is not None:
             self._wires.listening.pop(self._port, None)

@@ -15,14 +15,14 @@ from tamis.broker.simulation.clients import (
     AGAIN,
     EVERYTHING,
     SCHEMA,
-    Publisher,
-    Subscriber,
+    SimulatedPublisher,
+    SimulatedSubscriber,
     event_of,
     random_filter,
 )
 from tamis.broker.simulation.faults import Faults
 from tamis.broker.simulation.onlooker import KINDS, matches
-from tamis.broker.simulation.promises import Kinds, Promises, Subscription
+from tamis.broker.simulation.promises import Kinds, PromisedSubscription, Promises
 from tamis.broker.simulation.simulated_broker import Gone, Nature, SimulatedBroker, account_of
 from tamis.broker.simulation.virtual_time import VirtualTime
 from tamis.broker.simulation.wires import Wires
@@ -34,7 +34,7 @@ SETTLING = 40.0  # seconds until everything must have arrived
 OPTIONS = DeliveryOptions(window=4, ack_timeout=2.0, most_attempts=1000)
 
 
-class Outcome(NamedTuple):
+class TrialOutcome(NamedTuple):
     """What became of a trial."""
 
     seed: int
@@ -80,8 +80,8 @@ class Trial:
         self.topics = ["t0", "t1"][: random.choice((1, 1, 2))]
         self.promises = Promises(self.brokers, self.tree)
         self.faults = Faults(self.brokers, self.tree, self.wires, self.observer, self.note)
-        self._publishers: list[Publisher] = []
-        self._subscribers: list[Subscriber] = []
+        self._publishers: list[SimulatedPublisher] = []
+        self._subscribers: list[SimulatedSubscriber] = []
         self._clients: list[asyncio.Task[None]] = []
         self._is_ending = False
         # Drawn apart, so that a trial without moves is what it was before there were any.
@@ -109,7 +109,7 @@ class Trial:
 
     # --- the whole
 
-    def run(self) -> Outcome:
+    def run(self) -> TrialOutcome:
         """Play the trial."""
         try:
             self._play()
@@ -118,7 +118,7 @@ class Trial:
                 one.crash()
             self.observer.end()
         wrong = self.promises.wrong + [p for b in self.brokers.values() for p in b.problems]
-        return Outcome(
+        return TrialOutcome(
             self.seed, wrong, self.faults.counts, self.promises.acknowledged,
             self.promises.delivered, self.promises.moves, self.trace,
         )  # fmt: skip
@@ -232,7 +232,7 @@ class Trial:
             for topic in self.topics:
                 if random.random() < 0.7 or (len(self.brokers) == 1):
                     has_ids = random.random() < 0.7
-                    one = Publisher(
+                    one = SimulatedPublisher(
                         f"p{len(self._publishers)}", topic, broker, has_ids,
                         sorted(self.published[name]), self.promises, self.note,
                     )  # fmt: skip
@@ -248,17 +248,19 @@ class Trial:
 
     def _subscribe(self, name: str) -> None:
         number = len(self._subscribers)
-        known = Subscription(self.random.choice(self.topics), f"s{number}", name)
-        one = Subscriber(known, self.brokers[name], OPTIONS, self.promises, self.random, self.note)
+        known = PromisedSubscription(self.random.choice(self.topics), f"s{number}", name)
+        one = SimulatedSubscriber(
+            known, self.brokers[name], OPTIONS, self.promises, self.random, self.note
+        )
         self._subscribers.append(one)
         self._client(self._listen(one))
 
-    async def _publish(self, one: Publisher) -> None:
+    async def _publish(self, one: SimulatedPublisher) -> None:
         for _ in range(self.random.randint(1, 4)):
             await asyncio.sleep(self.random.uniform(0.0, 2.0))
             await one.publish_some(self.random, 3)
 
-    async def _listen(self, one: Subscriber) -> None:
+    async def _listen(self, one: SimulatedSubscriber) -> None:
         random = self.random
         if random.random() < 0.3:
             await asyncio.sleep(random.uniform(0.0, 3.0))
@@ -284,11 +286,11 @@ class Trial:
                 await one.unsubscribe()
                 return
 
-    async def _end(self, one: Subscriber) -> None:
+    async def _end(self, one: SimulatedSubscriber) -> None:
         if not one.known.is_gone:
             await one.detach()
 
-    async def _drain(self, one: Subscriber) -> None:
+    async def _drain(self, one: SimulatedSubscriber) -> None:
         one.clumsiness = 0.0
         try:
             while await one.take(100):
@@ -359,6 +361,6 @@ class Trial:
             yield f"{name} has stored {stored} for {peer}, and uses {held}"
 
 
-def play(seed: int, *, is_traced: bool = False) -> Outcome:
+def play(seed: int, *, is_traced: bool = False) -> TrialOutcome:
     """What becomes of a trial."""
     return Trial(seed, is_traced=is_traced).run()

@@ -37,7 +37,7 @@ class Server:
         self._wires.listening.pop(self._port, None)
 
 
-class Road:
+class Conduit:
     """What lies between two processes, whichever wires run over it."""
 
     def __init__(self) -> None:
@@ -65,15 +65,15 @@ class Wires:
         self.random = random
         self.pace = pace
         self.listening: dict[int, Listening] = {}
-        self._roads: dict[tuple[str, ...], Road] = {}
+        self._conduits: dict[tuple[str, ...], Conduit] = {}
 
-    def road(self, *names: str) -> Road:
+    def conduit(self, *names: str) -> Conduit:
         """What lies between two processes."""
-        return self._roads.setdefault(tuple(sorted(names)), Road())
+        return self._conduits.setdefault(tuple(sorted(names)), Conduit())
 
-    def roads_of(self, name: str) -> list[Road]:
+    def conduits_of(self, name: str) -> list[Conduit]:
         """What lies between one process and all others."""
-        return [road for names, road in self._roads.items() if name in names]
+        return [conduit for names, conduit in self._conduits.items() if name in names]
 
     def listen(self, process: Process, new_protocol: Callable[[], Any], port: int) -> Server:
         """Take calls."""
@@ -88,10 +88,10 @@ class Wires:
         found = self.listening.get(port)
         if found is None or not found.process.is_alive:
             raise ConnectionRefusedError(f"nobody listens on port {port}")
-        road = self.road(process.name, found.process.name)
-        if not road.is_open:
+        conduit = self.conduit(process.name, found.process.name)
+        if not conduit.is_open:
             raise OSError("there is no way")
-        wire = Wire(self.random, road, self.pace)
+        wire = Wire(self.random, conduit, self.pace)
         mine = wire.end(process, new_protocol())
         theirs = wire.end(found.process, found.new_protocol())
         mine.protocol.connection_made(mine)
@@ -102,13 +102,13 @@ class Wires:
 class Wire:
     """One connection."""
 
-    def __init__(self, random: Random, road: Road, pace: float) -> None:
+    def __init__(self, random: Random, conduit: Conduit, pace: float) -> None:
         self.random = random
-        self.road = road
+        self.conduit = conduit
         self._pace = pace
         self.ends: list[End] = []
         self.is_silent = False
-        road.wires[self] = None
+        conduit.wires[self] = None
 
     def end(self, process: Process, protocol: Any) -> "End":
         """One more end of it; there are two."""
@@ -122,7 +122,7 @@ class Wire:
 
     def latency(self) -> float:
         """How long the next piece takes."""
-        return self.road.delay + self._pace * self.random.random()
+        return self.conduit.delay + self._pace * self.random.random()
 
     def fall_silent(self) -> None:
         """Carry nothing any more; nobody is told."""
@@ -174,9 +174,9 @@ class End(asyncio.Transport):
         if self._closing or self._is_lost or not self.process.is_alive:
             return
         data, wire = bytes(data), self.wire
-        road, other = wire.road, wire.other(self)
-        if road.damages and data:
-            road.damages -= 1
+        conduit, other = wire.conduit, wire.other(self)
+        if conduit.damages and data:
+            conduit.damages -= 1
             place = wire.random.randrange(len(data))
             data = data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :]
         if len(data) > 1 and wire.random.random() < 0.2:
@@ -184,10 +184,10 @@ class End(asyncio.Transport):
             other.arrive(data[:place])
             data = data[place:]
         other.arrive(data)
-        if road.cut_after is not None:
-            road.cut_after -= 1
-            if road.cut_after <= 0:
-                road.cut_after = None
+        if conduit.cut_after is not None:
+            conduit.cut_after -= 1
+            if conduit.cut_after <= 0:
+                conduit.cut_after = None
                 wire.cut()
         self._stuck += len(data) * wire.is_silent
         if not self._is_full and other.coming + self._stuck >= HIGH:
@@ -278,5 +278,5 @@ class End(asyncio.Transport):
             return
         self._is_lost = self._closing = True
         self._forget()
-        self.wire.road.wires.pop(self.wire, None)
+        self.wire.conduit.wires.pop(self.wire, None)
         self.protocol.connection_lost(error)

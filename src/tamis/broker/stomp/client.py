@@ -40,7 +40,7 @@ class RefusedSend(Exception):
         self.receipt = receipt
 
 
-class Client:
+class StompClient:
     """An account that is connected, and what its requests do."""
 
     def __init__(

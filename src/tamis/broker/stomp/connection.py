@@ -16,7 +16,7 @@ from tamis.broker.protocols.stomp import replies
 from tamis.broker.protocols.stomp.requests import Connect, Disconnect, Failure, Request
 from tamis.broker.protocols.stomp.session import Session
 from tamis.broker.protocols.stomp.time_limits import TimeLimits
-from tamis.broker.stomp.client import Client, RefusedSend
+from tamis.broker.stomp.client import RefusedSend, StompClient
 from tamis.broker.stomp.deliveries import Deliveries
 from tamis.broker.stomp.quenches import Quenches
 from tamis.errors import Busy, TamisError
@@ -65,7 +65,7 @@ class StompConnection:
         self._session = Session()
         self._times = TimeLimits(service.times, self._loop.time())
         self._deliveries = Deliveries(self)
-        self._client: Client | None = None
+        self._client: StompClient | None = None
         self._quenches: Quenches | None = None
         self._closing = False  # nothing more is read or carried out
         self._no_more = False  # the client sends nothing more
@@ -221,7 +221,7 @@ class StompConnection:
         version = session.version or "1.0"
         session_id = service.new_session_id()
         self._quenches = Quenches(service.broker, account, version, self, session_id)
-        self._client = Client(
+        self._client = StompClient(
             service, account, version, self._deliveries, self._quenches, self.write
         )
         session.accept(service.session_limits(account))

@@ -23,7 +23,7 @@ BATCH_BYTES = 1 << 18  # of messages that are written at once, about
 TURN = 256  # deliveries of one subscription, before the next one has its turn
 
 
-class Output(Protocol):
+class FrameOutput(Protocol):
     """Where frames go."""
 
     def write(self, data: bytes) -> None:
@@ -37,7 +37,7 @@ class Output(Protocol):
         """End the connection with an error."""
 
 
-class Listener:
+class DeliveredSubscription:
     """A subscription, and where its events come from."""
 
     __slots__ = ("acks_itself", "attachment", "most", "queued", "shared", "subscription")
@@ -61,12 +61,12 @@ class Listener:
 class Deliveries:
     """The subscriptions of one connection, by their numbers."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: FrameOutput) -> None:
         self._output = output
         self._loop = asyncio.get_running_loop()
-        self._listeners: dict[int, Listener] = {}
-        self._ready: deque[Listener] = deque()
-        self._unflushed: list[tuple[Listener, int]] = []
+        self._listeners: dict[int, DeliveredSubscription] = {}
+        self._ready: deque[DeliveredSubscription] = deque()
+        self._unflushed: list[tuple[DeliveredSubscription, int]] = []
         self._scheduled = False
         self._ended = False
 
@@ -77,7 +77,7 @@ class Deliveries:
         shared: Callable[[Record], bytes],
     ) -> None:
         """Deliver what an attachment gets; `shared` makes the common part of MESSAGE frames."""
-        listener = Listener(subscription, attachment, shared)
+        listener = DeliveredSubscription(subscription, attachment, shared)
         self._listeners[subscription.number] = listener
         attachment.when_ready(lambda: self._queue(listener))
 
@@ -135,7 +135,7 @@ class Deliveries:
         elif listener is not None:
             listener.attachment.nack_up_to(ack.offset)
 
-    def _queue(self, listener: Listener) -> None:
+    def _queue(self, listener: DeliveredSubscription) -> None:
         if not listener.queued:
             listener.queued = True
             self._ready.append(listener)
@@ -163,7 +163,7 @@ class Deliveries:
         if self._output.is_flushed:
             self.flushed()
 
-    def _take(self, listener: Listener, pieces: list[bytes]) -> int:
+    def _take(self, listener: DeliveredSubscription, pieces: list[bytes]) -> int:
         """Take what one subscription has, as pieces of frames; returns how many bytes they have."""
         attachment = listener.attachment
         taken = attachment.take_nowait(listener.most)

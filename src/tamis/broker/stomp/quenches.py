@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tamis.broker.protocols.stomp.frames import escaped
 from tamis.broker.protocols.stomp.requests import Ack, Quench, Subscription
-from tamis.broker.stomp.deliveries import Output
+from tamis.broker.stomp.deliveries import FrameOutput
 from tamis.errors import TamisError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Quenches:
     """All such subscriptions of one connection."""
 
     def __init__(
-        self, broker: "Broker", account: "Account", version: str, output: Output, session: str
+        self, broker: "Broker", account: "Account", version: str, output: FrameOutput, session: str
     ) -> None:
         self._broker = broker
         self._account = account

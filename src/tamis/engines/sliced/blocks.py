@@ -62,7 +62,7 @@ _NO_TABLE = np.empty(0, np.uint8)
 _TRUE_ROWS = np.array([[0], [1]], np.uint64)  # the rows of a single event: false and true
 
 
-class Window:
+class EventWindow:
     """Some events of a batch as classes, perhaps in another order."""
 
     def __init__(self, classes: Array, passed: Sequence[PassedTests], order: Array | None) -> None:
@@ -145,7 +145,9 @@ class SegmentEvaluator:
         self._prepared = size, perf_counter() - began
         return classes, passed
 
-    def window(self, prepared: tuple[Array, list[PassedTests]], start: int, end: int) -> Window:
+    def window(
+        self, prepared: tuple[Array, list[PassedTests]], start: int, end: int
+    ) -> EventWindow:
         """The events from start to end; sorted if most filters are found by one attribute."""
         classes, passed = prepared
         part = classes[:, start:end]
@@ -154,9 +156,9 @@ class SegmentEvaluator:
         if by is not None and end - start > EVENTS and not self._is_dense:
             order = np.argsort(part[by], kind="stable")
         codes = [one._replace(codes=one.codes[start:end]) for one in passed]
-        return Window(np.ascontiguousarray(part), codes, order)
+        return EventWindow(np.ascontiguousarray(part), codes, order)
 
-    def count(self, window: Window, now: int) -> Array:
+    def count(self, window: EventWindow, now: int) -> Array:
         """counts[event]."""
         began = perf_counter()
         found = np.zeros(window.size, np.int64)
@@ -170,7 +172,7 @@ class SegmentEvaluator:
         self._note(window.size, began)
         return found
 
-    def match(self, window: Window, now: int) -> list[Piece]:
+    def match(self, window: EventWindow, now: int) -> list[Piece]:
         """The matches in pieces: counts[event], and all handles, ascending for each event."""
         began, buffers = perf_counter(), self._take_buffers()
         if self._is_dense and window.order is None:
@@ -261,7 +263,13 @@ class SegmentEvaluator:
             return BlockBuffers(self.segment)
 
     def _block(
-        self, window: Window, start: int, end: int, now: int, buffers: BlockBuffers, out: Output
+        self,
+        window: EventWindow,
+        start: int,
+        end: int,
+        now: int,
+        buffers: BlockBuffers,
+        out: Output,
     ) -> None:
         segment, block, scratch = self.segment, buffers.block_rows, buffers.program_buffers
         numbering, programs, steps = segment.numbering, segment.programs, segment.steps
@@ -288,7 +296,7 @@ class SegmentEvaluator:
         if len(out.counts):
             add_planes(out)
 
-    def _lists(self, window: Window, now: int, buffers: BlockBuffers) -> tuple[Array, Array]:
+    def _lists(self, window: EventWindow, now: int, buffers: BlockBuffers) -> tuple[Array, Array]:
         handles, is_mixed = self.segment.handles, self._is_mixed  # other threads may change it
         total = np.zeros(window.size, np.int64)
         kept = []
@@ -318,7 +326,7 @@ class SegmentEvaluator:
             self._is_mixed = sort_unless_rising(found, starts) * FEW_SORTED > window.size
         return total, found
 
-    def _matrix(self, window: Window, now: int, buffers: BlockBuffers) -> list[Piece]:
+    def _matrix(self, window: EventWindow, now: int, buffers: BlockBuffers) -> list[Piece]:
         segment = self.segment
         first = int(segment.handles[0]) if segment.is_gapless else 0
         pieces = []

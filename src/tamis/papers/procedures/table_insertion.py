@@ -24,7 +24,7 @@ from tamis.relations.tables import CoverTable, Insertion
 from tamis.relations.tables.candidate_search import CandidateSearch
 from tamis.relations.tables.constraints import ConstraintPool
 from tamis.relations.tables.mbd_search import MbdSearch
-from tamis.relations.tables.prepared_filters import Preparation, PreparedFilter
+from tamis.relations.tables.prepared_filters import FilterPreparation, PreparedFilter
 from tamis.relations.tables.search import CoverSearch, SearchResult
 from tamis.workloads import workload
 
@@ -54,7 +54,7 @@ WAYS: dict[str, Callable[[ConstraintPool], CoverSearch]] = {
 }
 
 
-class Step(NamedTuple):
+class InsertionStep(NamedTuple):
     """One subscription, and the result of inserting it into the table."""
 
     number: int
@@ -81,7 +81,7 @@ class Contestant:
             for prepared in recent:  # which is in the cache, if one has searched for them
                 self.search.assign(prepared)
 
-    def take(self, steps: Sequence[Step]) -> float:
+    def take(self, steps: Sequence[InsertionStep]) -> float:
         """Seconds to insert subscriptions; what is found is compared with what the table found."""
         seconds = 0.0
         for number, prepared, insertion in steps:
@@ -101,7 +101,7 @@ class Contestant:
                     del self.held[covered]
         return seconds
 
-    def assign(self, steps: Sequence[Step]) -> float:
+    def assign(self, steps: Sequence[InsertionStep]) -> float:
         """Seconds of the truth assignments of subscriptions whose predicates are all known."""
         search = self.search
         if not isinstance(search, MbdSearch):
@@ -168,7 +168,7 @@ def windows(
 ) -> Iterator[tuple[int, float, dict[str, Times]]]:
     """Each size, the table's own seconds per subscription, and the times of the ways."""
     table: CoverTable[int] = CoverTable(some.semantics)
-    preparation = Preparation(some.semantics)
+    preparation = FilterPreparation(some.semantics)
     contestants = [Contestant(name, make(preparation.pool)) for name, make in ways.items()]
     done = 0
     roots: dict[int, PreparedFilter] = {}
@@ -201,11 +201,11 @@ class _Spent:
 def _steps(
     some: SubscriptionSet,
     table: CoverTable[int],
-    preparation: Preparation,
+    preparation: FilterPreparation,
     start: int,
     end: int,
     spent: _Spent,
-) -> Iterator[Step]:
+) -> Iterator[InsertionStep]:
     for number in range(start, end):
         expression = some.expressions[number]
         form_of(expression, some.semantics)  # cached, so that no contestant's time includes it
@@ -215,10 +215,10 @@ def _steps(
         prepared = preparation.prepare(expression)
         if prepared is not None and prepared.constraints is None:
             raise Disagreement(f"subscription {number} is not a box: {expression}")
-        yield Step(number, prepared, insertion)
+        yield InsertionStep(number, prepared, insertion)
 
 
-def _apply(step: Step, roots: dict[int, PreparedFilter]) -> None:
+def _apply(step: InsertionStep, roots: dict[int, PreparedFilter]) -> None:
     if step.prepared is not None and step.insertion.covered_by is None:
         roots[step.number] = step.prepared
     for covered in step.insertion.covers:
@@ -226,7 +226,9 @@ def _apply(step: Step, roots: dict[int, PreparedFilter]) -> None:
 
 
 def _contest(
-    contestants: Sequence[Contestant], steps: Sequence[Step], roots: dict[int, PreparedFilter]
+    contestants: Sequence[Contestant],
+    steps: Sequence[InsertionStep],
+    roots: dict[int, PreparedFilter],
 ) -> dict[str, Times]:
     """The times of each way, which take turns."""
     found = {contestant.name: Times() for contestant in contestants}

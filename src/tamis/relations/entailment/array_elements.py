@@ -76,7 +76,7 @@ class ArrayCells:
         return ((),) if self.of.kind is Kind.ARRAY else (MapValue(),)
 
 
-class Wish(NamedTuple):
+class WantedArray(NamedTuple):
     """What is wanted of an array or map: which elements, and which values at which places."""
 
     inside: list[Any]
@@ -86,7 +86,7 @@ class Wish(NamedTuple):
     absent: set[Any]  # indexes and keys without a value
 
 
-def arrays_for(wish: Wish, of: Type) -> list[Any]:
+def arrays_for(wish: WantedArray, of: Type) -> list[Any]:
     """Arrays or maps to try."""
     if of.element is None:
         return []
@@ -99,7 +99,7 @@ def arrays_for(wish: Wish, of: Type) -> list[Any]:
     return list(distinct.values())
 
 
-def _arrays(wish: Wish, element: Type) -> Iterator[tuple[Any, ...]]:
+def _arrays(wish: WantedArray, element: Type) -> Iterator[tuple[Any, ...]]:
     filler = _filler(wish, element)
     last = max((place for place in wish.places if isinstance(place, int)), default=-1)
     placed = [wish.places.get(n, filler) for n in range(last + 1)]
@@ -117,7 +117,7 @@ def _arrays(wish: Wish, element: Type) -> Iterator[tuple[Any, ...]]:
     yield tuple(reversed(base))
 
 
-def _maps(wish: Wish, value: Type) -> Iterator[MapValue]:
+def _maps(wish: WantedArray, value: Type) -> Iterator[MapValue]:
     filler = _filler(wish, value)
     keys = dict.fromkeys([*wish.inside, *wish.places])
     base = {k: wish.places.get(k, filler) for k in keys if k not in wish.absent and k is not None}
@@ -130,7 +130,7 @@ def _maps(wish: Wish, value: Type) -> Iterator[MapValue]:
         yield MapValue(base | more)
 
 
-def _filler(wish: Wish, of: Type) -> Any:
+def _filler(wish: WantedArray, of: Type) -> Any:
     """An element that nobody asks for."""
     taken = {*wish.inside, *wish.outside, *wish.free}
     filler = _FILLERS[of.kind]

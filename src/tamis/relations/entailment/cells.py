@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from tamis.language.evaluation import Evaluator
 from tamis.predicates.value_orders import ValueOrder
 from tamis.predicates.value_sets import ValueSet, compared, listed
-from tamis.relations.entailment.string_languages import Language, TooLarge, explore, places
+from tamis.relations.entailment.string_languages import Language, TooManySteps, explore, places
 from tamis.relations.entailment.value_tests import ValueTest
 
 FEW = 16  # values that a cell may list
@@ -61,7 +61,7 @@ class IntervalCells:
         self.cuts = sorted(cuts)
         self.count = len(self.cuts)
         if self.count > MOST_CELLS:
-            raise TooLarge
+            raise TooManySteps
 
     def mask(self, test: ValueTest) -> int:
         bits = bytearray(b"0") * self.count
@@ -119,7 +119,7 @@ class StringCells:
         else:
             shown = {(p, 0): s for p, s in places(self.constants, ordered=ordered).items()}
         if len(shown) > MOST_CELLS:
-            raise TooLarge
+            raise TooManySteps
         keys = sorted(shown)
         self.cells = {key: cell for cell, key in enumerate(keys)}
         self.places = [place for place, _ in keys]

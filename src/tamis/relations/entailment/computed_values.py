@@ -11,7 +11,7 @@ from typing import Any
 
 from tamis.relations.entailment.cells import IntervalCells
 from tamis.relations.entailment.operands import OpenCells, Operand, Operands
-from tamis.relations.entailment.string_languages import TooLarge
+from tamis.relations.entailment.string_languages import TooManySteps
 from tamis.relations.entailment.value_tests import Pair
 
 FEW_ROWS = 64  # combinations of values of the inputs that are tried at every step
@@ -135,7 +135,7 @@ class ComputedValues:
         """The cell of a computed operand, given the values of its inputs."""
         self.computations += 1
         if self.computations > MOST_COMPUTATIONS:
-            raise TooLarge
+            raise TooManySteps
         for n in operand.inputs:
             self.row[self.operands[n].position] = values[n]
         value = operand.compute(self.row)

@@ -21,8 +21,8 @@ from tamis.predicates.value_orders import order_of
 from tamis.predicates.value_sets import ValueSet, all_values, holds_of
 from tamis.relations.entailment.array_elements import ArrayCells
 from tamis.relations.entailment.operands import Operands
-from tamis.relations.entailment.solver import Finding, Solver
-from tamis.relations.entailment.string_languages import TooLarge
+from tamis.relations.entailment.solver import SearchOutcome, Solver
+from tamis.relations.entailment.string_languages import TooManySteps
 from tamis.schema import Enumeration
 
 MOST_LISTED = 100_000  # strings that a test is tried with
@@ -156,27 +156,27 @@ def _search_implies(b: Node, a: Node, space: EventSpace) -> Answer:
 
 
 _IMPLIED = {
-    Finding.NONE: Answer.YES,
-    Finding.EVENT: Answer.NO,
-    Finding.UNKNOWN: Answer.UNDECIDED,
+    SearchOutcome.NONE: Answer.YES,
+    SearchOutcome.EVENT: Answer.NO,
+    SearchOutcome.UNKNOWN: Answer.UNDECIDED,
 }
 
 
 def witness(b: Node, a: Node, space: EventSpace) -> Row | None:
     """The row of an event that makes b true and a not; None where none is found."""
     found, values = _search(b, a, space)
-    return values if found is Finding.EVENT else None
+    return values if found is SearchOutcome.EVENT else None
 
 
-def _search(b: Node, a: Node, space: EventSpace) -> tuple[Finding, Row]:
+def _search(b: Node, a: Node, space: EventSpace) -> tuple[SearchOutcome, Row]:
     b, a = _without_common(b, a)
     if b == FALSE or a == TRUE:
-        return Finding.NONE, ()
+        return SearchOutcome.NONE, ()
     try:
         operands = Operands((b, a), space)
         given, goal = operands.formula(b), operands.formula(a, positive=False)
-    except TooLarge:
-        return Finding.UNKNOWN, ()
+    except TooManySteps:
+        return SearchOutcome.UNKNOWN, ()
     found, values = Solver(operands).run(given, goal)
     row = list(_any_row(space))
     for number, value in values.items():

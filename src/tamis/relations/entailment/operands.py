@@ -31,7 +31,7 @@ from tamis.relations.entailment.cells import (
     OutcomeCells,
     StringCells,
 )
-from tamis.relations.entailment.string_languages import TooLarge
+from tamis.relations.entailment.string_languages import TooManySteps
 from tamis.relations.entailment.string_lengths import LENGTHS, measured, without_lengths
 from tamis.relations.entailment.value_tests import Pair, ValueTest, value_test
 from tamis.schema import Attribute, Domain, Enumeration, IntRange
@@ -147,7 +147,7 @@ class Operands:
             self.all.append(self._operand(key, group, listed=key in listed))
         counts = (self.all[self._numbers[key]].cells.count * len(groups[key]) for key in groups)
         if sum(counts) > MOST_BITS:
-            raise TooLarge
+            raise TooManySteps
         self.computed = [n for n, operand in enumerate(self.all) if operand.inputs]
         for predicate, test in tests.items():
             self._leaves[predicate] = self._mask(predicate, test, self._numbers[keys[predicate]])
@@ -239,7 +239,7 @@ class Operands:
         """The cells of a small domain for whose values a predicate is true."""
         self._trials += cells.count
         if self._trials > MOST_TRIALS:
-            raise TooLarge
+            raise TooManySteps
         holds = compile_tree(predicate, self.space.schema)
         row: list[Any] = [None] * len(self.space.schema)
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from tamis.relations.disjoint_sets import DisjointSets
 from tamis.relations.entailment.computed_values import ComputedValues
 from tamis.relations.entailment.operands import ALL, ANY, Formula, OpenCells, Operands, chain
-from tamis.relations.entailment.string_languages import TooLarge
+from tamis.relations.entailment.string_languages import TooManySteps
 from tamis.relations.entailment.trial_events import TrialEvents
 
 MOST_STEPS = 500_000  # parts of clauses that are visited
@@ -27,7 +27,7 @@ Values = dict[int, Any]
 Clause = tuple[int, Any]
 
 
-class Finding(Enum):
+class SearchOutcome(Enum):
     """What a search found."""
 
     EVENT = "an event"
@@ -52,23 +52,23 @@ class Solver:
         self.computed_values = ComputedValues(operands)
         self.trial_events = TrialEvents(operands, self.computed_values)
 
-    def run(self, given: Formula, goal: Formula) -> tuple[Finding, Values]:
+    def run(self, given: Formula, goal: Formula) -> tuple[SearchOutcome, Values]:
         """Whether an event makes both formulas true, and the values of such an event.
 
         The alternatives of both are tried one by one, before any other choice is made: an
         alternative of what is given mostly decides the goal at once. The values are by number of
         operand; an attribute that is not among them may have any value.
         """
-        answer = Finding.NONE
+        answer = SearchOutcome.NONE
         try:
             for problem, open_cells in self._starts(given, goal):
                 found, values = self._solve(problem, open_cells, 0)
-                if found is Finding.EVENT:
+                if found is SearchOutcome.EVENT:
                     return found, values
-                if found is Finding.UNKNOWN:
+                if found is SearchOutcome.UNKNOWN:
                     answer = found
-        except TooLarge:
-            answer = Finding.UNKNOWN
+        except TooManySteps:
+            answer = SearchOutcome.UNKNOWN
         return answer, {}
 
     def _starts(self, given: Formula, goal: Formula) -> Iterator[tuple[_Problem, OpenCells]]:
@@ -88,18 +88,18 @@ class Solver:
 
     def _solve(
         self, problem: _Problem, open_cells: OpenCells, depth: int
-    ) -> tuple[Finding, Values]:
+    ) -> tuple[SearchOutcome, Values]:
         stack = [(problem.clauses, open_cells)]
-        answer = Finding.NONE
+        answer = SearchOutcome.NONE
         while stack:
             clauses, open_cells = stack.pop()
             left = self._narrow(clauses, problem.computed, open_cells)
             if left is None:
                 continue
             found, values = self._look(problem._replace(clauses=left), open_cells, depth)
-            if found is Finding.EVENT:
+            if found is SearchOutcome.EVENT:
                 return found, values
-            if found is Finding.UNKNOWN:
+            if found is SearchOutcome.UNKNOWN:
                 answer = found
             elif found is None:
                 stack.extend(self._choices(left, open_cells))
@@ -107,36 +107,36 @@ class Solver:
 
     def _look(
         self, problem: _Problem, open_cells: OpenCells, depth: int
-    ) -> tuple[Finding | None, Values]:
+    ) -> tuple[SearchOutcome | None, Values]:
         """What is known about a state; None if a choice must be made."""
         if not problem.clauses and not problem.computed:
-            return Finding.EVENT, {
+            return SearchOutcome.EVENT, {
                 n: self.trial_events.example(n, open_cells[n]) for n in problem.attributes
             }
         parts = self._independent(problem)
         if problem.clauses and (len(parts) == 1 or depth >= DEEPEST_SPLIT):
             return None, {}
-        answer = Finding.EVENT
+        answer = SearchOutcome.EVENT
         event: Values = {}
         for part in sorted(parts, key=lambda part: len(part.clauses)):
             if part.clauses:
                 found, values = self._solve(part, open_cells.copy(), depth + 1)
             else:
                 found, values = self._attempt(part, open_cells)
-            if found is Finding.NONE:
-                return Finding.NONE, {}
-            if found is Finding.UNKNOWN:
+            if found is SearchOutcome.NONE:
+                return SearchOutcome.NONE, {}
+            if found is SearchOutcome.UNKNOWN:
                 answer = found
             event |= values
         return answer, event
 
-    def _attempt(self, problem: _Problem, open_cells: OpenCells) -> tuple[Finding, Values]:
+    def _attempt(self, problem: _Problem, open_cells: OpenCells) -> tuple[SearchOutcome, Values]:
         values, complete = self.trial_events.attempt(
             problem.computed, problem.attributes, open_cells
         )
         if values is not None:
-            return Finding.EVENT, values
-        return Finding.NONE if complete else Finding.UNKNOWN, {}
+            return SearchOutcome.EVENT, values
+        return SearchOutcome.NONE if complete else SearchOutcome.UNKNOWN, {}
 
     # --- narrowing
 
@@ -171,7 +171,7 @@ class Solver:
         """What is left of a clause within the open cells."""
         self.steps += 1
         if self.steps > MOST_STEPS:
-            raise TooLarge
+            raise TooManySteps
         tag, body = formula
         if tag >= 0:
             self.steps += body.bit_length() >> 10  # a long mask takes longer

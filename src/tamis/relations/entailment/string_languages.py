@@ -19,7 +19,7 @@ _READABLE = "xabcdefghijklmnopqrstuvwyzXABCDEFGHIJKLMNOPQRSTUVWYZ0123456789 -.!~
 _LAST = "\U0010ffff"
 
 
-class TooLarge(Exception):
+class TooManySteps(Exception):
     """Deciding would cost more than it may."""
 
 
@@ -162,7 +162,7 @@ def explore(
         found.setdefault((place, answers), text)
         transitions += price
         if transitions > MOST_TRANSITIONS:
-            raise TooLarge
+            raise TooManySteps
         for letter in letters:
             after = _advance(constants, at, letter)
             if not ordered and isinstance(after, int):

@@ -12,7 +12,7 @@ from tamis.relations.entailment.array_elements import (
     TRUE,
     ArrayCells,
     Member,
-    Wish,
+    WantedArray,
     arrays_for,
     constant_place,
 )
@@ -107,7 +107,7 @@ class TrialEvents:
         operand = self.operands[number]
         if not isinstance(operand.key, ast.Attribute):  # pragma: no cover - it is an attribute's
             return []
-        wish = Wish([], [], [], {}, set())
+        wish = WantedArray([], [], [], {}, set())
         for other in wanted:
             computed = self.operands[other]
             if number not in computed.inputs:
@@ -120,7 +120,9 @@ class TrialEvents:
         found = arrays_for(wish, operand.key.type)
         return [*found, None] if open_cells[number] & operand.missing else found
 
-    def _note_place(self, computed: Operand, open_: int, of: ast.Attribute, wish: Wish) -> None:
+    def _note_place(
+        self, computed: Operand, open_: int, of: ast.Attribute, wish: WantedArray
+    ) -> None:
         """What an element at a place has to be, and constants that may matter to something else."""
         key = computed.key
         if isinstance(key, Pair | Member):
@@ -162,7 +164,7 @@ class TrialEvents:
 _END = object()
 
 
-def _note_member(member: Member, may_be: int, of: ast.Attribute, wish: Wish) -> None:
+def _note_member(member: Member, may_be: int, of: ast.Attribute, wish: WantedArray) -> None:
     """An element of an array, a key of a map or one of its values that is there, or is not.
 
     Elements of arrays that are computed in other ways are left to chance.

@@ -18,7 +18,7 @@ from tamis.errors import SubscriptionError, choose
 from tamis.language.expression import Expression
 from tamis.relations.tables.candidate_search import CandidateSearch
 from tamis.relations.tables.general_filters import GeneralSearch
-from tamis.relations.tables.prepared_filters import Preparation, PreparedFilter
+from tamis.relations.tables.prepared_filters import FilterPreparation, PreparedFilter
 from tamis.relations.tables.search import CoverSearch, SearchResult
 from tamis.relations.tables.witnesses import WitnessedForm
 from tamis.semantics import Semantics
@@ -61,10 +61,10 @@ class CoverTable(Generic[K]):
 
     def __init__(
         self, semantics: Semantics, search: str = "candidates", *, cache: bool = True,
-        preparation: Preparation | None = None,
+        preparation: FilterPreparation | None = None,
     ) -> None:  # fmt: skip
         """Tables that share a `preparation` share what they know about filters."""
-        self._preparation = preparation or Preparation(semantics)
+        self._preparation = preparation or FilterPreparation(semantics)
         self._boxes = _search(choose("search", search, SEARCHES), self._preparation, cache=cache)
         self._generals = GeneralSearch(self._preparation.pool, self._boxes)
         self._numbers: dict[K, int] = {}
@@ -246,7 +246,7 @@ class CoverTable(Generic[K]):
         return tree
 
 
-def _search(name: str, preparation: Preparation, *, cache: bool) -> CoverSearch:
+def _search(name: str, preparation: FilterPreparation, *, cache: bool) -> CoverSearch:
     if name == "candidates":
         return CandidateSearch(preparation.pool)
     from tamis.relations.tables.mbd_search import MbdSearch  # it needs the compiler

@@ -36,7 +36,7 @@ class PreparedFilter:
         return self._form()
 
 
-class Preparation:
+class FilterPreparation:
     """Prepares the filters of one semantics."""
 
     def __init__(self, semantics: Semantics) -> None:

@@ -20,7 +20,7 @@ RouterClass = Callable[..., Any] | None
 
 
 @dataclass(frozen=True)
-class Failure:
+class FailedScenario:
     """A scenario that breaks a promise, as small as it could be made."""
 
     scenario: Scenario
@@ -38,14 +38,14 @@ class Failure:
 
 
 @dataclass
-class Summary:
+class CampaignSummary:
     """What happened in all simulations of a campaign."""
 
     seeds: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
     longest: int = 0  # queue: packets that waited for a receipt of one neighbour
-    failure: Failure | None = None
+    failure: FailedScenario | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -84,10 +84,10 @@ def scenarios(seeds: Iterable[int], options: ScenarioOptions) -> Iterator[Scenar
 
 
 def run(
-    some: Iterable[Scenario], router: RouterClass = None, summary: Summary | None = None
-) -> Summary:
+    some: Iterable[Scenario], router: RouterClass = None, summary: CampaignSummary | None = None
+) -> CampaignSummary:
     """Play scenarios until one fails, and shrink that one. `summary` is kept up to date."""
-    summary = Summary() if summary is None else summary
+    summary = CampaignSummary() if summary is None else summary
     for scenario in some:
         outcome = play(scenario, router)
         summary.seeds += 1
@@ -102,19 +102,19 @@ def run(
     return summary
 
 
-def examine(scenario: Scenario, kind: str, router: RouterClass = None) -> Failure:
+def examine(scenario: Scenario, kind: str, router: RouterClass = None) -> FailedScenario:
     """The smallest scenario that fails in the same way, and how it goes."""
     small = shrink(scenario, lambda one: play(one, router).has(kind))
     return narrate(small, kind, router)
 
 
-def narrate(scenario: Scenario, kind: str, router: RouterClass = None) -> Failure:
+def narrate(scenario: Scenario, kind: str, router: RouterClass = None) -> FailedScenario:
     """How a failing scenario goes."""
     trace = Trace()
     trace.lines += introduction(scenario)
     outcome = play(scenario, router, trace)
     violation = next(one for one in outcome.violations if one.kind == kind)
-    return Failure(scenario, violation, trace.lines)
+    return FailedScenario(scenario, violation, trace.lines)
 
 
 def introduction(scenario: Scenario) -> list[str]:

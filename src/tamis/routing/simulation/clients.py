@@ -14,7 +14,7 @@ from tamis.routing.messages import (
     Unadvertise,
     Unsubscribe,
 )
-from tamis.routing.simulation.scenario import Action, Client
+from tamis.routing.simulation.scenario import Action, ScenarioClient
 
 Request = Advertise | Subscribe | Unadvertise | Unsubscribe | Publish
 
@@ -35,7 +35,7 @@ class HeldFilter:
 class SimulatedClient:
     """A client. What it wants survives a crash of its broker; what it has there does not."""
 
-    definition: Client
+    definition: ScenarioClient
     is_connected: bool = False  # or wants to be
     wanted: dict[str, Subscribe | Advertise] = field(default_factory=dict)
     subscriptions: dict[str, HeldFilter] = field(default_factory=dict)

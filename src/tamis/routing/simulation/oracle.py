@@ -38,7 +38,7 @@ from tamis.routing.messages import (
 from tamis.routing.simulation.clients import HeldFilter, Request, SimulatedClient
 from tamis.routing.simulation.filters import NEVER, condition, row_of, some_event_matches
 from tamis.routing.simulation.outcome import Outcome, Violation
-from tamis.routing.simulation.publication_tracker import Publication, PublicationTracker
+from tamis.routing.simulation.publication_tracker import PublicationTracker, TrackedPublication
 from tamis.routing.simulation.scenario import Scenario
 from tamis.routing.simulation.table_checks import disagreements, leftovers, needless_filters
 from tamis.routing.simulation.topology import Topology
@@ -148,7 +148,7 @@ class Oracle:
     def _publish(self, client: SimulatedClient, message: Publish) -> str:
         row = row_of(message.event, self._semantics)
         key = f"{message.sender}/{message.id}"
-        publication = Publication(key, message.event, row, self.step + 1)
+        publication = TrackedPublication(key, message.event, row, self.step + 1)
         self._publications.by_key[key] = publication
         if row is None:
             return REFUSE

@@ -42,7 +42,7 @@ class Obligation:
 
 
 @dataclass(slots=True, eq=False)
-class Publication:
+class TrackedPublication:
     """An event on its way."""
 
     key: str
@@ -69,18 +69,22 @@ class PublicationTracker:
         *,
         may_fail: bool,
     ) -> None:
-        self.by_key: dict[str, Publication] = {}
+        self.by_key: dict[str, TrackedPublication] = {}
         self._topology = topology
         self._links = links
         self._counts = counts
         self._complain = complain
         self._may_fail = may_fail
-        self._open: dict[str, Publication] = {}  # those that a client must still get
+        self._open: dict[str, TrackedPublication] = {}  # those that a client must still get
         # Packets of a stream that carry publications and may not have been taken yet.
         self._arrived: dict[tuple[str, str, int, int], dict[int, str]] = {}
 
     def owe(
-        self, publication: Publication, row: Row, source: str, clients: Iterable[SimulatedClient]
+        self,
+        publication: TrackedPublication,
+        row: Row,
+        source: str,
+        clients: Iterable[SimulatedClient],
     ) -> None:
         """Note which clients must get a publication."""
         for client in clients:
@@ -141,7 +145,12 @@ class PublicationTracker:
             del self._open[key]
 
     def _stopped(
-        self, publication: Publication, name: str, obligation: Obligation, *, on_the_way: bool
+        self,
+        publication: TrackedPublication,
+        name: str,
+        obligation: Obligation,
+        *,
+        on_the_way: bool,
     ) -> None:
         """A publication does not get to a client; complain unless that is excused."""
         del publication.due[name]

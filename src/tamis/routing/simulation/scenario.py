@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class ScenarioClient:
     """A client, its broker, and how it leaves at the end: after `leaves` seconds, politely or not.
 
     A polite client withdraws all its filters before it disconnects.
@@ -103,7 +103,7 @@ class Scenario:
     faulty: str  # one of FAULTS: what may happen, and so which losses are excused
     brokers: tuple[str, ...]
     edges: tuple[Edge, ...]
-    clients: tuple[Client, ...]
+    clients: tuple[ScenarioClient, ...]
     actions: tuple[Action, ...]
     faults: tuple[Fault, ...] = ()
     delay: tuple[float, float] = (0.01, 0.2)  # seconds from broker to broker
@@ -159,7 +159,7 @@ def from_dict(content: Mapping[str, Any]) -> Scenario:
             "brokers": tuple(plain["brokers"]),
             "edges": _edges(plain["edges"]),
             "delay": tuple(map(float, plain["delay"])),
-            "clients": tuple(Client(**one) for one in plain["clients"]),
+            "clients": tuple(ScenarioClient(**one) for one in plain["clients"]),
             "actions": tuple(Action(**one) for one in plain["actions"]),
             "faults": tuple(
                 Fault(**one | {"edges": _edges(one.get("edges", ())),

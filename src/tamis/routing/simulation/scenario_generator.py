@@ -12,7 +12,7 @@ from tamis.routing.simulation.filters import (
     matching_event,
     random_pool,
 )
-from tamis.routing.simulation.scenario import CALM, STORM, Action, Client, Fault, Scenario
+from tamis.routing.simulation.scenario import CALM, STORM, Action, Fault, Scenario, ScenarioClient
 from tamis.routing.simulation.topology import Topology, shaped
 
 STORMS = (6.0, 15.0, 40.0)  # seconds: the shorter, the more happens at the same time
@@ -43,7 +43,7 @@ def generate(seed: int, options: ScenarioOptions) -> Scenario:
     chance = random.Random(f"{seed} {options.faulty} {options.strategy} {options.semantics}")  # noqa: S311 - reproducible, no secret
     topology = shaped(options.topology, options.brokers or chance.randint(3, 7), chance)
     clients = tuple(
-        Client(
+        ScenarioClient(
             f"c{number}",
             chance.choice(topology.brokers),
             leaves=round(chance.uniform(0, 5), 3),
@@ -91,7 +91,7 @@ class _ActionWriter:
         self,
         chance: random.Random,
         options: ScenarioOptions,
-        clients: tuple[Client, ...],
+        clients: tuple[ScenarioClient, ...],
         length: float,
     ) -> None:
         self.chance = chance

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tamis.routing.simulation.filters import BROAD, matching_event, narrow_filter
-from tamis.routing.simulation.scenario import CALM, Action, Client, Scenario
+from tamis.routing.simulation.scenario import CALM, Action, Scenario, ScenarioClient
 from tamis.routing.simulation.simulation import Simulation
 from tamis.routing.simulation.topology import shaped
 
@@ -76,8 +76,8 @@ def large_scenario(
     tree = shaped(topology, brokers, chance)
     subscribers = [f"c{broker}" for broker in tree.brokers]
     publishers = [f"p{broker}" for broker in tree.brokers[::5]]
-    clients = [Client(f"c{broker}", broker) for broker in tree.brokers]
-    clients += [Client(f"p{broker}", broker) for broker in tree.brokers[::5]]
+    clients = [ScenarioClient(f"c{broker}", broker) for broker in tree.brokers]
+    clients += [ScenarioClient(f"p{broker}", broker) for broker in tree.brokers[::5]]
     actions = [Action(0.0, client.name, "connect") for client in clients]
     advertised = {name: chance.choice(BROAD[1:]) for name in publishers}
     actions += [Action(0.0, name, "advertise", "a1", text) for name, text in advertised.items()]

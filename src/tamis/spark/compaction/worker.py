@@ -11,7 +11,7 @@ from tamis.language.shape_cache import ShapeCache
 from tamis.matcher_settings import MatcherSettings
 from tamis.predicates.event_space import EventSpace
 from tamis.relations.merging.mergers import Merger
-from tamis.relations.reduction import Reduction, reduce_filters, why_never
+from tamis.relations.reduction import ReducedFilters, reduce_filters, why_never
 from tamis.spark.compaction.filter_forms import FilterForm, FilterForms
 from tamis.spark.compile.last_rows import FilterStore, read_last_rows
 from tamis.spark.tables.arrow_batches import FILTERS_AT_ONCE, runs
@@ -130,7 +130,7 @@ class ReduceTask:
         keys, ids, texts, copies = (table[name].to_pylist() for name in names)
         expressions = {key: shapes.parse(text) for key, text in zip(keys, texts, strict=True)}
         given = {SentKey(one): shapes.parse(text) for one, text in self.sent}
-        found: Reduction[Any] = reduce_filters(
+        found: ReducedFilters[Any] = reduce_filters(
             expressions.items(), semantics, merge=self.merge, given=given
         )
         own = dict(zip(keys, ids, strict=True))

@@ -15,7 +15,7 @@ from tamis.matcher_settings import MatcherSettings
 from tamis.spark.compile.task_reports import EXAMPLES, RowCounts
 from tamis.spark.dead_letters.worker import explained
 from tamis.spark.tables.arrow_batches import subscription_rows
-from tamis.subscriptions.bulk import Rows, check_ids, collector_paused, read_all
+from tamis.subscriptions.bulk import BulkRows, check_ids, collector_paused, read_all
 
 
 class SubscriptionStore(Protocol):
@@ -77,7 +77,7 @@ class FilterStore:
         return len(self.filters)
 
     def put(self, ids: list[Any], filters: list[Any], rows: list[int]) -> list[DeadLetter]:
-        checked = Rows(ids, filters, {}, {})
+        checked = BulkRows(ids, filters, {}, {})
         check_ids(checked, None)
 
         def read(row: int, text: Any) -> None:

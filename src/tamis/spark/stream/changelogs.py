@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _TEXTS = "id string, filter string, op string"
 
 
-class News(NamedTuple):
+class ChangelogNews(NamedTuple):
     """What is new in a changelog."""
 
     position: Any  # how far it was read; anything that JSON can hold, None is the beginning
@@ -33,7 +33,7 @@ class Changelog(Protocol):
     Implementers: `FolderLog`, `TableLog`, `FixedTable`.
     """
 
-    def news(self, spark: "SparkSession", position: Any) -> News:
+    def news(self, spark: "SparkSession", position: Any) -> ChangelogNews:
         """What is new since a position."""
 
 
@@ -68,13 +68,13 @@ class FolderLog:
 
     folder: str
 
-    def news(self, spark: "SparkSession", position: Any) -> News:
+    def news(self, spark: "SparkSession", position: Any) -> ChangelogNews:
         seen = dict(position or {})
         there = Folder(self.folder).stamps()  # before they are read: what comes later is noticed
         new = [name for name in there if name not in seen]
         changed = [name for name in there if name in seen and there[name] != seen[name]]
         if not new and not changed:
-            return News(position)
+            return ChangelogNews(position)
         problems = tuple(
             f"the file {name} was changed after it was read: {seen[name][0]:,} bytes then, "
             f"{there[name][0]:,} now; what it says now does not count. Put changes into a file "
@@ -90,7 +90,7 @@ class FolderLog:
         for frame in frames[1:]:
             whole = whole.unionByName(frame) if whole is not None else frame
         is_text = not any(name.endswith(".parquet") for name in new)
-        return News({**seen, **there}, whole, problems, is_text)
+        return ChangelogNews({**seen, **there}, whole, problems, is_text)
 
 
 def change_file(spark: "SparkSession", path: str, number: int) -> "DataFrame":
@@ -123,7 +123,7 @@ def change_file(spark: "SparkSession", path: str, number: int) -> "DataFrame":
     return _columns(frame, place)
 
 
-def type_of_ids(news: News) -> str:
+def type_of_ids(news: ChangelogNews) -> str:
     """The type of the ids of changes, for Spark; texts are integers if all of them are."""
     from pyspark.sql import functions as f
 
@@ -145,7 +145,7 @@ class TableLog:
     name: str
     version: str
 
-    def news(self, spark: "SparkSession", position: Any) -> News:
+    def news(self, spark: "SparkSession", position: Any) -> ChangelogNews:
         from pyspark.sql import functions as f
 
         spark.catalog.refreshTable(self.name)
@@ -158,11 +158,11 @@ class TableLog:
         number = f.col(f"`{self.version}`").cast("bigint")
         newest = frame.agg(f.max(number)).collect()[0][0]
         if newest is None or (position is not None and newest <= position):
-            return News(position)
+            return ChangelogNews(position)
         some = frame.where(number <= newest)
         some = some if position is None else some.where(number > position)
         place = f.struct(number.alias("version"), f.monotonically_increasing_id().alias("row"))
-        return News(newest, _columns(some, place))
+        return ChangelogNews(newest, _columns(some, place))
 
 
 @dataclass(frozen=True)
@@ -171,13 +171,13 @@ class FixedTable:
 
     frame: "DataFrame"
 
-    def news(self, spark: "SparkSession", position: Any) -> News:  # noqa: ARG002 - the frame has its own
+    def news(self, spark: "SparkSession", position: Any) -> ChangelogNews:  # noqa: ARG002 - the frame has its own
         from pyspark.sql import functions as f
 
         if position is not None:
-            return News(position)
+            return ChangelogNews(position)
         place = f.struct(f.monotonically_increasing_id().alias("row"))
-        return News("fixed", _columns(self.frame, place))
+        return ChangelogNews("fixed", _columns(self.frame, place))
 
 
 def _columns(frame: "DataFrame", place: "Column") -> "DataFrame":

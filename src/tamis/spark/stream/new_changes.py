@@ -12,7 +12,7 @@ from tamis.dead_letters import DeadLetter
 from tamis.matcher_settings import MatcherSettings
 from tamis.spark.compile.job import join_files
 from tamis.spark.compile.task_reports import REPORT, read_counts, read_texts, write_files
-from tamis.spark.stream.changelogs import News, type_of_ids
+from tamis.spark.stream.changelogs import ChangelogNews, type_of_ids
 from tamis.spark.stream.stream_schema import StreamSchema
 from tamis.spark.stream.worker import (
     READ,
@@ -21,7 +21,7 @@ from tamis.spark.stream.worker import (
     ReadChangesTask,
 )
 from tamis.spark.tables.arrow_batches import texts_of
-from tamis.spark.tables.subscription_table import TableSize
+from tamis.spark.tables.subscription_table import CompileSize
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,7 +47,7 @@ class NewChanges:
     ids: str | None  # the type of their ids
 
     @classmethod
-    def read(cls, news: News, ids: str | None) -> "NewChanges":
+    def read(cls, news: ChangelogNews, ids: str | None) -> "NewChanges":
         """New changes with ids of a type; with that of their own if it is not known yet."""
         if news.changes is None:
             return cls(None, pa.table({"id": [], "filter": [], "op": []}), ids)
@@ -95,15 +95,15 @@ class NewChanges:
         return TextChanges(rows, tuple(letters), counts.bad, found)
 
     @cached_property
-    def size(self) -> TableSize:
+    def size(self) -> CompileSize:
         """How much there is to compile; Spark counts it once."""
         from pyspark.sql import functions as f
 
         if self.few is not None:
-            return TableSize(self.few.num_rows, self.few.nbytes)
+            return CompileSize(self.few.num_rows, self.few.nbytes)
         assert self.frame is not None  # noqa: S101 - they are many
         row = self.frame.agg(f.count(f.lit(1)), f.sum(f.octet_length("filter"))).collect()[0]
-        return TableSize(row[0], row[1] or 0)
+        return CompileSize(row[0], row[1] or 0)
 
     def _rows(self) -> "DataFrame":
         """(id, filter, row, op): all changes of an id in one partition, in their order."""

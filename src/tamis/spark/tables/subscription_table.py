@@ -19,7 +19,7 @@ _TEXTS = {"string", "varchar", "char"}
 _WHOLE = {"byte", "short", "integer", "long"}
 
 
-class TableSize(NamedTuple):
+class CompileSize(NamedTuple):
     """How many subscriptions there are to compile."""
 
     rows: int
@@ -59,12 +59,12 @@ class SubscriptionTable:
         self._order = order
 
     @cached_property
-    def size(self) -> TableSize:
+    def size(self) -> CompileSize:
         """How much there is to compile; Spark counts it once."""
         from pyspark.sql import functions as f
 
         row = self.frame.agg(f.count(f.lit(1)), f.sum(f.octet_length(f.col("filter")))).collect()[0]
-        return TableSize(row[0], row[1] or 0)
+        return CompileSize(row[0], row[1] or 0)
 
     def spread(self) -> "DataFrame":
         """(id, filter, row): all rows of an id in one partition, in the order that counts."""
