@@ -2,7 +2,9 @@
 
 import argparse
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from tamis.cli.options import add_json
 
 if TYPE_CHECKING:
     from tamis.client.blocking import Connection
@@ -23,6 +25,13 @@ def add_broker(parser: argparse.ArgumentParser) -> None:
         help="who you are, to a broker with accounts; others on this machine can see the "
         f"arguments of a command, but not the variable {TOKEN_VARIABLE}",
     )
+
+
+def finish_action(parser: argparse.ArgumentParser, run: Any) -> None:
+    """Add the options that all actions of a command have, and what an action calls."""
+    add_broker(parser)
+    add_json(parser)
+    parser.set_defaults(run=run)
 
 
 def connected(options: argparse.Namespace, *, patience: float | None = None) -> "Connection":

@@ -5,8 +5,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tamis.cli.broker_options import add_broker, connected
-from tamis.cli.options import add_json
+from tamis.cli.broker_options import connected, finish_action
 from tamis.errors import counted
 from tamis.visible_text import visible
 
@@ -34,18 +33,12 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--savings", action="store_true",
         help="also show what covering and merging save of the filters that they are told",
     )  # fmt: skip
-    _finish(listing, _list)
+    finish_action(listing, _list)
     remove = actions.add_parser(
         "remove", help="forget one that is gone for good", description=_REMOVE
     )
     remove.add_argument("name", metavar="NAME")
-    _finish(remove, _remove)
-
-
-def _finish(parser: argparse.ArgumentParser, run: Any) -> None:
-    add_broker(parser)
-    add_json(parser)
-    parser.set_defaults(run=run)
+    finish_action(remove, _remove)
 
 
 def _list(options: argparse.Namespace) -> None:

@@ -6,9 +6,8 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tamis.cli.broker_options import add_broker, connected
+from tamis.cli.broker_options import connected, finish_action
 from tamis.cli.event_files import InputBatch, batches_of, batches_of_input
-from tamis.cli.options import add_json
 from tamis.errors import TamisError, counted
 from tamis.visible_text import visible
 
@@ -40,9 +39,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--quench", action="store_true",
         help="drop events that nobody wants, now and anywhere, instead of storing them",
     )  # fmt: skip
-    add_broker(parser)
-    add_json(parser)
-    parser.set_defaults(run=run)
+    finish_action(parser, run)
 
 
 class _Outcome(NamedTuple):

@@ -5,8 +5,8 @@ import json
 from typing import Any
 
 from tamis.cli.argument_types import duration, positive, size
-from tamis.cli.broker_options import add_broker, connected
-from tamis.cli.options import add_json, add_semantics, read_defaults, read_schema
+from tamis.cli.broker_options import connected, finish_action
+from tamis.cli.options import add_semantics, read_defaults, read_schema
 from tamis.errors import counted
 from tamis.schema import Schema
 from tamis.visible_text import visible
@@ -41,20 +41,14 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         "--max-events", type=positive, metavar="N",
         help="remove the oldest events when there are more than N",
     )  # fmt: skip
-    _finish(create, _create)
-    _finish(actions.add_parser("list", help="list all topics"), _list)
+    finish_action(create, _create)
+    finish_action(actions.add_parser("list", help="list all topics"), _list)
     show = actions.add_parser("show", help="show one topic")
     show.add_argument("name", metavar="NAME")
-    _finish(show, _show)
+    finish_action(show, _show)
     delete = actions.add_parser("delete", help="delete a topic, with its events and subscriptions")
     delete.add_argument("name", metavar="NAME")
-    _finish(delete, _delete)
-
-
-def _finish(parser: argparse.ArgumentParser, run: Any) -> None:
-    add_broker(parser)
-    add_json(parser)
-    parser.set_defaults(run=run)
+    finish_action(delete, _delete)
 
 
 def _create(options: argparse.Namespace) -> None:

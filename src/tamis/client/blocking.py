@@ -12,14 +12,13 @@ import weakref
 from collections import deque
 from collections.abc import Coroutine, Iterable, Mapping
 from datetime import datetime
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from tamis.broker.records import Published
 from tamis.client import connection
 from tamis.client.connection import PATIENCE, URL
 from tamis.client.delivery import Delivery
-from tamis.client.opening import Opening
+from tamis.client.opening import BlockingClosable, Opening
 from tamis.client.publications import Tally, publications
 from tamis.client.publisher import PublishedEvents
 from tamis.client.publisher import Publisher as AsyncPublisher
@@ -90,7 +89,7 @@ class LoopThread:
             self._thread.join()
 
 
-class Connection:
+class Connection(BlockingClosable):
     """A client of a broker: `tamis.client.connection.Connection` without ``await``."""
 
     def __init__(self, loop: LoopThread, inner: connection.Connection) -> None:
@@ -211,17 +210,6 @@ class Connection:
         """Close the subscriptions and the connection."""
         self._closing()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        place: TracebackType | None,
-    ) -> None:
-        self.close()
-
 
 class Topics:
     """The topics of a broker; called, it lists them."""
@@ -263,7 +251,7 @@ class Topics:
         return self._loop.run(self._inner.list())
 
 
-class Publisher:
+class Publisher(BlockingClosable):
     """Publishes to one topic: `tamis.client.publisher.Publisher` without ``await``."""
 
     def __init__(self, loop: LoopThread, inner: AsyncPublisher) -> None:
@@ -301,19 +289,8 @@ class Publisher:
         """Drop nothing any more, and say so."""
         self._loop.run(self._inner.close())
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        place: TracebackType | None,
-    ) -> None:
-        self.close()
-
-
-class Subscription:
+class Subscription(BlockingClosable):
     """The deliveries of one subscription: iterate over it, or `take` several at once."""
 
     def __init__(self, loop: LoopThread, inner: AsyncSubscription) -> None:
@@ -373,17 +350,6 @@ class Subscription:
         """Stop receiving; a durable subscription stays at the broker, any other one goes."""
         if self._closing.detach() is not None:
             self._loop.run(self._inner.close())
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        place: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 # A caller who is not in a loop cannot give a timeout in any other way.

@@ -10,14 +10,13 @@ async with tamis.aio.connect("http://127.0.0.1:8420") as broker:
 import weakref
 from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import datetime
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from tamis.broker.records import Published
 from tamis.client.broker_session import BrokerSession, path_of
 from tamis.client.delivery import Delivery
 from tamis.client.error_answers import RefusedEvents
-from tamis.client.opening import Opening
+from tamis.client.opening import Closable, Opening
 from tamis.client.publications import Publication, Tally, publications, single
 from tamis.client.publisher import Publisher
 from tamis.client.subscription import Subscription, Wish
@@ -40,7 +39,7 @@ def connect(
     return Opening(Connection(BrokerSession(url, token, patience)).open())
 
 
-class Connection:
+class Connection(Closable):
     """A client of a broker."""
 
     def __init__(self, session: BrokerSession) -> None:
@@ -219,17 +218,6 @@ class Connection:
         for publisher in list(self._publishers):
             await publisher.close()
         await self._session.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        place: TracebackType | None,
-    ) -> None:
-        await self.close()
 
 
 class SubscriptionOpening(Opening[Subscription]):

@@ -1,14 +1,45 @@
-"""Something that takes a moment to open: await it, or use it in ``async with``."""
+"""What is opened and closed: await its opening, or use it in ``with`` or ``async with``."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Coroutine, Generator
 from types import TracebackType
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 
-class Closable(Protocol):
-    """What can be closed."""
+class Closable(ABC):
+    """What is closed at the end of ``async with``."""
 
+    @abstractmethod
     async def close(self) -> None: ...
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        place: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+
+class BlockingClosable(ABC):
+    """What is closed at the end of ``with``."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        place: TracebackType | None,
+    ) -> None:
+        self.close()
 
 
 C = TypeVar("C", bound=Closable)

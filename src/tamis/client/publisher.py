@@ -11,12 +11,12 @@ import itertools
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import TracebackType
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol
 
 from tamis.broker.records import Published, Refusal
 from tamis.client.broker_session import Attempts, BrokerSession, is_passing, path_of
 from tamis.client.error_answers import RefusedEvents
+from tamis.client.opening import Closable
 from tamis.client.publications import (
     Publication,
     Tally,
@@ -50,7 +50,7 @@ class EventPart(NamedTuple):
     dropped: int
 
 
-class Publisher:
+class Publisher(Closable):
     """Publishes to one topic."""
 
     def __init__(
@@ -164,17 +164,6 @@ class Publisher:
         with contextlib.suppress(TamisError, TimeoutError):
             async with asyncio.timeout(LAST_WORDS):
                 await self._session.request("DELETE", self._path, patience=0)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        place: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     # --- what is wanted
 

@@ -19,13 +19,13 @@ import uuid
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from tamis.client.acknowledgements import BEFORE_ALL, Acknowledgements
 from tamis.client.broker_session import Attempts, BrokerSession, is_passing, path_of
 from tamis.client.delivery import Acknowledgement, Delivery
 from tamis.client.event_stream import EventStream, Message
+from tamis.client.opening import Closable
 from tamis.errors import BrokerUnreachable, Busy, Conflict, TamisError, UnknownSubscription, counted
 from tamis.events.event_reader import exact_number
 
@@ -50,7 +50,7 @@ class Wish:
     move_from: str | None = None  # the broker that has the durable subscription now
 
 
-class Subscription:
+class Subscription(Closable):
     """The deliveries of one subscription: iterate over it, or `take` several at once."""
 
     def __init__(self, session: BrokerSession, wish: Wish) -> None:
@@ -152,17 +152,6 @@ class Subscription:
                 await self._acks.close()
                 if self.durable is None:
                     await self._session.request("DELETE", self._path(), patience=0)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        place: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     # --- at the broker
 

@@ -104,14 +104,21 @@ def column_of(
     return text_column(found) if pa.types.is_string(kind) else pa.array(found, kind)
 
 
-def _records(
-    values: list[Any], kind: pa.DataType, path: Path, leaves: Leaves, faults: Faults
-) -> pa.Array:
+def _mappings(
+    values: list[Any], kind: pa.DataType, path: Path, faults: Faults
+) -> tuple[list[Mapping[str, Any]], list[bool]]:
+    """The values that are mappings, empty ones in place of others, and which of them are."""
     present = [isinstance(value, Mapping) for value in values]
     for row, value in enumerate(values):
         if value is not None and not present[row]:
             faults.setdefault(row, ValueFault(path, value, kind))
-    records = [value if there else {} for value, there in zip(values, present, strict=True)]
+    return [value if there else {} for value, there in zip(values, present, strict=True)], present
+
+
+def _records(
+    values: list[Any], kind: pa.DataType, path: Path, leaves: Leaves, faults: Faults
+) -> pa.Array:
+    records, present = _mappings(values, kind, path, faults)
     inner = []
     for field in kind:
         of_field = [record.get(field.name) for record in records]
@@ -148,11 +155,7 @@ def _lists(
 def _maps(
     values: list[Any], kind: pa.DataType, path: Path, leaves: Leaves, faults: Faults
 ) -> pa.Array:
-    is_map = [isinstance(value, Mapping) for value in values]
-    for row, value in enumerate(values):
-        if value is not None and not is_map[row]:
-            faults.setdefault(row, ValueFault(path, value, kind))
-    maps = [value if there else {} for value, there in zip(values, is_map, strict=True)]
+    maps, is_map = _mappings(values, kind, path, faults)
     rows = [row for row, value in enumerate(maps) for _ in value]
     found: Faults = {}
     flat = [one for value in maps for one in value.values()]
