@@ -20,7 +20,8 @@ STOCK = Schema(
 
 ATOMS = [
     "price < 10", "price<10", "price < -10", "price >= 10.25", "price = 1e3", "price < 10L",
-    "price < 5000000000", "volume < 12", "volume < 3000000000", "volume = 1.5", "volume <> 007",
+    "price < 134.36424411240122", "price > 0.30000000000000000000000000001", "price < 5000000000",
+    "volume < 12", "volume < 3000000000", "volume = 1.5", "volume <> 007",
     "volume > 99999999999", "price BETWEEN 1 AND 2", "price NOT BETWEEN 1.5 AND 2",
     "volume between 1 and 2", "symbol = 'IBM'", 'symbol = "IBM"', "symbol = 'it''s'",
     "symbol = 'a\\tb'", "symbol = r'a\\b'", "symbol = 'é'", "symbol IN ('a', 'b')",
@@ -36,6 +37,7 @@ BROKEN = [
     "price <", "prise < 10", "symbol = 5", "price < 10abc", "level = 9", "side = 'x'", "", "(",
     "price < 10 AND", "AND", "price < 10 price < 10", "NOT", "price < 10)", "price = '10'",
     "symbol LIKE 'a\\\\b'", "symbol RLIKE '('", "at > 'x'", "price < 3AND price < 4",
+    "price < 1234567890.12345678901234567890123456789",
     "symbol = '\ud800'", "price < 1__0", "price IN ()", "volume < \u0663",
 ]  # fmt: skip
 
@@ -93,8 +95,9 @@ def test_constants_of_one_class_share_a_shape():
     cache = ShapeCache(STOCK)
     for n in range(1000):
         cache.parse(f"symbol = 'S{n}' AND price BETWEEN {n}.25 AND {n + 1}.5 AND volume > {n}")
-    assert len(cache.structures) == 1
-    assert len(cache.atoms.shapes) == 3
+        cache.parse(f"price < {n / 7!r}")  # as Python prints a double
+    assert len(cache.structures) == 2
+    assert len(cache.atoms.shapes) == 4
 
 
 @pytest.mark.parametrize("known", ["level = 3", "level <> 2", "level IN (1, 2)", "side = 'buy'"])

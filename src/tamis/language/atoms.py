@@ -12,7 +12,7 @@ from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.literals import number_literal
 from tamis.schema import Attribute, IntRange, Schema
-from tamis.types import DOUBLE, INT, INT32, STRING, Type
+from tamis.types import DOUBLE, INT, INT32, MAX_DECIMAL_DIGITS, STRING, Type
 
 
 class OutsideDomain(Exception):
@@ -106,8 +106,9 @@ def constant_class(constant: str) -> str:
         return "wide" if is_wide else ""
     else:
         whole, _, fraction = constant.partition(".")
-        if whole.isdecimal() and fraction.isdecimal() and len(whole) < 10 and len(fraction) < 10:
-            return "decimal"
+        if whole.isdecimal() and fraction.isdecimal():
+            is_short = len(whole) < 10 and len(fraction) <= MAX_DECIMAL_DIGITS - 10
+            return "decimal" if is_short else ""
     quote = constant[:1]
     if quote not in {"'", '"'} or constant[-1] != quote or constant.count(quote) != 2:
         return ""
