@@ -89,6 +89,24 @@ def test_items_while_subscriptions_come_and_go():
     assert seen == [f"{n}" for n in range(50)]
 
 
+def test_items_while_filters_are_replaced():
+    matcher = made(200)
+    items = matcher.items()
+    next(items)
+    matcher.subscribe("5", "i = 77")
+    matcher.subscribe_many([(f"{n}", "i = 78") for n in range(10, 100)])
+    seen = {name: str(filter_) for name, filter_ in items}
+    assert seen == {name: str(matcher[name]) for name in matcher if name != "0"}
+    assert (seen["5"], seen["50"]) == ("i = 77", "i = 78")
+
+
+def test_items_are_not_read_before_somebody_looks_into_them():
+    filter_ = dict(made(100).items())["3"]
+    assert not hasattr(filter_, "_tree")
+    assert pickle.loads(pickle.dumps(filter_)) == filter_ == made(100)["3"]
+    assert hasattr(filter_, "_tree")
+
+
 # --- removing many
 
 

@@ -19,7 +19,7 @@ from tamis.filter_warnings import FilterWarnings
 from tamis.language.ast import is_deep
 from tamis.language.expression import Expression, parse_with
 from tamis.language.parameters import read_with
-from tamis.language.shape_cache import ShapeCache
+from tamis.language.shape_cache import ShapeCache, WrittenExpression, later_reader
 from tamis.schema import Schema
 from tamis.semantics import Semantics
 from tamis.subscriptions.bulk import (
@@ -71,14 +71,13 @@ class SubscribedFilters:
             return None
 
     def items(self) -> Iterator[tuple[Id, Expression]]:
-        """All ids and filters, oldest first; what is removed meanwhile is left out."""
-        shapes = ShapeCache(self._schema)  # one of its own, since it belongs to one thread
-        for handle, subscription in self.subscriptions.items():
-            try:
-                found = self.subscriptions.filter(handle)
-            except KeyError:
-                continue
-            yield subscription, shapes.parse(found) if isinstance(found, str) else found
+        """All ids and filters, oldest first; what is removed meanwhile is left out.
+
+        A filter that came in bulk is read again when somebody looks into it.
+        """
+        later = later_reader(self._schema)
+        for subscription, found in self.subscriptions.filters():
+            yield subscription, later(found) if isinstance(found, str) else found
 
     def unknown(self, subscription: object) -> UnknownSubscription:
         """The error about an id that is not subscribed."""
@@ -103,7 +102,9 @@ class SubscribedFilters:
                 )
             if parameters:
                 raise SubscriptionError("an expression has no parameters; give them to parse")
-            return filter_
+            if type(filter_) is not WrittenExpression:
+                return filter_
+            filter_ = filter_.text  # what is read by the cache is compiled fast
         return read_with(self._shapes.parse, filter_, parameters)
 
     # --- adding

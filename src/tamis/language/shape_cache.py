@@ -19,7 +19,8 @@ correct and how error messages read.
 
 import itertools
 import re
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from tamis.bounded_caches import BoundedCache, remembered
@@ -267,6 +268,39 @@ class ShapeCache:
         postfix = self.structures[structure]
         atoms = tuple([self.atoms[atom][1] for atom in parts[1::2]])
         return ShapedExpression(structure, postfix, atoms, self.schema)
+
+
+class WrittenExpression(Expression):
+    """A filter whose text was read before; it is read again when its tree is first needed."""
+
+    __slots__ = ("_read", "text")
+
+    def __init__(self, text: str, read: Callable[[str], Expression], schema: Schema) -> None:
+        self.text = text
+        self._read = read
+        self.schema = schema
+
+    @property
+    def tree(self) -> Node:
+        try:
+            return self._tree
+        except AttributeError:
+            self._tree = self._read(self.text).tree
+            return self._tree
+
+
+def later_reader(schema: Schema) -> Callable[[str], WrittenExpression]:
+    """A function that makes expressions of texts which were read before; any thread may use them.
+
+    They share one cache, so the tree of one is read as fast as by `ShapeCache`.
+    """
+    cache, lock = ShapeCache(schema), threading.Lock()
+
+    def read(text: str) -> Expression:
+        with lock:
+            return cache.parse(text)
+
+    return lambda text: WrittenExpression(text, read, schema)
 
 
 @remembered()

@@ -15,6 +15,7 @@ step for other threads, before anyone iterates over it.
 """
 
 import heapq
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ from tamis.container import checked_array, misfit, text_array, text_sections
 from tamis.id_columns import Array, IdColumn, Places
 from tamis.language.expression import Expression
 from tamis.subscriptions.pages import (
+    CHUNK,
     Columns,
     Id,
     Page,
@@ -105,6 +107,38 @@ class Subscriptions:
         if self._ids:
             parts.append(self._ids.copy().items())
         return parts[0] if len(parts) == 1 else heapq.merge(*parts)
+
+    def filters(self) -> Iterator[tuple[Id, Expression | str]]:
+        """The ids and filters, oldest first; what is removed meanwhile is left out.
+
+        A filter may be its text. The texts of many rows are taken from the pages at once, and those
+        rows are looked up again if anything has changed since.
+        """
+        items = iter(self.items())
+        while some := list(itertools.islice(items, CHUNK)):
+            pages, version = self._pages, self._version
+            texts = self._texts([handle for handle, _ in some])
+            for (handle, subscription), text in zip(some, texts, strict=True):
+                found = self._filters.get(handle, text)
+                if pages is not self._pages or version != self._version:
+                    try:
+                        found = self.filter(handle)
+                    except KeyError:
+                        continue
+                if found is not None:
+                    yield subscription, found
+
+    def _texts(self, handles: list[int]) -> list[str | None]:
+        """The texts of those handles that are in pages."""
+        found: list[str | None] = [None] * len(handles)
+        every = np.array(handles, np.int64)
+        for page in self._pages:
+            rows, known = page.rows(every)
+            places = np.arange(len(every)) if known is None else known.nonzero()[0]
+            texts = page.texts().take(pa.array(rows[places])).to_pylist()
+            for place, text in zip(places.tolist(), texts, strict=True):
+                found[place] = text
+        return found
 
     # --- looking up
 
