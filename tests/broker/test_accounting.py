@@ -131,8 +131,8 @@ class Driver:
 
     async def settle(self) -> None:
         await settled(self.broker)
-        while self.broker._burials:
-            await asyncio.wait(self.broker._burials)
+        while self.broker._dead_letters:
+            await asyncio.wait(self.broker._dead_letters)
 
     async def publish(self, values) -> None:
         events = [NewEvent(b'{"price": %d}' % value) for value in values]

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tamis.broker.accounts import Account, free_account
 from tamis.broker.attachment import Attachment
-from tamis.broker.burials import Burials
 from tamis.broker.catalogue import Catalogue
-from tamis.broker.elsewhere import Alone
+from tamis.broker.dead_letter_writer import DeadLetterWriter
 from tamis.broker.event_rows import Rules
 from tamis.broker.grants import narrowed, publish_matcher
 from tamis.broker.group_commit import GroupCommit
@@ -25,8 +24,9 @@ from tamis.broker.host import Host
 from tamis.broker.log.damage import Damage
 from tamis.broker.metrics import MOST_LABELS, Metrics
 from tamis.broker.move_rows import MoveRow
-from tamis.broker.network.origins import without_route
 from tamis.broker.network.peer_metrics import show_peers
+from tamis.broker.network.route_headers import without_route
+from tamis.broker.other_brokers import NoOtherBrokers
 from tamis.broker.quenching import Quenching, Wanted
 from tamis.broker.questions import check, read_log, why
 from tamis.broker.records import (
@@ -43,7 +43,7 @@ from tamis.broker.records import (
 )
 from tamis.broker.schema_text import schema_of
 from tamis.broker.settings import Settings
-from tamis.broker.starts import EARLIEST, NEW, offset_of
+from tamis.broker.start_offsets import EARLIEST, NEW, offset_of
 from tamis.broker.storage import LocalStorage, Storage
 from tamis.broker.topic import Topic
 from tamis.broker.topics import OpenTopic, Topics
@@ -89,7 +89,7 @@ class Broker:
         topics.when_deleted = self._give_back
         self._allowed: dict[tuple[str, int, Schema], Matcher | None] = {}
         self._changing_accounts = asyncio.Lock()
-        self._burials: set[asyncio.Task[None]] = set()
+        self._dead_letters: set[asyncio.Task[None]] = set()
         self._upkeep = Upkeep(host, topics, settings)
 
     @classmethod
@@ -102,14 +102,17 @@ class Broker:
         storage = LocalStorage(settings.data) if storage is None else storage
         catalogue = storage.open_catalogue()
         workers = Workers() if workers is None else workers
-        burials = Burials()
+        dead_letters = DeadLetterWriter()
         network = None if settings.network is None else _network(settings, catalogue, random)
         quenching = Quenching(settings.accounts)
         host = Host(
-            workers, GroupCommit(catalogue, workers), Metrics(), burials.bury, clock, monotonic,
-            network=network or Alone(), quenching=quenching, sync=settings.durability == "sync",
+            workers, GroupCommit(catalogue, workers), Metrics(), dead_letters.bury, clock,
+            monotonic, network=network or NoOtherBrokers(), quenching=quenching,
+            sync=settings.durability == "sync",
         )  # fmt: skip
-        topics = burials.topics = Topics(host, catalogue, storage.disk, settings.data / "topics")
+        topics = dead_letters.topics = Topics(
+            host, catalogue, storage.disk, settings.data / "topics"
+        )
         if network is not None:
             await network.start(host, topics)
         quenching.start(host, topics, catalogue)
@@ -117,7 +120,7 @@ class Broker:
         if network is not None:
             await network.finish_deletions()
         broker = cls(settings, storage, catalogue, host, topics)
-        broker.network, broker._burials = network, burials.tasks
+        broker.network, broker._dead_letters = network, dead_letters.tasks
         if network is not None:
             network.moves.start(topics, broker.accounts)
         await broker._start()
@@ -151,8 +154,8 @@ class Broker:
     async def close(self) -> None:
         """Stop: what was accepted is written, and how far subscriptions have come is stored."""
         await self._upkeep.stop()
-        if self._burials:
-            await asyncio.wait(self._burials)
+        if self._dead_letters:
+            await asyncio.wait(self._dead_letters)
         await self._host.quenching.stop()
         if self.network is not None:
             await self.network.moves.stop()

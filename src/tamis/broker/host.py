@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tamis.broker.elsewhere import Alone, Elsewhere
 from tamis.broker.group_commit import GroupCommit
 from tamis.broker.metrics import Metrics
+from tamis.broker.other_brokers import NoOtherBrokers, OtherBrokers
 from tamis.broker.quenching import Quenching
 from tamis.broker.workers import Workers
 
@@ -29,7 +29,7 @@ class Host:
     bury: "Callable[[Topic, Attachment, Delivery], None]"
     clock: Callable[[], float] = time.time  # seconds since 1970: when an event arrived
     monotonic: Callable[[], float] = time.monotonic  # seconds: deadlines
-    network: Elsewhere = field(default_factory=Alone)
+    network: OtherBrokers = field(default_factory=NoOtherBrokers)
     quenching: Quenching = field(default_factory=lambda: Quenching(()))
     sync: bool = True  # publishers are answered when their events are safe on disk, else earlier
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from linked_brokers import LinkedBroker, line, until
-from tamis.broker.elsewhere import Alone
+from tamis.broker.other_brokers import NoOtherBrokers
 from tamis.broker.peer_rows import put_deletion
 from tamis.errors import UnknownTopic
 
@@ -146,7 +146,7 @@ def test_a_deletion_is_finished_after_a_crash(tmp_path):
 
 
 def test_a_topic_that_was_made_without_a_network_can_be_deleted_in_one(tmp_path, monkeypatch):
-    monkeypatch.setattr("tamis.broker.network.network.Network.births", Alone.births)
+    monkeypatch.setattr("tamis.broker.network.network.Network.births", NoOtherBrokers.births)
 
     async def main():
         alone = LinkedBroker(tmp_path, "b1", 0, {})

@@ -9,7 +9,7 @@ import pytest
 from broker_process import quiet_ports
 from linked_brokers import LOCAL, LinkedBroker, line, until
 from tamis.broker.network.departures import OnWay
-from tamis.broker.network.origins import ORIGIN, VIA
+from tamis.broker.network.route_headers import ORIGIN, VIA
 from tamis.broker.network_settings import PeerSettings
 from tamis.broker.settings import Address
 from tamis.errors import Conflict

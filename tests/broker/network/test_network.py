@@ -12,7 +12,7 @@ from linked_brokers import LinkedBroker, line, numbers, quote, run, shared, unti
 from tamis.broker.accounts import free_account
 from tamis.broker.grants import Grants
 from tamis.broker.network.messages import Reach
-from tamis.broker.network.origins import ORIGIN, VIA
+from tamis.broker.network.route_headers import ORIGIN, VIA
 from tamis.broker.network.shared_topic import SharedTopic
 from tamis.broker.records import NewEvent
 from tamis.broker.settings import TlsFiles

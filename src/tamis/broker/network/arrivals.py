@@ -15,8 +15,8 @@ from tamis.broker.event_rows import ReadEvents, Rules
 from tamis.broker.network.departures import WINDOW, Road
 from tamis.broker.network.link_traffic import LinkTraffic
 from tamis.broker.network.messages import Events, SentEvent, Stored
-from tamis.broker.network.origins import arrived
-from tamis.broker.network.wants import Wants
+from tamis.broker.network.route_headers import arrived
+from tamis.broker.network.wanted_filters import WantedFilters
 from tamis.broker.records import NewEvent, Published
 from tamis.broker.topic import Topic
 from tamis.broker.workers import MATCH
@@ -35,8 +35,8 @@ class Arrivals:
     """What one peer sends to one topic, while the link is up."""
 
     def __init__(
-        self, topic: Topic, peer: str, road: Road, traffic: LinkTraffic, wants: Wants | None,
-        *, own: str,
+        self, topic: Topic, peer: str, road: Road, traffic: LinkTraffic,
+        wants: WantedFilters | None, *, own: str,
     ) -> None:  # fmt: skip
         """With `wants`, events that nobody wants are counted.
 

@@ -21,7 +21,7 @@ from tamis.broker.change import Change
 from tamis.broker.network.link_traffic import LinkTraffic
 from tamis.broker.network.log_parts import EVENT_BYTES, LogPart, LogParts
 from tamis.broker.network.messages import Events, Message, SentEvent
-from tamis.broker.network.origins import came_from, sent
+from tamis.broker.network.route_headers import came_from, sent
 from tamis.broker.peer_rows import PeerRow, put_peer
 from tamis.broker.topic import Topic
 from tamis.broker.workers import MATCH

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from tamis.broker.log.frames import NewRecord
-from tamis.broker.network.origins import came_from
+from tamis.broker.network.route_headers import came_from
 from tamis.broker.records import Record
 from tamis.broker.topic import Topic
 from tamis.events.event_reader import Row

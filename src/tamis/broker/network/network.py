@@ -66,7 +66,7 @@ class PeerLink(Road, Protocol):
 
 
 class Network:
-    """The brokers next to this one; the topics call it `Elsewhere`."""
+    """The brokers next to this one; the topics call it `OtherBrokers`."""
 
     def __init__(
         self, name: str, peers: Iterable[str], accounts: Iterable[Account], tables: RowSource,

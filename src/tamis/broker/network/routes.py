@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
-from tamis.broker.network.wants import PRETENDED
+from tamis.broker.network.wanted_filters import PRETENDED
 from tamis.routing.announcements import Announcer
 from tamis.routing.filter_cache import FilterCache
 from tamis.routing.forwarding import Forwarding

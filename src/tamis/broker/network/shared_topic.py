@@ -30,7 +30,7 @@ from tamis.broker.network.own_filters import OwnFilters
 from tamis.broker.network.profile_exchange import PROFILE, ProfileExchange
 from tamis.broker.network.routes import Routes
 from tamis.broker.network.topic_mergers import TopicMergers
-from tamis.broker.network.wants import Wants
+from tamis.broker.network.wanted_filters import WantedFilters
 from tamis.broker.network_settings import MergingSettings
 from tamis.broker.peer_rows import PeerRow, RowSource, put_peer
 from tamis.broker.topic import Topic
@@ -103,7 +103,7 @@ class SharedTopic:
             self._told, is_used=uses,
         )  # fmt: skip
         more = around.strategy.flooding or around.strategy.imperfect  # may come than is wanted
-        self._wants = Wants(self.topic.new_matcher) if more else None
+        self._wants = WantedFilters(self.topic.new_matcher) if more else None
         routes = Routes(
             cache, around.new_id, self._own.established, around.strategy,
             around.merging.merging(self._profiles.odds), self._wants,
@@ -460,7 +460,7 @@ class SharedTopic:
             self.rows[peer] = row
             await self.topic.host.commits.commit(put_peer(row))
 
-    def arrivals_from(self, peer: str, road: Road, wants: Wants | None = None) -> Arrivals:
+    def arrivals_from(self, peer: str, road: Road, wants: WantedFilters | None = None) -> Arrivals:
         """What stores the events of a peer."""
         traffic = self._around.traffic[peer]
         return Arrivals(self.topic, peer, road, traffic, wants, own=self.prefix)

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tamis.broker.network.origins import came_from
+from tamis.broker.network.route_headers import came_from
 from tamis.broker.topic import Topic
 from tamis.broker.workers import MATCH
 from tamis.profiles import Profile

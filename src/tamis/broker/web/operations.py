@@ -9,15 +9,15 @@ from tamis.broker.protocols import cloud_events, sse
 from tamis.broker.protocols.event_bodies import ARROW, EVENT_ID, JSON, LINES
 from tamis.broker.web import (
     events,
+    monitoring,
     peers,
+    quenching,
     questions,
     shapes,
     sockets,
     streams,
     subscriptions,
     topics,
-    wanted,
-    watching,
 )
 from tamis.broker.web.calls import Call
 
@@ -143,16 +143,16 @@ OPERATIONS = (
         (_FILTER, _FROM, _LAST), answer={sse.CONTENT_TYPE: _TEXT},
     ),
     Operation(
-        "GET", TOPIC + "/wanted", wanted.get_wanted, "What anybody wants of a topic, as a filter",
-        answer=_json(shapes.Wanted),
+        "GET", TOPIC + "/wanted", quenching.get_wanted,
+        "What anybody wants of a topic, as a filter", answer=_json(shapes.Wanted),
     ),
     Operation(
-        "POST", TOPIC + "/wanted/{publisher}", wanted.quench,
+        "POST", TOPIC + "/wanted/{publisher}", quenching.quench,
         "Confirm what anybody wants, drop the rest at the source, and wait for news",
         body=_json(shapes.QuenchWanted), answer=_json(shapes.Wanted),
     ),
     Operation(
-        "DELETE", TOPIC + "/wanted/{publisher}", wanted.quench_no_more,
+        "DELETE", TOPIC + "/wanted/{publisher}", quenching.quench_no_more,
         "Say that nothing is dropped at the source any more", status=204,
     ),
     Operation(
@@ -215,15 +215,15 @@ OPERATIONS = (
         status=204, refusals=(409,),
     ),
     Operation(
-        "GET", "/metrics", watching.metrics, "The metrics, for Prometheus",
-        answer={watching.PROMETHEUS: _TEXT},
+        "GET", "/metrics", monitoring.metrics, "The metrics, for Prometheus",
+        answer={monitoring.PROMETHEUS: _TEXT},
     ),
     Operation(
-        "GET", "/healthz", watching.healthz, "That the broker lives",
+        "GET", "/healthz", monitoring.healthz, "That the broker lives",
         answer=_json(shapes.Health), for_all=True,
     ),
     Operation(
-        "GET", "/readyz", watching.readyz, "That the broker takes requests",
+        "GET", "/readyz", monitoring.readyz, "That the broker takes requests",
         answer=_json(shapes.Health), for_all=True,
     ),
 )  # fmt: skip

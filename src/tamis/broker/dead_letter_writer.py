@@ -1,4 +1,4 @@
-"""Burials: dead letters on their way into their topics."""
+"""Dead letters on their way into their topics."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ RETRY = 1.0  # seconds until a dead letter that could not be written is tried ag
 logger = logging.getLogger("tamis.broker")
 
 
-class Burials:
+class DeadLetterWriter:
     """Writes dead letters; `topics` has to be set before anything is delivered."""
 
     topics: Topics

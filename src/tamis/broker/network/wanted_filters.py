@@ -15,7 +15,7 @@ from tamis.routing.hop_filters import HopFilters
 PRETENDED = ""  # the id of a filter that nobody has, such as the TRUE of a broker that floods
 
 
-class Wants(HopFilters):
+class WantedFilters(HopFilters):
     """The filters of each hop, ready to be matched with events."""
 
     def __init__(self, new_matcher: Callable[[], Matcher]) -> None:

@@ -1,4 +1,4 @@
-"""Watching a broker: metrics, health, readiness."""
+"""Monitoring a broker: metrics, health, readiness."""
 
 from aiohttp import web
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from tamis.broker.topic import Topic
 
 
-class Elsewhere(Protocol):
+class OtherBrokers(Protocol):
     """The other brokers, as the topics and subscriptions of this one see them."""
 
     async def opened(self, topic: "Topic") -> None:
@@ -43,7 +43,7 @@ class Elsewhere(Protocol):
         """The filters of all peers: what anybody wants who is not here."""
 
 
-class Alone:
+class NoOtherBrokers:
     """No other brokers."""
 
     async def opened(self, topic: "Topic") -> None:
