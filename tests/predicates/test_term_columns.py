@@ -36,6 +36,11 @@ def test_strings_have_the_values_of_rows(text):
         assert values_of_column(column, Attribute(("made",), term.type)) == expected[start:end]
 
 
+def test_a_constant_keeps_the_sign_of_its_zero():
+    found = TermColumns(batch_of_rows(ROWS, SCHEMA)).vector(value_tree("power(-0.0D, -1)"))
+    assert found.values.tolist() == [-np.inf] * len(ROWS)
+
+
 def test_a_function_is_called_once_for_each_distinct_string(monkeypatch):
     entry, given = FUNCTIONS["instr"], []
 

@@ -133,7 +133,8 @@ class _Steps:
         return value
 
     def _constant(self, value: Any, of: Type, *, as_key: bool) -> int:
-        bits = np.array(value or 0, np.float64 if of == DOUBLE else np.int64).view(np.int64)
+        given = 0 if value is None else value
+        bits = np.array(given, np.float64 if of == DOUBLE else np.int64).view(np.int64)
         place = self.constants.setdefault((int(bits), value is not None), len(self.constants))
         made = self._put(kernel.CONSTANT, place)
         return self._step(_KEY, [made]) if as_key else made

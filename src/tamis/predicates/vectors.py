@@ -111,7 +111,7 @@ def constant(value: Any, of: Type) -> Vector:
     if of.kind is Kind.DECIMAL:
         number = 0 if value is None else unscaled(value, of.scale)
         return Vector(there, narrowed(np.array(number, object)))
-    return Vector(there, np.array(value or 0, dtype_of(of)))
+    return Vector(there, np.array(0 if value is None else value, dtype_of(of)))  # -0.0 as well
 
 
 def dtype_of(of: Type) -> type[np.generic]:

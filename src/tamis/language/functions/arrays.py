@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tamis.language import ast
-from tamis.language.arithmetic import order_key
+from tamis.language.arithmetic import loses_digits, order_key
 from tamis.language.ast import Node
 from tamis.language.functions.function import Function, Meaning, Nulls, Refusal, Typed, always
 from tamis.language.functions.signatures import MANY, common_type, count, of_type
@@ -79,9 +79,25 @@ def _contains(call: ast.Call) -> Meaning:
 
 def _overlap_typed(arguments: Sequence[Node]) -> Typed:
     count(arguments, 2)
-    common = common_type([_element_type(a, n) for n, a in enumerate(arguments)])
+    left, right = (_element_type(argument, place) for place, argument in enumerate(arguments))
+    common = common_type([left, right])
+    if not _are_joined(left, right):
+        is_double = Kind.DOUBLE in {left.kind, right.kind}
+        hint = "write 1.5D or 1.5e0 for a double"
+        hint = hint if is_double else "write CAST(... AS DECIMAL(p, s))"
+        raise Refusal(f"takes elements of one type, not {left} and {right}", 1, hint)
     common = BOOL if common == NULL else common  # of array() and array(); any type would do
     return Typed(tuple(ast.converted(a, array_of(common)) for a in arguments), BOOL)
+
+
+def _are_joined(left: Type, right: Type) -> bool:
+    """Whether Spark joins elements of two types; decimals only with what loses no digit in them."""
+    if Kind.DECIMAL not in {left.kind, right.kind} or NULL in {left, right} or left == right:
+        return True
+    if left.is_integer or right.is_integer:
+        whole, exact = (left, right) if left.is_integer else (right, left)
+        return not loses_digits(whole, exact)
+    return False
 
 
 def _overlap(call: ast.Call) -> Meaning:
