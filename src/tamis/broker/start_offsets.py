@@ -33,5 +33,5 @@ def offset_of(start: Start, log: "TopicLog", end: int) -> int:
             return log.offset_at(moment)
     raise OptionError(
         "a subscription starts at 'new', 'earliest', an offset or a time such as "
-        f"'2024-01-31 12:30:00', not at {start!r}"
+        f"'2024-01-31 12:30:00', not at {str(start)[:60]!r}"
     )

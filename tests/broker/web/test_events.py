@@ -184,7 +184,7 @@ def test_a_large_answer_comes_whole(served):
 @each("query, error", [
     ("filter=price%20%3C", "bad-filter"), ("from=yesterday", "bad-option"),
     ("from=99", "bad-option"), ("limit=0", "bad-option"), ("limit=x", "bad-option"),
-    ("limit=99999999999999999999999", "bad-option"),
+    ("limit=99999999999999999999999", "bad-option"), (f"from={'9' * 5000}", "bad-option"),
 ])  # fmt: skip
 def test_a_wrong_question_about_the_log_is_refused(served, query, error):
     topic = served.topic("log-refused")

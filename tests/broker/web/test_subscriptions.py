@@ -50,6 +50,7 @@ def test_a_bad_filter_is_refused_with_its_place(served, filter_text, line, colum
 
 @each("body", [
     {}, {"filter": 5}, {"filter": "TRUE", "start": "yesterday"}, {"filter": "TRUE", "start": -1},
+    {"filter": "TRUE", "start": "9" * 5000},
     {"filter": "TRUE", "window": 0}, {"filter": "TRUE", "slow": "wait"},
     {"filter": "TRUE", "durabel": True}, {"filter": "TRUE", "ack_timeout": 0},
 ])  # fmt: skip

@@ -10,7 +10,7 @@ from tamis.broker.records import Published
 from tamis.broker.web.answers import json_answer
 from tamis.broker.web.arrow_bodies import events_of_stream
 from tamis.broker.web.calls import Call
-from tamis.broker.web.shapes import Problem, Publication, start_of
+from tamis.broker.web.shapes import Problem, Publication
 from tamis.broker.web.streams import json_text
 
 MOST_READ = 10_000  # events in one answer
@@ -32,7 +32,7 @@ async def publish(call: Call) -> web.Response:
 async def read_log(call: Call) -> web.StreamResponse:
     """Events of the log that match a filter, from an offset or a time on."""
     most = call.number("limit", 100, MOST_READ)
-    start = start_of(call.query("from", "earliest") or "earliest")
+    start = call.query("from") or "earliest"
     end = call.broker.topic(call.account, call.topic).next_offset
     records = await call.broker.read(
         call.account, call.topic, call.query("filter") or None, start=start, most=most

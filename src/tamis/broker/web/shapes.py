@@ -13,7 +13,6 @@ from tamis.broker.records import (
     DeliveryOptions,
     Published,
     Retention,
-    Start,
     SubscriptionInfo,
     TopicInfo,
 )
@@ -370,10 +369,3 @@ class Peers(msgspec.Struct):
     """The brokers next to this one, by their names."""
 
     peers: list[Peer]
-
-
-def start_of(start: str | int) -> Start:
-    """Where to begin, from a query or a body: digits are an offset."""
-    if isinstance(start, str) and start.isascii() and start.isdecimal():
-        return int(start)
-    return start

@@ -16,7 +16,6 @@ from tamis.broker.protocols import sse
 from tamis.broker.records import Delivery
 from tamis.broker.web.answers import JSON, text_answer
 from tamis.broker.web.calls import Call
-from tamis.broker.web.shapes import start_of
 from tamis.errors import Busy
 
 MOST_TAKEN = 500  # deliveries at once
@@ -38,7 +37,7 @@ async def subscription_events(call: Call) -> web.StreamResponse:
 async def live_events(call: Call) -> web.StreamResponse:
     """What matches a filter from now on, or from an offset or a time on, without a subscription."""
     seen = sse.last_event_id(call.request.headers.get(sse.LAST_EVENT_ID))
-    start = start_of(call.query("from", "new") or "new") if seen is None else seen + 1
+    start = (call.query("from") or "new") if seen is None else seen + 1
     attachment = await call.broker.attach_filter(
         call.account, call.topic, call.query("filter") or "TRUE", start=start
     )

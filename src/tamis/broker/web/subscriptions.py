@@ -12,7 +12,6 @@ from tamis.broker.web.shapes import (
     Subscription,
     Subscriptions,
     SubscriptionWanted,
-    start_of,
 )
 from tamis.broker.web.streams import json_text
 
@@ -34,7 +33,7 @@ async def put_subscription(call: Call) -> web.Response:
     wanted = await call.json(SubscriptionWanted)
     info = await call.broker.put_subscription(
         call.account, call.topic, call.subscription, wanted.filter, durable=wanted.durable,
-        start=start_of(wanted.start), options=wanted.options(),
+        start=wanted.start, options=wanted.options(),
     )  # fmt: skip
     return json_answer(Subscription.of(info))
 

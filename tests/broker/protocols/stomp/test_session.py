@@ -86,6 +86,8 @@ def test_nothing_is_read_until_the_client_is_accepted():
     ("frames", "problem"),
     [
         ([frame("SEND", "destination:/topic/t")], "expected CONNECT"),
+        ([frame("SEND", "destination:/topic/t", body="{}")], "expected CONNECT"),
+        ([frame("BEGIN", "transaction:t")], "expected CONNECT"),
         ([frame("CONNECT", "accept-version:3.0")], "no common version"),
         ([frame("CONNECT", "accept-version:1.2", "heart-beat:x")], "two numbers"),
         ([b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"], "not a command"),

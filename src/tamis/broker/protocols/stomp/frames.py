@@ -157,6 +157,8 @@ class FrameParser:
             command = command.strip()
         if not _COMMAND.fullmatch(command):
             raise FrameError(f"{_shown(command)} is not a command")
+        if command in WITH_BODY and not self.limits.body:
+            raise FrameError(f"the first frame is {command}, expected CONNECT")
         if len(lines) > self.limits.headers:
             raise FrameError(f"a frame has more than {self.limits.headers:,} headers")
         headers: dict[str, str] = {}
