@@ -1,10 +1,13 @@
 """A broker as protocols use it: topics, publications, subscriptions, questions."""
 
 import asyncio
+import threading
 
 import pytest
 
 from brokers import prices, taken, with_broker
+from tamis.broker import broker
+from tamis.broker.grants import narrowed
 from tamis.broker.records import DeliveryOptions, NewEvent
 from tamis.errors import (
     Conflict,
@@ -190,9 +193,9 @@ def test_questions(tmp_path):
         await broker.publish(guest, "quotes", prices(*range(20)))
         found = await broker.read(guest, "quotes", "price > 3", start=2, most=2)
         assert [record.offset for record in found] == [4, 5]
-        assert broker.check(guest, "quotes", "price>3").attributes == ["price"]
+        assert (await broker.check(guest, "quotes", "price>3")).attributes == ["price"]
         with pytest.raises(ParseError, match="line 1, column 8"):
-            broker.check(guest, "quotes", "price >")
+            await broker.check(guest, "quotes", "price >")
         await broker.put_subscription(guest, "quotes", "a", "price > 3")
         assert not (await broker.why(guest, "quotes", subscription="a", offset=3)).matched
         assert (await broker.why(guest, "quotes", filter="price = 3", offset=3)).matched
@@ -202,6 +205,25 @@ def test_questions(tmp_path):
         with pytest.raises(OptionError, match="one of each"):
             await broker.why(guest, "quotes", subscription="a")
 
+    with_broker(tmp_path, use)
+
+
+def test_filters_of_questions_are_read_in_threads(tmp_path, monkeypatch):
+    readers = []
+
+    def noted(*asked, **options):
+        readers.append(threading.get_ident())
+        return narrowed(*asked, **options)
+
+    async def use(broker, guest):
+        await broker.publish(guest, "quotes", prices(1))
+        await broker.read(guest, "quotes", "price > 3")
+        await broker.check(guest, "quotes", "price > 3")
+        await broker.why(guest, "quotes", filter="price = 3", offset=0)
+        assert len(readers) == 4
+        assert threading.get_ident() not in readers
+
+    monkeypatch.setattr(broker, "narrowed", noted)
     with_broker(tmp_path, use)
 
 

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from tamis.broker.accounts import Account, free_account
@@ -48,7 +49,7 @@ from tamis.broker.storage import LocalStorage, Storage
 from tamis.broker.topic import Topic
 from tamis.broker.topics import OpenTopic, Topics
 from tamis.broker.upkeep import Upkeep
-from tamis.broker.workers import Workers
+from tamis.broker.workers import MATCH, Workers
 from tamis.errors import (
     EventError,
     Forbidden,
@@ -394,13 +395,14 @@ class Broker:
         if most < 1:
             raise OptionError(f"most is a whole number from 1, not {most}")
         found = self._find(account, topic).topic
-        wanted = self._narrowed(account, found, filter)
+        wanted = await self._narrowed(account, found, filter)
         return await read_log(found, wanted, self._offset(found, start), most)
 
-    def check(self, account: Account, topic: str, filter: str) -> CheckAnswer:
+    async def check(self, account: Account, topic: str, filter: str) -> CheckAnswer:
         """How a filter is understood; raises the error if it is wrong."""
         found = self._find(account, topic).topic
-        return check(found, filter, self._narrowed(account, found, filter))
+        wanted = await self._narrowed(account, found, filter)
+        return await self._host.workers.run(MATCH, check, filter, wanted)
 
     async def why(
         self, account: Account, topic: str, *, subscription: str | None = None,
@@ -414,14 +416,18 @@ class Broker:
         text = filter
         if subscription is not None:
             text = found.subscriptions.info(account.name, subscription).filter
-        wanted = self._narrowed(account, found.topic, text)
+        wanted = await self._narrowed(account, found.topic, text)
         about: Any = offset if event is None else event
-        visible = self._narrowed(account, found.topic, None)
+        visible = await self._narrowed(account, found.topic, None)
         return await why(found.topic, subscription or "filter", wanted, about, visible)
 
-    def _narrowed(self, account: Account, topic: Topic, text: str | None) -> Expression:
+    async def _narrowed(self, account: Account, topic: Topic, text: str | None) -> Expression:
+        """What an account gets if it asks with a filter; a long one takes seconds to read."""
         row = topic.row
-        return narrowed(account, row.name, topic.schema, row.semantics, text, defaults=row.defaults)
+        found = partial(narrowed, defaults=row.defaults)
+        return await self._host.workers.run(
+            MATCH, found, account, row.name, topic.schema, row.semantics, text
+        )
 
     # --- quenching
 

@@ -46,11 +46,11 @@ def _read_chunk(
     return [record.named() for record in chunk.take(rows)], max(chunk.next_offset, start + 1)
 
 
-def check(topic: Topic, text: str, narrowed: Expression) -> CheckAnswer:
-    """How a filter is understood."""
-    asked = parse(text, topic.schema)
-    names = sorted(topic.schema.attributes[topic.schema.positions[path]].name
-                   for path in asked.attributes)  # fmt: skip
+def check(text: str, narrowed: Expression) -> CheckAnswer:
+    """How a filter is understood, and what grants make of it."""
+    schema = narrowed.schema
+    asked = parse(text, schema)
+    names = sorted(schema.attributes[schema.positions[path]].name for path in asked.attributes)
     wider = narrowed.tree != asked.tree
     return CheckAnswer(str(asked), names, str(narrowed) if wider else None)
 
@@ -75,8 +75,13 @@ async def why(
             )
         event, time = record.body, record.time
     given, row = topic.live.reader.read(event, beside=())
+    meaning = topic.live.meaning
+    return await topic.host.workers.run(MATCH, _explained, time, name, wanted, meaning, row, given)
+
+
+def _explained(time: int, *asked: Any) -> Explanation:
     with arriving(time):
-        return explain(name, wanted, topic.live.meaning, row, given)
+        return explain(*asked)
 
 
 async def _record_at(topic: Topic, offset: int, visible: Expression) -> Record | None:

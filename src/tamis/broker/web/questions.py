@@ -10,7 +10,8 @@ from tamis.broker.web.shapes import CheckWanted, FilterReading, WhyWanted
 async def check(call: Call) -> web.Response:
     """How a filter is understood; an error with its place if it is wrong."""
     wanted = await call.json(CheckWanted)
-    return json_answer(FilterReading.of(call.broker.check(call.account, call.topic, wanted.filter)))
+    found = await call.broker.check(call.account, call.topic, wanted.filter)
+    return json_answer(FilterReading.of(found))
 
 
 async def why(call: Call) -> web.Response:
