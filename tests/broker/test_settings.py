@@ -7,6 +7,7 @@ import pytest
 
 from cases import each
 from tamis.broker.accounts import new_token, token_hash
+from tamis.broker.grant_checks import unread
 from tamis.broker.quantities import read_bytes, read_seconds
 from tamis.broker.records import Retention
 from tamis.broker.settings import Address, Settings
@@ -152,6 +153,14 @@ def test_everything_that_can_be_said(put):
             (6, 5),
             "unknown attribute 'prise'",
         ),
+        (ACCOUNT + "[accounts.desk.publish]\nnews = 'size <'", (4, 15), "ends too early"),
+        (ACCOUNT + "[accounts.desk.publish]\nnews = '(a.b = 1'", (4, 17), "expected )"),
+        (
+            ACCOUNT + "[topics.q]\nschema = {at = 'timestamp'}\n[accounts.desk.publish]\n"
+            "q = 'at < now()'",
+            (6, 11),
+            "filters cannot use the clock here: now",
+        ),
         (ACCOUNT + f"[accounts.other]\ntokens = ['{TOKEN}']", (1, 1), "have the same token"),
         ('http = "0.0.0.0:1"', (1, 8), "there are no accounts"),
         ('http = "example.org:1"\n' + ACCOUNT, (1, 8), "there is no TLS"),
@@ -167,6 +176,19 @@ def test_what_is_wrong_is_said_with_its_place(text, place, message):
     assert place in problems
     assert message in problems[place]
     assert str(wrong.value).startswith("/nowhere/tamis.toml: ")
+
+
+def test_a_grant_is_read_for_the_topics_that_it_counts_for():
+    text = (
+        ACCOUNT + "[topics.q]\nschema = {price = 'int'}\n[topics.log]\nretention = {events = 5}\n"
+        "[accounts.desk.publish]\n'*' = \"size < 3 AND name = 'x'\"\n"
+        "q = 'price < 3'\nlog = 'x = 1'\n"
+        "[accounts.desk.subscribe]\n'*' = true\n'q*' = 'price > 1'\n"
+    )
+    settings = settings_of(text, Path("t.toml"))
+    assert unread(settings.accounts, settings.topics) == [
+        "accounts.desk.publish.*", "accounts.desk.publish.log",
+    ]  # fmt: skip
 
 
 def test_everything_that_is_wrong_is_said_at_once():

@@ -44,15 +44,19 @@ class Grants:
                 raise OptionError(
                     f"{topic!r}: a star stands at the end of a pattern, for the rest of the name"
                 )
-        self._names = {t: f for t, f in self.filters.items() if not t.endswith("*")}
-        patterns = [(t[:-1], f) for t, f in self.filters.items() if t.endswith("*")]
-        self._patterns = sorted(patterns, key=lambda pattern: -len(pattern[0]))
+        starts = [topic[:-1] for topic in self.filters if topic.endswith("*")]
+        self._starts = sorted(starts, key=len, reverse=True)
+
+    def key(self, topic: str) -> str | None:
+        """The name or pattern that counts for a topic, or None: nothing is granted."""
+        if topic in self.filters and not topic.endswith("*"):
+            return topic
+        return next((f"{start}*" for start in self._starts if topic.startswith(start)), None)
 
     def find(self, topic: str) -> str | None:
         """The text of the filter for a topic, or None: nothing is granted."""
-        if topic in self._names:
-            return self._names[topic]
-        return next((f for start, f in self._patterns if topic.startswith(start)), None)
+        key = self.key(topic)
+        return None if key is None else self.filters[key]
 
     def __bool__(self) -> bool:
         return bool(self.filters)

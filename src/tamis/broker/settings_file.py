@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tamis.broker.accounts import WIDER, Account, check_password_hash, check_token_hash
+from tamis.broker.grant_checks import check_grant
 from tamis.broker.grants import EVERYTHING, Grants
 from tamis.broker.limits import Limits
 from tamis.broker.network_settings import NetworkSettings, PeerSettings, read_merging
@@ -38,7 +39,6 @@ from tamis.broker.settings_table import (
     one_of,
 )
 from tamis.errors import FileError, OptionError, SettingsError, TextError
-from tamis.language.expression import parse
 from tamis.routing.strategies import STRATEGIES
 from tamis.schema import Schema
 from tamis.semantics import NAMES, Semantics
@@ -262,10 +262,10 @@ def _grants(table: Table, topics: Mapping[str, TopicSettings], every: Mapping[st
         if text is None or grant is None:
             continue
         filters[topic] = text
-        for name, settings in topics.items():
-            if settings.schema is not None and grant.find(name) is not None:
-                table.problems.attempt(path, parse, text, settings.schema)
-    return Grants(filters)
+    grants = Grants(filters)
+    for topic in filters.keys() & table.content.keys():
+        table.problems.attempt((*table.path, topic), check_grant, grants, topic, topics)
+    return grants
 
 
 def _schema(value: object) -> Schema:

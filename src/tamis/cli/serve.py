@@ -189,7 +189,12 @@ def _address(option: str, text: str) -> "Address":
 
 
 def shown_settings(settings: "Settings") -> dict[str, Any]:
-    """The settings for people and programs, without any secret."""
+    """The settings for people and programs, without any secret.
+
+    Unread grants are for topics of which the file has no schema.
+    """
+    from tamis.broker.grant_checks import unread
+
     limits = {account.name: vars(account.limits) for account in settings.new_accounts()}
     return {
         "data": str(settings.data.absolute()),
@@ -219,6 +224,7 @@ def shown_settings(settings: "Settings") -> dict[str, Any]:
             }
             for account in settings.new_accounts()
         },
+        "unread grants": unread(settings.accounts, settings.topics),
     }
 
 
