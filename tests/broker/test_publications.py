@@ -64,3 +64,21 @@ def test_a_closed_queue_takes_no_more(monkeypatch):
         assert len(queue) == 1
 
     asyncio.run(run())
+
+
+def test_room_that_is_given_to_a_publisher_who_leaves_goes_to_the_next(monkeypatch):
+    monkeypatch.setattr(publications, "MOST_BYTES", 1000)
+
+    async def run() -> None:
+        queue = Publications()
+        await queue.put(read(4))
+        leaving, staying = (asyncio.create_task(queue.put(read(n))) for n in (4, 3))
+        await asyncio.sleep(0)
+        await queue.take()  # the first one that waits is let in,
+        leaving.cancel()  # and is gone before it comes in
+        await asyncio.wait([leaving])
+        await asyncio.sleep(0)
+        assert staying.done()
+        assert [len(one.read.events) for one in await queue.take()] == [3]
+
+    asyncio.run(run())

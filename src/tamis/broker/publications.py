@@ -42,19 +42,7 @@ class Publications:
         self._check_open()
         # Whoever comes later waits after those who wait, so that a large one gets its turn.
         if self._room or (self._bytes and self._bytes + size > MOST_BYTES):
-            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._room.append(turn)
-            try:
-                async with asyncio.timeout(LONGEST_WAIT):
-                    await turn
-            except TimeoutError:
-                raise Busy(
-                    "the disk is behind: the publication waited "
-                    f"{LONGEST_WAIT:g} seconds for its turn; try again"
-                ) from None
-            finally:
-                if turn in self._room:
-                    self._room.remove(turn)
+            await self._turn()
             self._check_open()
         publication = Publication(read, size, asyncio.get_running_loop().create_future())
         self._waiting.append(publication)
@@ -62,6 +50,25 @@ class Publications:
         self._arrived.set()
         self._let_in()
         return publication
+
+    async def _turn(self) -> None:
+        """Wait until there is room, after those who wait already."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._room.append(turn)
+        try:
+            async with asyncio.timeout(LONGEST_WAIT):
+                await turn
+        except BaseException as error:
+            if turn in self._room:
+                self._room.remove(turn)
+            else:  # it was given room at this very moment: the next one gets it
+                self._let_in()
+            if isinstance(error, TimeoutError):
+                raise Busy(
+                    "the disk is behind: the publication waited "
+                    f"{LONGEST_WAIT:g} seconds for its turn; try again"
+                ) from None
+            raise
 
     def close(self) -> None:
         """Take no more; what waits here is written, and publishers that wait for room are told."""
