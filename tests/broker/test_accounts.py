@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+from dataclasses import fields
 
 import argon2
 import pytest
@@ -18,6 +19,7 @@ from tamis.broker.accounts import (
     token_hash,
 )
 from tamis.broker.grants import Grants
+from tamis.broker.limits import Limits
 from tamis.errors import Forbidden, OptionError, Unauthenticated
 
 TOKEN = new_token()
@@ -129,3 +131,14 @@ def test_tokens_cannot_be_guessed_and_are_stored_hashed():
             check_token_hash(wrong)
     with pytest.raises(OptionError, match="--password makes it"):
         check_password_hash("secret")
+
+
+def test_an_account_with_another_right_is_another_one():
+    rights = {
+        "metrics": True, "quench": True, "wider": "refuse", "password": "x",
+        "tokens": frozenset("t"), "limits": Limits(connections=1), "publish": Grants({"a": "TRUE"}),
+        "subscribe": Grants({"a": "TRUE"}), "topics": Grants({"a": "TRUE"}),
+    }  # fmt: skip
+    assert rights.keys() == {field.name for field in fields(Account)} - {"name"}
+    for name, value in rights.items():
+        assert not Account("a", **{name: value}).is_like(Account("a")), name

@@ -81,7 +81,7 @@ def _content(account: Account) -> tuple[object, ...]:
     grants = account.publish, account.subscribe, account.topics
     return (
         account.name, account.tokens, account.password, *(one.filters for one in grants),
-        account.metrics, account.wider, account.limits,
+        account.metrics, account.quench, account.wider, account.limits,
     )  # fmt: skip
 
 

@@ -167,6 +167,7 @@ def test_an_old_broker_that_is_away_is_waited_for_and_new_events_are_kept(tmp_pa
         await first.stop()
         with pytest.raises(Busy, match="cannot be reached"):
             await fetch(last, "b1", wait=0.1)
+        assert not last.broker.network.moves._answers  # nobody waits for one any more
         move = await fetch(last, "b1", text="TRUE", wait=0.1)
         assert move.state == ASKING
         with pytest.raises(Busy, match="still moves here"):

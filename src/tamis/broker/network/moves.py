@@ -178,9 +178,9 @@ class Moves:
         asked = Move(origin, self._network.name, *name, step, after)
         future: asyncio.Future[Moved] = asyncio.get_running_loop().create_future()
         self._answers[name] = asked, future
-        if not self.take(asked):
-            return None
         try:
+            if not self.take(asked):
+                return None
             async with asyncio.timeout(ANSWER if wait is None else wait):
                 return await future
         except TimeoutError:
