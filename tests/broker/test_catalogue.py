@@ -18,6 +18,7 @@ from tamis.broker.catalogue import (
 )
 from tamis.broker.delivery.progress import Progress, starting_at
 from tamis.broker.records import DeliveryOptions, Retention
+from tamis.broker.storage import LocalStorage
 from tamis.errors import Conflict, FileError
 
 TOPIC = TopicRow(1, "a", {"price": "double"}, "default", {"price": 1.5}, Retention(max_events=5))
@@ -29,6 +30,24 @@ def catalogue(tmp_path):
     made = Catalogue(tmp_path / "catalogue.sqlite")
     yield made
     made.close()
+
+
+def test_only_the_owner_reads_the_catalogue(tmp_path):
+    path = tmp_path / "catalogue.sqlite"
+    path.touch(0o644)
+    storage = LocalStorage(tmp_path)
+    catalogue = storage.open_catalogue()
+    catalogue.commit([put_topic(TOPIC)])
+    modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.glob(f"{path.name}*")}
+    assert len(modes) == 3  # with what is written ahead
+    assert set(modes.values()) == {0o600}, modes
+    catalogue.close()
+    storage.release()
+
+
+def test_a_catalogue_that_cannot_be_opened_is_said(tmp_path):
+    with pytest.raises(FileError, match="cannot be used: unable to open"):
+        Catalogue(tmp_path)
 
 
 def change(path, statement):

@@ -67,6 +67,19 @@ def topics_at(settings):
     return asyncio.run(run())
 
 
+def test_a_data_folder_that_cannot_be_used_is_said(tmp_path, put):
+    async def start(data):
+        async with running(Settings(data=data)):
+            raise AssertionError("it should not start")
+
+    file = put("file", "")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "topics").touch()
+    for data in (file, file / "data", tmp_path / "data"):
+        with pytest.raises(FileError, match=f"the data folder {data} cannot be used: "):
+            asyncio.run(start(data))
+
+
 @pytest.mark.long
 def test_tls_and_accounts_on_both_ports_and_a_renewed_certificate(tmp_path, put):
     certificate, _ = make_certificate(tmp_path)

@@ -119,6 +119,9 @@ class Catalogue:
         self._path = path
         try:
             self._tables = connect(path, isolation_level=None, check_same_thread=False)
+        except sqlite3.DatabaseError as error:
+            raise self._damaged(error) from None
+        try:
             self._tables.execute("PRAGMA journal_mode = WAL")
             self._tables.execute("PRAGMA synchronous = FULL")
             (version,) = self._tables.execute("PRAGMA user_version").fetchone()

@@ -94,7 +94,12 @@ async def running(
     settings: Settings, tls: ssl.SSLContext | None = None, renewal: Renewal | None = None
 ) -> AsyncIterator[dict[str, Address]]:
     """A broker that listens, and its true addresses by the names of their settings."""
-    broker = await Broker.open(settings)
+    try:
+        broker = await Broker.open(settings)
+    except OSError as error:
+        raise FileError(
+            f"the data folder {settings.data} cannot be used: {error.strerror}: {error.filename}"
+        ) from None
     renewal = Renewal(settings, lambda: settings) if renewal is None else renewal
     renewal.renew_context(tls)
     async with contextlib.AsyncExitStack() as stack:

@@ -1,5 +1,7 @@
 """Where a broker keeps what it has: a folder of this machine, or whatever a simulation gives it."""
 
+import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -32,8 +34,16 @@ class LocalStorage:
         self._lock = FolderLock(folder)
 
     def open_catalogue(self) -> Catalogue:
-        """The catalogue of the folder."""
-        return Catalogue(self._folder / "catalogue.sqlite")
+        """The catalogue of the folder; it has the filters of all accounts, so nobody else reads it.
+
+        SQLite gives the files beside it the same permissions.
+        """
+        path = self._folder / "catalogue.sqlite"
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        for known in self._folder.glob(f"{path.name}*"):
+            with suppress(PermissionError):  # it belongs to somebody else, who lets us use it
+                known.chmod(0o600)
+        return Catalogue(path)
 
     def release(self) -> None:
         """Let others have the folder."""
