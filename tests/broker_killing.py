@@ -91,7 +91,7 @@ class Trial:
         ][: 4 if stomp else 2]  # fmt: skip
 
     async def run(self, kills: int, minutes: float = math.inf) -> None:
-        """Kill the broker so often under load, then let everything come to its end."""
+        """Kill the broker that often under load, then let everything come to its end."""
         until = time.monotonic() + minutes * 60
         await asyncio.to_thread(self.broker.start)
         try:

@@ -13,7 +13,7 @@ TICKERS = [f"T{n}" for n in range(40)]
 
 
 def stock_filters(seed, size):
-    """What is selective, what is not, and what is no conjunction; on SMALL."""
+    """What is selective, what is not, and what is not a conjunction; on SMALL."""
     chance = np.random.default_rng(seed)
     made = []
     for _ in range(size):

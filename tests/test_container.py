@@ -140,7 +140,7 @@ def test_damage_is_seen_where_it_is(path):
 # --- files that cannot be read
 
 
-def test_what_is_no_file(path, tmp_path):
+def test_what_is_not_a_file(path, tmp_path):
     assert refusal(path) == f"{path} does not exist"
     assert refusal(tmp_path) == f"{tmp_path} is a folder, expected a file"
     assert "cannot be read: embedded null" in refusal("a\0b")

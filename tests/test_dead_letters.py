@@ -46,7 +46,7 @@ def test_letters_about_nulls_and_ids():
     assert filter_letter(1, 5, "i > 0", error)[2:] == ("5", str(error), None, None, "i > 0")
 
 
-def test_what_is_no_text_becomes_one():
+def test_what_is_not_text_becomes_text():
     letter = letter_about("a\udcff", "i\udcff > 0")
     assert letter.id == "a?"
     letter = letter_about("a", "i\udcff > 0")

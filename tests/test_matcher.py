@@ -155,7 +155,7 @@ def test_an_id_beyond_64_bits(bad):
         Matcher(OFFERS).subscribe(bad, "TRUE")
 
 
-def test_an_id_that_is_no_unicode_text():
+def test_an_id_that_is_not_unicode_text():
     with pytest.raises(SubscriptionError, match="not valid Unicode text"):
         Matcher(OFFERS).subscribe("\ud800", "TRUE")
 
@@ -195,7 +195,7 @@ def test_an_expression_of_another_schema_is_refused(other):
 
 
 BAD_CALLS = {
-    "a filter that is no filter": lambda m: m.subscribe("a", "price <"),
+    "a text that is not a filter": lambda m: m.subscribe("a", "price <"),
     "an empty filter": lambda m: m.subscribe("a", ""),
     "an unknown attribute": lambda m: m.subscribe("new", "prize < 1"),
     "a type mismatch": lambda m: m.subscribe("a", "price = 'x'"),
@@ -211,7 +211,7 @@ BAD_CALLS = {
     "why of a bad event": lambda m: m.why("a", {"price": "x"}),
     "a bad row among good ones": lambda m: m.subscribe_many([("a", "TRUE"), ("c", "prize < 1")]),
     "ids of two kinds": lambda m: m.subscribe_many([("c", "TRUE"), (1, "TRUE")]),
-    "rows that are no pairs": lambda m: m.subscribe_many([("c", "TRUE"), ("a", "b", "c"), None]),
+    "rows that are not pairs": lambda m: m.subscribe_many([("c", "TRUE"), ("a", "b", "c"), None]),
     "a number of subscriptions": lambda m: m.subscribe_many(5),
     "a text of subscriptions": lambda m: m.subscribe_many("abc"),
     "a table without filters": lambda m: m.subscribe_many(pa.table({"id": ["a"]})),

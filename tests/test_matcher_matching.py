@@ -106,7 +106,7 @@ def test_a_batch_for_an_empty_matcher():
 
 
 @pytest.mark.parametrize("events", [{"price": 1}, "{}", b"{}", None, 5])
-def test_what_is_no_batch(four, events):
+def test_what_is_not_a_batch(four, events):
     with pytest.raises(OptionError, match="match takes a single event"):
         four.match_batch(events)
 
@@ -376,7 +376,7 @@ TestLife = Life.TestCase
 
 
 @each("strange", [["a"], {}, None, True, 1.0])
-def test_what_is_no_id_is_not_there(strange):
+def test_what_is_not_an_id_is_not_there(strange):
     m = Matcher({"i": "int"})
     m.subscribe(1, "i > 1")
     assert strange not in m
@@ -393,7 +393,7 @@ def test_a_number_of_numpy_is_an_id():
     assert type(next(iter(m))) is int
 
 
-def test_a_string_is_no_pair():
+def test_a_string_is_not_a_pair():
     with pytest.raises(
         BulkError, match=r"expected \(id, filter\), perhaps with parameters, got str"
     ):
@@ -412,7 +412,7 @@ def test_a_huge_id_is_refused():
 
 
 @each("strange", [5, None, ["a"], "ab", [("a", "int", "x")]])
-def test_what_is_no_schema(strange):
+def test_what_is_not_a_schema(strange):
     with pytest.raises(SchemaError):
         Schema(strange)
 

@@ -166,7 +166,7 @@ def test_no_ids():
 
 
 @each("ids", ["1", b"1", 5, None])
-def test_what_are_no_ids(ids):
+def test_what_are_not_ids(ids):
     with pytest.raises(OptionError, match="unsubscribe takes one id"):
         made(6).unsubscribe_many(ids)
 

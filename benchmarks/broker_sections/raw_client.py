@@ -63,7 +63,7 @@ class RawClient:
         self.changed.set()
 
     async def wait_until(self, least: int) -> None:
-        """Wait until the text has come so often."""
+        """Wait until the text has come that often."""
         while self.count < least:
             if self.failed is not None:
                 raise SystemExit(f"{self.failed}, after {self.count:,} of {least:,}")

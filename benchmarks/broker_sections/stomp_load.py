@@ -26,7 +26,7 @@ LONGEST_ROUND = 0.3  # seconds; a round that takes less is followed by a larger 
 LARGEST_ROUND = 2_000
 PATIENCE = 120.0  # seconds without any progress
 SUBSCRIBED_AT_ONCE = 500
-# After so many evaluations of filters, if there are at most so many filters, tamis compiles them.
+# After this many evaluations, if there are at most that many filters, tamis compiles them.
 EVALUATIONS, UNCOMPILED = 1_100_000, 1000
 
 

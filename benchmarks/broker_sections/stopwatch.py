@@ -18,7 +18,7 @@ def cpu_seconds(pid: int) -> float:
 class Stopwatch:
     """Runs for some seconds after a warm-up, and measures only those.
 
-    The warm-up has at least so many events, if they do not take too long.
+    The warm-up has at least that many events, if they do not take too long.
     """
 
     def __init__(self, pid: int, seconds: float, least: int = 0) -> None:

@@ -22,7 +22,7 @@ class Subscriber:
         self.broker = broker
         self.count = 0
         self.bytes = 0
-        self.times: list[tuple[float, int]] = []  # when so many had come
+        self.times: list[tuple[float, int]] = []  # when that many had come
         self._topic = topic
         self._pieces: list[bytes] = []
         self._tail = b""
@@ -71,7 +71,7 @@ class Subscriber:
         self._changed.set()
 
     async def wait_until(self, count: int) -> None:
-        """Return when so many deliveries have come."""
+        """Return when that many deliveries have come."""
         while self.count < count:
             if self._failed:
                 raise SystemExit(self._failed)

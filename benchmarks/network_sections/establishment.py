@@ -60,7 +60,7 @@ class Line:
         return max(float(broker.ask("longest")) for broker in self.brokers)
 
     def established(self, count: int) -> None:
-        """Wait until the far end holds so many filters."""
+        """Wait until the far end holds that many filters."""
         while self.far.ask("held") != count:
             time.sleep(PAUSE)
 

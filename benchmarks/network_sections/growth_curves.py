@@ -29,8 +29,8 @@ class Curves:
     announced: Curve
     matched: Curve
     part: float  # of the subscriptions, that match an event on average
-    measured: int  # roots were counted up to so many subscriptions; beyond, the slope is the last
-    seen: int  # events were matched with so many; with more, rarer matches would be found
+    measured: int  # roots were counted up to this many subscriptions; beyond, the slope is the last
+    seen: int  # events were matched with this many; with more, rarer matches would be found
 
 
 def curves(points: Iterable[tuple[float, float]], seen: int, counts: Iterable[int]) -> Curves:

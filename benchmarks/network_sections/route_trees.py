@@ -62,7 +62,7 @@ def random_tree(size: int, seed: int = 1) -> Tree:
 
 
 def balanced_tree(size: int, degree: int) -> Tree:
-    """Each broker has so many below it, as far as there are brokers."""
+    """Each broker has that many below it, as far as there are brokers."""
     return Tree(tuple((n - 1) // degree for n in range(1, size)))
 
 

@@ -19,7 +19,7 @@
     ├── BrokerError            a request that a broker refuses; has `status` and `code`
     │   ├── UnknownTopic       there is no such topic
     │   ├── UnknownPeer        there is no such broker next to this one
-    │   ├── Conflict           it does not go with what the broker has
+    │   ├── Conflict           it conflicts with what the broker has
     │   │   └── TopicExists    there is a topic of this name, and it is another one
     │   ├── Unauthenticated    the broker does not know who asks
     │   ├── Forbidden          this account may not do that
@@ -87,7 +87,7 @@ class UnknownPeer(BrokerError):
 
 
 class Conflict(BrokerError):
-    """A request that does not go with what the broker has already."""
+    """A request that conflicts with what the broker has already."""
 
     status = 409
     code = "conflict"

@@ -63,7 +63,7 @@ def test_a_contest(session):
     assert all(line["found"] == found["found"] for line in known)
 
 
-def test_formulas_are_no_lists_of_comparisons():
+def test_formulas_are_not_lists_of_comparisons():
     source = workload("bdd")
     with pytest.raises(LeftOut, match="formulas"):
         users.parsed(source, source.subscriptions(10))

@@ -132,7 +132,7 @@ def test_a_damaged_row_is_named_and_the_others_are_there(tmp_path, caplog):
     asyncio.run(after())
 
 
-def test_a_file_that_is_no_catalogue_is_refused_with_the_way_out(tmp_path):
+def test_a_file_that_is_not_a_catalogue_is_refused_with_the_way_out(tmp_path):
     path = tmp_path / "catalogue.sqlite"
     path.write_bytes(b"nothing that SQLite would know" * 100)
     with pytest.raises(FileError, match="cannot be used: file is not a database; restore it"):

@@ -47,7 +47,7 @@ def with_accounts(folder, use, *accounts):
     asyncio.run(main())
 
 
-def test_grants_change_for_what_comes_and_who_listens_connects_again(tmp_path):
+def test_grants_change_for_what_comes_and_whoever_listens_connects_again(tmp_path):
     async def use(broker):
         ann = broker.accounts.of_token("x")
         await broker.put_subscription(ann, "t", "all")

@@ -71,7 +71,7 @@ def test_large_tables_go_in_pieces(monkeypatch):
     assert [one.events for one in publications(pa.table({"price": [1.0] * 25}))] == [20, 5]
 
 
-def test_an_empty_table_is_no_publication():
+def test_an_empty_table_is_not_a_publication():
     assert list(publications(pa.table({"price": pa.array([], pa.float64())}))) == []
     assert list(publications([])) == []
 

@@ -229,8 +229,8 @@ def test_handles_stay_in_order(monkeypatch, first):
 
 
 @pytest.mark.parametrize("most", [64 * 7, 64 * 13, 10_000])
-def test_pieces_that_are_no_whole_blocks(monkeypatch, most):
-    """Where many match, a piece of compiled filters is no multiple of 512 events."""
+def test_pieces_that_are_not_whole_blocks(monkeypatch, most):
+    """Where many match, a piece of compiled filters is not a multiple of 512 events."""
     limit(monkeypatch, MOST_UNCOMPILED=0, MOST_LIVE_EVALUATIONS=EVER)
     monkeypatch.setattr(blocks, "MOST_MATCHES", most)
     both = Both("auto").put(["i > -100"] * 30)

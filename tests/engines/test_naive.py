@@ -32,7 +32,7 @@ def test_handles_come_in_ascending_order():
     assert engine.match((5.0,)).tolist() == [0, 2, 7]
 
 
-def test_unknown_is_no_match():
+def test_unknown_is_not_a_match():
     assert engine_of(h0="price < 10", h1="NOT price < 10").match((None,)).tolist() == []
 
 

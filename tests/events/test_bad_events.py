@@ -1,4 +1,4 @@
-"""Which rows are no events: asked row by row, matching refuses exactly these."""
+"""Which rows are not events: asked row by row, matching refuses exactly these."""
 
 import math
 

@@ -126,7 +126,7 @@ def test_no_events(nothing):
 
 
 @each("strange", [{"i": 1}, "{}", b"{}", None, 5, Matcher])
-def test_what_is_no_stream(strange):
+def test_what_is_not_a_stream(strange):
     with pytest.raises(OptionError, match="match takes a single event"):
         list(made().match_batches(strange))
 
@@ -182,7 +182,7 @@ def test_an_event_that_misses_something(engine):
 
 @pytest.mark.usefixtures("small_parts")
 def test_errors_about_no_event_in_particular():
-    """A column of the wrong type is no business of one event; the message says what it is."""
+    """A column of the wrong type is not the fault of one event; the message says what it is."""
     good, wrong = table_of(10), pa.table({"i": ["a", "b"]})
     with pytest.raises(EventError, match="column i has the type string, expected int"):
         list(made().match_batches(iter([good, wrong])))

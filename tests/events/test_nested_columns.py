@@ -44,7 +44,7 @@ def test_lists_of_one_length_and_dictionaries_of_lists():
     assert rows_of(encoded) == [("y",), None, ("x",)]
 
 
-def test_values_behind_nulls_are_not_read():
+def test_values_under_nulls_are_not_read():
     values = pa.array(["x", "hidden", "y"])
     column = pa.ListArray.from_arrays(
         pa.array([0, 1, 2, 3], pa.int32()), values, mask=pa.array([False, True, False])

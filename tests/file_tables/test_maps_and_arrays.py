@@ -29,7 +29,7 @@ def test_lists_and_maps():
     assert faults == {}
     assert tags == [["a", None], [], None, None]
     assert m == [[("k", 1), ("n", None)], [], None, None]
-    assert names[3] == [("a", "x"), ("b", "1.5")]  # a value that is no text is its text
+    assert names[3] == [("a", "x"), ("b", "1.5")]  # a value that is not a text is its text
 
 
 def test_values_that_do_not_fit():

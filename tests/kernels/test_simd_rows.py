@@ -135,7 +135,7 @@ def test_rows_in_a_loop(call):
     assert not out.any()
 
 
-def test_a_plain_row_is_no_view():
+def test_a_plain_row_is_not_a_view():
     """What is stored later does not change it."""
     rows = random_rows(1, 2)
     row, before = load_row(rows, 0), rows[0].copy()

@@ -185,6 +185,6 @@ def test_lists_are_arrays(values, printed):
 
 
 @each("value", [[["a"]], {"a"}, [object()]])
-def test_lists_that_are_no_arrays(value):
+def test_lists_that_are_not_arrays(value):
     with pytest.raises(TypeMismatch, match="the value of :wanted cannot be used"):
         parse("arrays_overlap(tags, :wanted)", Schema({"tags": "array<string>"}), {"wanted": value})

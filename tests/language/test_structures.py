@@ -86,7 +86,7 @@ def test_postfix_forms_by_hand(structure, shape, signs):
 @each(
     "codes", ["", "&", "a&", "aa", "a!a", "(a", "a)", "a)&(a", ")a(", "a&()", "(a))|((a)", "a|&a"]
 )
-def test_what_is_no_structure(codes):
+def test_what_is_not_a_structure(codes):
     try:
         postfix_of(codes)
     except NoStructure:

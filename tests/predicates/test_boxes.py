@@ -37,7 +37,7 @@ def test_a_box_that_is_never_true(text):
 
 
 @each("text", ["i > 1 OR n > 1", "i > n", "i + 1 > 2 AND n = 1 OR b"])
-def test_what_is_no_box(text):
+def test_what_is_not_a_box(text):
     assert box(text) is None
 
 

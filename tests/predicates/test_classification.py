@@ -86,7 +86,7 @@ def test_computed_values_are_tested_as_attributes_are():
     assert isinstance(classify(form("1 / i IS NULL")), Presence)
 
 
-def test_infinity_is_no_constant():
+def test_infinity_is_not_a_constant():
     found = classify(form("x < 1e308 * 10"))
     assert isinstance(found, PairComparison)
     assert found.left == X

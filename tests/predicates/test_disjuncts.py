@@ -42,7 +42,7 @@ def test_always_and_never():
     assert printed("year = 1.5") == []
 
 
-def test_strict_asks_for_every_attribute_of_the_text():
+def test_strict_needs_every_attribute_of_the_text():
     assert printed("year < 5 OR car = 'VW'", "strict") == [
         ["car IS NOT NULL", "year <= 4"],
         ["car = 'VW'", "year IS NOT NULL"],

@@ -52,7 +52,7 @@ def test_one_term_for_all_tests_of_an_array():
     ]
 
 
-def test_what_is_no_test_for_elements():
+def test_what_is_not_a_test_for_elements():
     for text in [
         "array_contains(tags, s)", "array_contains(array('a'), s)", "arrays_overlap(tags, more)",
         "arrays_overlap(tags, array('a', NULL))", "arrays_overlap(tags, array())",

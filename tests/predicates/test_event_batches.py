@@ -339,7 +339,7 @@ def test_equal_strings_share_a_code():
 
 
 def bad_text(kind, before=b"a"):
-    """Two strings, the second of which is no text."""
+    """Two strings, the second of which is not valid text."""
     width = np.int64 if kind == pa.large_string() else np.int32
     ends = pa.py_buffer(np.array([0, len(before), len(before) + 1], width))
     return pa.Array.from_buffers(kind, 2, [None, ends, pa.py_buffer(before + b"\xff")])

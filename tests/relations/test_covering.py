@@ -100,7 +100,7 @@ def test_whether_a_filter_can_match(text, semantics, expected):
     assert can_match(parse(text, SCHEMA), **options(semantics)) == expected
 
 
-def test_what_is_not_decided_is_no_cover_and_no_exclusion():
+def test_what_is_not_decided_is_neither_a_cover_nor_an_exclusion():
     a, b = parse("company RLIKE '^I'", SCHEMA), parse("company RLIKE '^[I]'", SCHEMA)
     assert decide(a, b) is UNDECIDED
     assert not covers(a, b)

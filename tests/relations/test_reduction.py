@@ -28,7 +28,7 @@ def test_filters_of_one_meaning_share_a_form():
     assert form("x > 3 AND x < 4") is None
 
 
-def test_a_strict_filter_asks_for_what_its_text_has():
+def test_a_strict_filter_needs_what_its_text_has():
     strict = Semantics("strict", SCHEMA)
     assert form("x > 1 OR (x <= 1 AND y <> y)", strict) != form("x IS NOT NULL", strict)
 

@@ -40,7 +40,7 @@ def test_values_are_shown(value, text):
     assert shown(value) == text
 
 
-def test_a_truth_value_is_no_number():
+def test_a_truth_value_is_not_a_number():
     assert [is_number(value) for value in (1, 1.5, np.int8(1), True, "1", None)] == [
         True, True, True, False, False, False,
     ]  # fmt: skip

@@ -45,7 +45,7 @@ def arrow(ids, filters):
 
 
 class Several:
-    """An iterable that is no list and no iterator."""
+    """An iterable that is neither a list nor an iterator."""
 
     def __init__(self, pairs):
         self.pairs = pairs
@@ -121,7 +121,7 @@ def test_strings_of_other_kinds(size):
 
 
 @each("what", [5, None, "abc", b"abc", 1.5, object()])
-def test_what_is_no_bulk(what):
+def test_what_is_not_a_bulk(what):
     matcher = Matcher(SMALL)
     with pytest.raises(OptionError, match="subscribe_many takes"):
         matcher.subscribe_many(what)

@@ -28,13 +28,13 @@ BAD = {
     "None for a filter": ("x", None, ParseError),
     "a number for a filter": ("x", 5, ParseError),
     "bytes for a filter": ("x", b"i > 1", ParseError),
-    "a filter that is no text": ("x", "s = '\ud800'", ParseError),
+    "a filter that is not text": ("x", "s = '\ud800'", ParseError),
     "another schema": ("x", parse("TRUE", {}), SubscriptionError),
     "None for an id": (None, "TRUE", SubscriptionError),
     "a truth for an id": (True, "TRUE", SubscriptionError),
     "a float for an id": (1.0, "TRUE", SubscriptionError),
     "the other kind of id": (7, "TRUE", SubscriptionError),
-    "an id that is no text": ("\ud800", "TRUE", SubscriptionError),
+    "an id that is not text": ("\ud800", "TRUE", SubscriptionError),
     "too large an id": (2**63, "TRUE", SubscriptionError),
     "too deep a filter": ("x", "(" * 1000 + "b" + ")" * 1000, LimitError),
 }
@@ -98,7 +98,7 @@ def test_ids_of_two_kinds(size):
 
 
 @each("size", [10, 100, 1300])
-def test_an_error_behind_many_good_rows(size):
+def test_an_error_after_many_good_rows(size):
     """Also behind more than are asked one by one; they may be compiled then, and that is all."""
     matcher = Matcher(SMALL)
     matcher.subscribe("a", "i > 0")

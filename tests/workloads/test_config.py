@@ -121,7 +121,7 @@ def test_a_file_that_is_not_there(tmp_path):
         read_workload(path)
 
 
-def test_a_file_that_is_no_toml(tmp_path):
+def test_a_file_that_is_not_toml(tmp_path):
     path = tmp_path / "own.toml"
     path.write_text("about = \n")
     with pytest.raises(tamis.FileError, match=r"own\.toml is not valid TOML: .*line 1"):

@@ -46,21 +46,21 @@ class Usage:
         self._filled_at = 0.0
 
     def connect(self) -> None:
-        """Count one connection more, or raise `LimitReached`."""
+        """Count one more connection, or raise `LimitReached`."""
         self._check("connection", self.connections, self.limits.connections)
         self.connections += 1
 
     def disconnect(self) -> None:
-        """Count one connection less."""
+        """Count one connection fewer."""
         self.connections -= 1
 
     def subscribe(self) -> None:
-        """Count one subscription more, or raise `LimitReached`."""
+        """Count one more subscription, or raise `LimitReached`."""
         self._check("subscription", self.subscriptions, self.limits.subscriptions)
         self.subscriptions += 1
 
     def unsubscribe(self) -> None:
-        """Count one subscription less."""
+        """Count one subscription fewer."""
         self.subscriptions -= 1
 
     def publish(self, events: int, now: float) -> None:

@@ -71,7 +71,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 class Misuse(OptionError):
-    """An option of the command line that cannot be meant."""
+    """Options of the command line that make no sense."""
 
 
 def run(options: argparse.Namespace) -> None:

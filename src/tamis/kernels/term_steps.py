@@ -2,7 +2,7 @@
 
 A *register* holds a value for each event of a block, as a whole number or as the bits of a double:
 ``wholes[register, lane]`` and ``doubles[register, lane]`` are the same memory. Truth is 0 or 1.
-``known[register, lane]`` says whether the value is there; what a register holds where it is not is
+``known[register, lane]`` says whether the value is there; where it is not, the register holds
 anything. A step is (operation, target, x, y, z), the last three of which are registers as far as
 the operation has operands. Its target is none of them, so that they can be read many at a time.
 

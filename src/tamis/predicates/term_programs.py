@@ -163,7 +163,7 @@ class TermProgram:
         return len(self._steps)
 
     def of_batch(self, columns: TermColumns, outputs: int) -> tuple[Array, Array]:
-        """keys[output, event] and present[output, event]; rows of no term have anything."""
+        """keys[output, event] and present[output, event]; arbitrary where an output has no term."""
         size = columns.size
         values = np.empty((len(self._inputs), size), np.int64)
         there = np.empty((len(self._inputs), size), np.uint8)

@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Vector(NamedTuple):
-    """A value for each event, or one for all; what `values` has where it is missing is anything."""
+    """A value for each event, or one for all; where it is missing, `values` may have anything."""
 
     present: Array  # bool[event]
     # int64, float64, bool; codes of texts; numbers of decimals (`decimal_kernels`); 0 for arrays

@@ -52,11 +52,11 @@ class Update:
 
 
 class Inherited:
-    """Moments that what is coming has from roots that it stands for, and that went before.
+    """Since when announcements count as coming, if they stand for roots that went before them.
 
-    ``add(since, until)`` says: all that is coming since a moment up to `until` counts as coming
-    since `since`. Both ascend from one to the next: of two, the earlier `since` with the later
-    `until` says it all.
+    ``add(since, until)`` says: whatever has been coming since a moment up to `until` counts as
+    coming since `since`. Both numbers ascend from one entry to the next; an entry with a later
+    `since` and an earlier `until` than another one adds nothing.
     """
 
     __slots__ = ("_since", "_until")
@@ -74,7 +74,7 @@ class Inherited:
         self._until.append(until)
 
     def since(self, moment: int) -> int:
-        """Since when something counts as coming that is coming since a moment."""
+        """Since when something counts as coming that has been coming since a moment."""
         place = bisect_left(self._until, moment)
         return moment if place == len(self._until) else min(moment, self._since[place])
 

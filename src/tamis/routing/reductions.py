@@ -19,7 +19,7 @@ from tamis.routing.filter_cache import FilterCache
 from tamis.routing.strategies import Merging, Odds, Strategy
 
 MOST_ROUNDS = 8  # of merging what was merged before
-DEAR = 2.0  # times what a merger may let through, from where on it is cancelled
+DEAR = 2.0  # a merger is cancelled if it lets through this many times what it may
 ALL = "TRUE"  # the filter that every event matches
 Advertised = Callable[[], Iterable[str]]  # the filters that a neighbour has advertised now
 
@@ -35,7 +35,7 @@ NO_CHANGE = Change()
 
 
 class FoundMergers(NamedTuple):
-    """What a search has found: mergers to make, and such that let too much through by now."""
+    """What a search has found: mergers to make, and those that let too much through by now."""
 
     good: list[Merger[str]]
     dear: list[Merger[str]]

@@ -55,7 +55,7 @@ def start() -> str:
     address = str(Path(folder, "socket"))
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)
-        listener.listen()  # before anybody can ask: who comes early waits
+        listener.listen()  # before anybody can ask: whoever comes early waits
         process = subprocess.Popen(  # noqa: S603 - this Python, with a module of ours
             [sys.executable, "-m", _DAEMON, LOADED, str(listener.fileno())],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -120,7 +120,7 @@ def serve(number: int) -> None:
         driver = 0  # our standard input, to which it never writes: what is heard is its end
         while driver not in select.select([driver, listener.fileno()], [], [])[0]:
             connection, _ = listener.accept()
-            with connection, suppress(OSError, struct.error, ValueError):  # who asked has gone
+            with connection, suppress(OSError, struct.error, ValueError):  # whoever asked has gone
                 request, streams = _received(connection)
                 if _is_ours(request["variables"]) and os.fork() == 0:
                     listener.close()

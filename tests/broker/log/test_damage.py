@@ -17,7 +17,7 @@ from tamis.broker.simulation.simulated_disk import SimulatedDisk
 
 FOLDER = Path("/topics/quotes")
 SCHEMA = Schema({"n": "int", "symbol": "string"})
-STEP = int(os.environ.get("TAMIS_LOG_STEP", "61"))  # of the bytes, one in so many is changed
+STEP = int(os.environ.get("TAMIS_LOG_STEP", "61"))  # one byte in this many is changed
 
 
 def opened(disk, options=None):

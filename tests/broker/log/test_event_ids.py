@@ -26,7 +26,7 @@ def test_a_repeated_hash_has_all_its_offsets():
     assert sorted(run.candidates(hashes_of(["a"]))) == [(0, 3), (0, 9)]
 
 
-def test_a_damaged_run_is_no_run():
+def test_a_damaged_run_is_not_a_run():
     data = bytearray(run_of(0, ["a", "b"]).encode())
     for position in range(len(data)):
         damaged = bytes([*data[:position], data[position] ^ 4, *data[position + 1 :]])

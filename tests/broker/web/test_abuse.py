@@ -112,7 +112,7 @@ def test_idle_connections_disturb_nobody_and_end(served):
             assert all_of(connection) == b""
 
 
-def test_an_account_may_listen_only_so_often(served):
+def test_an_account_may_listen_only_as_often_as_its_limit_says(served):
     open_now = [served.listen("/topics/t/live") for _ in range(3)]
     assert [stream.status for stream in open_now] == [200] * 3
     answer = served.ask("GET", "/topics/t/live")

@@ -150,7 +150,7 @@ def test_bodies_without_events_are_refused(served, kind, body, status):
     assert stored(served, topic) == []
 
 
-def test_an_empty_batch_is_no_error(served):
+def test_an_empty_batch_is_not_an_error(served):
     topic = served.topic("empty")
     for kind, body in (("application/json", b"[]"), (LINES[0], b"\n")):
         answer = served.ask("POST", f"{topic}/events", body, Content_Type=kind)

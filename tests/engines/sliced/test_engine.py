@@ -288,7 +288,7 @@ def test_filters_that_are_always_true_keep_their_order(held):
     both.check_all(some)
 
 
-def test_answers_belong_to_who_asked():
+def test_answers_belong_to_whoever_asked():
     both = Both("sliced").put(["TRUE", "1 = 1"])
     for _ in range(2):
         both.check_all(stock_rows(1, 3))

@@ -90,7 +90,7 @@ def test_constants_and_other_filters(name, text):
         ("n NOT IN (1, 2)", []),
     ],
 )
-def test_strict_asks_for_what_is_not_asked_for_anyway(text, asked):
+def test_strict_adds_only_the_tests_that_are_missing(text, asked):
     meaning = semantics_of("strict")
     expression = ShapeCache(STOCK).parse(text)
     assert isinstance(expression, ShapedExpression)

@@ -158,7 +158,7 @@ def presence(*names):
         ("a IS NULL OR b = 1", ["a", "b"]),
     ],
 )
-def test_strict_asks_for_what_is_not_asked_for_anyway(text, asked):
+def test_strict_adds_only_the_tests_that_are_missing(text, asked):
     form = form_of(parse(text, ABC), Semantics("strict", ABC))
     plain = form_of(parse(text, ABC), Semantics("sql", ABC))
     new = [node for node in form.predicates if node not in plain.predicates]
@@ -168,7 +168,7 @@ def test_strict_asks_for_what_is_not_asked_for_anyway(text, asked):
 
 
 @each("text", ["TRUE", "1 = 1", "NULL IS NULL"])
-def test_strict_asks_for_nothing_where_nothing_occurs(text):
+def test_strict_adds_nothing_where_no_attribute_occurs(text):
     assert form_of(parse(text, ABC), Semantics("strict", ABC)).shape == ALWAYS
 
 

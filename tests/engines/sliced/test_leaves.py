@@ -175,7 +175,7 @@ def test_filters_without_leaves(text, shape):
     assert read(text) == (shape, (), ())
 
 
-def test_strict_asks_for_presence():
+def test_strict_needs_presence():
     found = leaves_of(parse("n = 1 OR x = 2", STOCK), Semantics("strict", STOCK))
     assert found.shape == "aa|a&a&"
     assert found.codes == (N + EQUAL, X + EQUAL, N + PRESENT, X + PRESENT)

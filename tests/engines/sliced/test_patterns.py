@@ -55,7 +55,7 @@ def test_no_function_is_called_for_a_pattern(monkeypatch):
     )
     events = pa.table({"s": [f"w{n}x" for n in range(50)]})
     assert matcher.match_batch(events, "counts")["count"].to_pylist() == [1] * 3 + [2] + [1] * 46
-    assert asked.count(1) == 50  # the one that is no pattern, of each string
+    assert asked.count(1) == 50  # the one that is not a pattern, of each string
     assert set(asked) == {1, 51}  # all of them of what is missing
 
 

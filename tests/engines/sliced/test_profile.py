@@ -155,6 +155,6 @@ def test_a_large_profile_is_looked_at_here_and_there():
         ("no/such.profile", "profile: no/such.profile does not exist"),
     ],
 )
-def test_what_is_no_profile(engine, profile, problem):
+def test_what_is_not_a_profile(engine, profile, problem):
     with pytest.raises(OptionError, match=problem):
         make_engine(engine, SQL, {"profile": profile})

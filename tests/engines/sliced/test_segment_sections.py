@@ -295,7 +295,7 @@ def test_widths_that_do_not_fit(widths):
         loaded(held, (meta | {"widths": widths}, sections))
 
 
-def test_references_have_room_behind_them():
+def test_references_have_room_after_them():
     """A chunk is read as if it were full."""
     segment = loaded(Held(["i > 5"])).segments[0]
     assert len(segment.programs.refs) > 64

@@ -111,7 +111,7 @@ def test_classes_of_values_at_and_between_cuts(size):
     check(predicates, SMALL, some)
 
 
-def test_attributes_that_nobody_asks_for_are_missing():
+def test_attributes_that_nobody_tests_are_missing():
     predicates, keys = predicates_of(["i > 3", "s = 'a'"], SMALL)
     some = [(4, 1.0, "a", "buy", "z"), (None,) * 5]
     used = np.array([0, 2])

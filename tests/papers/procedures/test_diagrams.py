@@ -103,7 +103,7 @@ def test_densities_are_those_of_the_paper():
     assert found == {"7.7 %": 7.7, "15.4 %": 15.4, "23.1 %": 23.1, "30.8 %": 30.8, "100 %": 100.0}
 
 
-def test_messages_have_so_many_strings():
+def test_messages_have_that_many_strings():
     source = workload("bdd")
     for strings in (1, 3):
         rows = diagram_times.with_strings(source, 60, 5, strings).to_pylist()

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture(scope="module", autouse=True)
 def plain_arithmetic(spark):
-    """As the language has it: what overflows wraps, and is no error."""
+    """As the language has it: what overflows wraps, and is not an error."""
     spark.conf.set("spark.sql.ansi.enabled", "false")
     yield
     spark.conf.unset("spark.sql.ansi.enabled")

@@ -18,7 +18,7 @@ def test_what_is_written_is_read(tmp_path):
     assert sorted(path.name for path in (tmp_path / "new/inner").iterdir()) == ["a.json"]
 
 
-def test_hidden_files_and_folders_are_no_names(tmp_path):
+def test_hidden_files_and_folders_are_not_names(tmp_path):
     for name in (".a", "_b", "c", "a"):
         (tmp_path / name).write_text("")
     (tmp_path / "folder").mkdir()

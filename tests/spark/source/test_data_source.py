@@ -56,7 +56,7 @@ def config(tmp_path):
 
 
 @each("name", NAMES)
-def test_events_are_the_blocks_of_the_workload_behind_their_number(name):
+def test_events_are_the_blocks_of_the_workload_after_their_number(name):
     made = workload(name)
     rows = table(read_options({"workload": name, "seed": "3", "density": "0.5"}), 0, BLOCK + 5)
     assert rows.column_names == ["id", *made.schema]

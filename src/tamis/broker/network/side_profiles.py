@@ -90,7 +90,7 @@ class SideProfiles:
 
     @property
     def ours(self) -> Side:
-        """What clients publish here, as if it had been so for ever."""
+        """What clients publish here; before the first look, it is taken to have been the same."""
         missed = 0.5 ** (max(self._age, LEAST_AGE) / HALF_LIFE)  # of all that would count
         return self._ours._replace(profile=self._ours.profile.weighted(1 / (1 - missed)))
 

@@ -36,7 +36,7 @@ class SimulatedWorkers(Workers):
                 found = function(*arguments)
             except Stopped:
                 self._stop()
-            except BaseException as error:  # noqa: BLE001 - who asked for it gets it
+            except BaseException as error:  # noqa: BLE001 - the caller gets it
                 loop.call_at(ends, _fail, done, error)
             else:
                 loop.call_at(ends, _answer, done, found)

@@ -42,7 +42,7 @@ class WebBroker:
         router = self.application.router
         for operation in OPERATIONS:
             path, answer = operation.path, self._answer(operation)
-            if operation.method == "GET":  # what streams cannot be asked for its head
+            if operation.method == "GET":  # a stream cannot answer HEAD
                 router.add_get(path, answer, allow_head=JSON in operation.answer)
             else:
                 router.add_route(operation.method, path, answer)

@@ -21,12 +21,12 @@ async def metrics(call: Call) -> web.Response:
 
 
 async def healthz(_: Call) -> web.Response:
-    """That the broker lives."""
+    """Say that the broker runs."""
     return json_answer(Health("ok"))
 
 
 async def readyz(call: Call) -> web.Response:
-    """That the broker takes requests."""
+    """Say that the broker accepts requests, or refuse while it is stopping."""
     if call.open_streams.stopping:
         raise Busy("the broker is stopping")
     return json_answer(Health("ready"))

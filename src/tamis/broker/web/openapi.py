@@ -27,11 +27,11 @@ _IN_PATH: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 }
 _REFUSALS = {
     400: "The request is not as expected; a bad filter has its line and its column",
-    401: "Nobody knows who asks",
+    401: "The broker does not know who asks",
     403: "The account may not do this",
     404: "There is no such topic, subscription or peer",
     408: "The body did not come in time",
-    409: "It does not go with what is there already",
+    409: "It conflicts with what is there already",
     413: "The body, or the filter, is too large",
     415: "No events are read from a body of this type",
     429: "The account has, or sends, as much as it may",

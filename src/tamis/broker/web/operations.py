@@ -219,11 +219,11 @@ OPERATIONS = (
         answer={monitoring.PROMETHEUS: _TEXT},
     ),
     Operation(
-        "GET", "/healthz", monitoring.healthz, "That the broker lives",
+        "GET", "/healthz", monitoring.healthz, "Whether the broker runs",
         answer=_json(shapes.Health), for_all=True,
     ),
     Operation(
-        "GET", "/readyz", monitoring.readyz, "That the broker takes requests",
+        "GET", "/readyz", monitoring.readyz, "Whether the broker accepts requests",
         answer=_json(shapes.Health), for_all=True,
     ),
 )  # fmt: skip

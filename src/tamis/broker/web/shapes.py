@@ -241,7 +241,7 @@ class Publication(msgspec.Struct):
 
 
 class Wanted(msgspec.Struct):
-    """What anybody wants of a topic; `granted`: it may be dropped by, for `lease` seconds."""
+    """What anybody wants of a topic; if `granted`, the rest may be dropped for `lease` seconds."""
 
     version: str
     filter: str

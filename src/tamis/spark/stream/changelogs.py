@@ -62,8 +62,8 @@ class FolderLog:
     ignored, so a file can be written under such a name and then renamed.
 
     The position has the size and the time of each file when it was read. What is written to a file
-    later is not read: it may be half of a change, and a part of the file has counted already. But
-    it is said.
+    later is not read: it may be half of a change, and a part of the file has counted already. A
+    warning says so.
     """
 
     folder: str
