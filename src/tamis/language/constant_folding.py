@@ -4,7 +4,6 @@ from tamis.language import ast
 from tamis.language.abbreviations import is_condition
 from tamis.language.ast import FALSE, TRUE, UNKNOWN, Node
 from tamis.language.evaluation import Logic, compile_value
-from tamis.language.functions.function import Nulls
 from tamis.language.functions.table import nulls_of
 from tamis.schema import Schema
 from tamis.types import BOOL
@@ -66,7 +65,7 @@ def _empty_array(node: Node) -> Node:
 def _propagates_null(node: Node) -> bool:
     """Whether a node is null as soon as one of its parts is null."""
     if isinstance(node, ast.Call):
-        return nulls_of(node) is not Nulls.OWN
+        return not nulls_of(node).are_given
     return isinstance(node, ast.Cast | ast.Like | ast.RLike) or (
         isinstance(node, ast.Compare) and node.op != "<=>"
     )

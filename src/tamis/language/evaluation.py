@@ -18,7 +18,6 @@ from tamis.language import ast
 from tamis.language.arithmetic import order_key
 from tamis.language.ast import Node
 from tamis.language.conversions import conversion
-from tamis.language.functions.function import Nulls
 from tamis.language.functions.table import FUNCTIONS, is_value
 from tamis.language.like_patterns import compile_like
 from tamis.language.regular_expressions import compile_regex
@@ -193,7 +192,7 @@ class _Compiler:
         entry = FUNCTIONS[node.name]
         function = entry.meaning(node)
         arguments = [self.value(argument) for argument in node.arguments]
-        if entry.nulls(node) is Nulls.OWN:
+        if entry.nulls(node).are_given:
             return lambda row: function(*[argument(row) for argument in arguments])
         match arguments:
             case [x]:

@@ -174,6 +174,7 @@ def is_null(value: Node) -> Node:
 
     * ``lower(s) IS NULL`` becomes ``s IS NULL``
     * ``i / j IS NULL`` stays: it is also null where j is 0
+    * ``array(i) IS NULL`` becomes ``FALSE``
     """
     match value:
         case ast.Literal(constant, _):
@@ -182,6 +183,8 @@ def is_null(value: Node) -> Node:
             return is_null(operand)
         case ast.Call(_, arguments, _) if nulls_of(value) is Nulls.STRICT:
             return ast.Or(tuple(is_null(argument) for argument in arguments))
+        case ast.Call() if nulls_of(value) is Nulls.NEVER:
+            return FALSE
         case _:
             return ast.IsNull(value)
 

@@ -2,7 +2,6 @@
 
 from tamis.language import ast
 from tamis.language.ast import Node
-from tamis.language.functions.function import Nulls
 from tamis.language.functions.table import nulls_of
 from tamis.names import Path
 
@@ -18,7 +17,7 @@ def needed_attributes(node: Node) -> frozenset[Path]:
     match node:
         case ast.Attribute(path, _):
             return frozenset((path,))
-        case ast.Call() if nulls_of(node) is Nulls.OWN:
+        case ast.Call() if nulls_of(node).are_given:
             return _NOTHING
         case (
             ast.Lambda() | ast.IsNull() | ast.IsTruth() | ast.And() | ast.Or() | ast.Compare("<=>")

@@ -165,7 +165,7 @@ class TermColumns:
         ):  # constants are known to the kernel
             raise NoColumn
         with np.errstate(all="ignore"):
-            if nulls is Nulls.OWN:
+            if nulls.are_given:
                 values, present = kernel(*((a.values, a.present) for a in arguments))
                 return Vector(np.asarray(present), np.asarray(values))
             found = kernel(*(a.values for a in arguments))
@@ -302,7 +302,7 @@ class TermColumns:
                 rest, at = divmod(rest, len(known))
                 given.append(known[at])
             given.reverse()
-            is_null = nulls is not Nulls.OWN and None in given
+            is_null = not nulls.are_given and None in given
             answers.append(None if is_null else function(*given))
         return spread(answers, places.reshape(-1), node.type)
 
@@ -316,9 +316,9 @@ class TermColumns:
         entry, (places, values) = FUNCTIONS[node.name], lists[place]
         function, nulls = entry.meaning(node), entry.nulls(node)
         constants = [known[0] for at, (_, known) in enumerate(lists) if at != place]
-        if nulls is not Nulls.OWN and None in constants:
+        if not nulls.are_given and None in constants:
             return constant(None, node.type)
-        there = values if nulls is Nulls.OWN or values[-1] is not None else values[:-1]
+        there = values if nulls.are_given or values[-1] is not None else values[:-1]
         arguments: list[Iterable[Any]] = [repeat(one) for one in constants]
         arguments.insert(place, there)
         made = map(function, *arguments)

@@ -228,12 +228,12 @@ def _array_typed(arguments: Sequence[Node]) -> Typed:
     return Typed(tuple(ast.converted(a, common) for a in arguments), array_of(common))
 
 
-_OWN, _PROPAGATED = always(Nulls.OWN), always(Nulls.PROPAGATED)
+_NEVER, _PROPAGATED = always(Nulls.NEVER), always(Nulls.PROPAGATED)
 
 ARRAYS = (
     Function("array_contains", _contains_typed, _contains, nulls=_PROPAGATED),
     Function("arrays_overlap", _overlap_typed, _overlap, nulls=_PROPAGATED),
-    Function("size", _size_typed, lambda _: _size, ("cardinality",), nulls=_OWN),
+    Function("size", _size_typed, lambda _: _size, ("cardinality",), nulls=_NEVER),
     Function("array_size", _array_size_typed, lambda _: len),
     Function(ELEMENT, _element_typed, _element, ("get",), nulls=_PROPAGATED),
     Function(
@@ -246,5 +246,5 @@ ARRAYS = (
     Function("map_contains_key", _contains_key_typed, lambda _: _contains_key),
     Function("exists", _quantified_typed, lambda _: _quantified(decisive=True), nulls=_PROPAGATED),
     Function("forall", _quantified_typed, lambda _: _quantified(decisive=False), nulls=_PROPAGATED),
-    Function("array", _array_typed, lambda _: lambda *values: values, nulls=_OWN),
+    Function("array", _array_typed, lambda _: lambda *values: values, nulls=_NEVER),
 )

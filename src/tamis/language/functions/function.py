@@ -31,6 +31,12 @@ class Nulls(Enum):
     STRICT = "exactly when an argument is"
     PROPAGATED = "when an argument is, and perhaps also for some values"
     OWN = "as the function says, which is given the nulls as None"
+    NEVER = "never; the function is given the nulls as None"
+
+    @property
+    def are_given(self) -> bool:
+        """Whether the function is called with nulls."""
+        return self in {Nulls.OWN, Nulls.NEVER}
 
 
 class Typed(NamedTuple):
