@@ -165,7 +165,7 @@ class AutoEngine:
         held = snapshot or self.snapshot(batch.size)
         if held.compiled is None or self.compiled is None:
             return self._evaluate(held.live, batch, rows)
-        found = self.compiled.match_batch_at(held.compiled, batch)
+        found = self.compiled.match_batch_at(held.compiled, batch, rows)
         if not held.live:
             return found
         return _together(self._evaluate(held.live, batch, rows), found)
@@ -174,7 +174,7 @@ class AutoEngine:
         held = self.snapshot(batch.size)
         total = np.zeros(batch.size, np.int64)
         if held.compiled is not None and self.compiled is not None:
-            total = self.compiled.count_batch_at(held.compiled, batch)
+            total = self.compiled.count_batch_at(held.compiled, batch, rows)
         if held.live:
             live = [counts for counts, _ in self._evaluate(held.live, batch, rows)]
             total = total + (np.concatenate(live) if live else 0)

@@ -309,3 +309,10 @@ def test_an_empty_engine():
     both = Both("sliced")
     both.check_all(stock_rows(0, 600))
     both.put(["FALSE"]).check_all(stock_rows(0, 600))
+
+
+def test_few_events_and_many_computed_values():
+    texts = [f"i * {n} + 1 < x" for n in range(engine.MANY_TERMS)]
+    both = Both("sliced").put([*texts, "i > 3", "TRUE", "FALSE"])
+    for size in (1, 2, engine.FEW_EVENTS, engine.FEW_EVENTS + 1):
+        both.check_all(stock_rows(size, size))

@@ -30,7 +30,7 @@ from tamis.events.event_reader import Row
 from tamis.kernels.handles import Handles
 from tamis.kernels.predicate_rows import EVENTS
 from tamis.language.expression import Expression
-from tamis.predicates.event_batches import Batch, batch_of_rows, slice_of
+from tamis.predicates.event_batches import Batch, batch_of_rows, rows_of_batch, slice_of
 from tamis.predicates.keys import Keys
 from tamis.semantics import Semantics
 
@@ -39,6 +39,9 @@ Array = np.ndarray[Any, Any]
 MOST_YOUNG = 1 << 17  # subscriptions that wait to be compiled
 MOST_COMPUTED = 1 << 23  # values of terms in memory together, each of about 20 bytes
 FEW_DROPPED = 16  # handles that are dropped one by one
+# Events up to which many terms are computed event by event: a column takes some time however short
+# it is.
+FEW_EVENTS, MANY_TERMS = 16, 64
 MOST_AT_ONCE = 1 << 12  # subscriptions of a segment that may be merged while changes wait
 
 
@@ -116,19 +119,12 @@ class SlicedEngine:
             yield from lists_of(counts, found)
 
     def match_batch(
-        self,
-        batch: Batch,
-        rows: Sequence[Row] | None = None,  # noqa: ARG002 - columns are enough
-        snapshot: Snapshot | None = None,
+        self, batch: Batch, rows: Sequence[Row] | None = None, snapshot: Snapshot | None = None
     ) -> Iterator[Piece]:
-        return self.match_batch_at(snapshot or self.snapshot(), batch)
+        return self.match_batch_at(snapshot or self.snapshot(), batch, rows)
 
-    def count_batch(
-        self,
-        batch: Batch,
-        rows: Sequence[Row] | None = None,  # noqa: ARG002 - as above
-    ) -> Array:
-        return self.count_batch_at(self.snapshot(), batch)
+    def count_batch(self, batch: Batch, rows: Sequence[Row] | None = None) -> Array:
+        return self.count_batch_at(self.snapshot(), batch, rows)
 
     def statistics(self) -> dict[str, int]:
         with self.lock:
@@ -151,8 +147,16 @@ class SlicedEngine:
             return found[0]
         return np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
 
-    def match_batch_at(self, snapshot: Snapshot, batch: Batch) -> Iterator[tuple[Array, Array]]:
-        """The matches of a batch, piece by piece."""
+    def match_batch_at(
+        self, snapshot: Snapshot, batch: Batch, rows: Sequence[Row] | None = None
+    ) -> Iterator[Piece]:
+        """The matches of a batch, piece by piece; `rows` are its events, if at hand."""
+        few = self._few(snapshot, batch, rows)
+        if few is not None:
+            self.tidy()
+            lists = [self.match_at(snapshot, row) for row in few]
+            counts = np.array([len(found) for found in lists], np.int64)
+            return iter([(counts, np.concatenate(lists))])
         pieces = self._pieces(snapshot, batch)
         if len(pieces) > 1:
             return chain.from_iterable(self.match_batch_at(snapshot, piece) for piece in pieces)
@@ -179,8 +183,14 @@ class SlicedEngine:
         found = in_order_of(match, step, batch.size, self._options.threads)
         return chain.from_iterable(found)
 
-    def count_batch_at(self, snapshot: Snapshot, batch: Batch) -> Array:
+    def count_batch_at(
+        self, snapshot: Snapshot, batch: Batch, rows: Sequence[Row] | None = None
+    ) -> Array:
         """counts[event]: how many filters match each event of a batch."""
+        few = self._few(snapshot, batch, rows)
+        if few is not None:
+            self.tidy()
+            return np.array([len(self.match_at(snapshot, row)) for row in few], np.int64)
         pieces = self._pieces(snapshot, batch)
         if len(pieces) > 1:
             return np.concatenate([self.count_batch_at(snapshot, piece) for piece in pieces])
@@ -198,6 +208,17 @@ class SlicedEngine:
 
         found = list(in_order_of(count, step, batch.size, self._options.threads))
         return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+    def _few(
+        self, snapshot: Snapshot, batch: Batch, rows: Sequence[Row] | None
+    ) -> Sequence[Row] | None:
+        """The events of a batch as rows, if they are so few that one by one is faster."""
+        if batch.size == 1 and rows is not None:
+            return rows
+        terms = sum(part.terms for part in snapshot.parts)
+        if not 0 < batch.size <= FEW_EVENTS or terms < MANY_TERMS:
+            return None
+        return rows_of_batch(batch, self._semantics.schema) if rows is None else rows
 
     @staticmethod
     def _pieces(snapshot: Snapshot, batch: Batch) -> list[Batch]:
