@@ -45,6 +45,46 @@ def test_searched_together_or_one_by_one(fewest, patterns, values):
     assert answers[0] == answers[1]
 
 
+@pytest.mark.long
+@given(st.lists(texts, min_size=1, max_size=4), st.lists(st.none() | texts, max_size=20))
+def test_tests_are_sought_by_the_texts_that_they_need(patterns, values):
+    held = [
+        *(text for pattern in patterns for text in filters(pattern)),
+        *(f"s {test} {quoted(pattern)}" for pattern in patterns
+          for test in ("LIKE", "NOT LIKE", "ILIKE")),
+        *(f"s {test} {quoted('a' + pattern.replace('%', '.*').replace(chr(0), 'b?'))}"
+          for pattern in patterns for test in ("RLIKE", "NOT RLIKE")),
+        *(f"s SUBSTRING OF {quoted(pattern)}" for pattern in patterns),
+    ]  # fmt: skip
+    events = pa.table({name: pa.array(values, pa.string()) for name in SCHEMA})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(value_classes, "FEWEST_SOUGHT", 1)
+        patch.setattr(value_classes, "MOST_SEARCHED", 0)
+        answers = []
+        for engine in ("sliced", "naive"):
+            matcher = Matcher(SCHEMA, engine)
+            matcher.subscribe_many(enumerate(held))
+            lists = matcher.match_batch(events, "lists")["subscriptions"].to_pylist()
+            again = Matcher(SCHEMA, engine)
+            again.subscribe_many(enumerate(held))
+            assert [again.match(event) for event in events.to_pylist()] == lists
+            answers.append(lists)
+    assert answers[0] == answers[1]
+
+
+def test_few_tests_are_run_where_few_may_be_true(monkeypatch):
+    matcher = Matcher(SCHEMA, "sliced")
+    matcher.subscribe_many({n: f"s LIKE 'w{n}x%_'" for n in range(500)})
+    asked = []
+    real = value_classes._passed
+    monkeypatch.setattr(
+        value_classes, "_passed", lambda tests, row: asked.append(len(tests)) or real(tests, row)
+    )
+    assert matcher.match({"s": "w17xy"}) == [17]
+    assert matcher.match({"s": "w17x"}) == matcher.match({"s": "w"}) == []
+    assert asked == [1, 1, 0]
+
+
 def test_no_function_is_called_for_a_pattern(monkeypatch):
     matcher = Matcher(SCHEMA, "sliced")
     matcher.subscribe_many({n: f"s LIKE '%w{n}x%'" for n in range(50)} | {50: "s RLIKE '^w3x$'"})

@@ -23,12 +23,15 @@ from tamis.predicates.classification import PairComparison, StringTest, classify
 from tamis.predicates.computed_values import ComputedAttributes
 from tamis.predicates.event_batches import Batch, Column
 from tamis.predicates.keys import Keys, key_values
+from tamis.predicates.needed_texts import NeededTexts, needed_text
 from tamis.schema import Schema
 
 Array = np.ndarray[Any, Any]
 
 MOST_REMEMBERED = 32_000_000  # bytes of values, and of the tests that they pass, for one segment
 FEWEST_LEARNED = 8  # new values from which Arrow searches patterns in all of them at once
+MOST_SEARCHED = 256  # patterns of an attribute up to which it does
+FEWEST_SOUGHT = 32  # tests of an attribute from which those are sought that may be true of a value
 
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
@@ -131,13 +134,38 @@ class RowClasses:
         return found
 
 
+Condition = Callable[[Row], Any]
+
+
+class SoughtTests:
+    """The tests of one attribute, of which only those are run that may be true of a string."""
+
+    def __init__(self, tests: Sequence[tuple[int, Node, Condition]]) -> None:
+        self._conditions = {number: condition for number, _, condition in tests}
+        needed = {number: needed_text(test) for number, test, _ in tests}
+        self._others = [number for number, text in needed.items() if text is None]
+        known = [(number, text) for number, text in needed.items() if text is not None]
+        self._texts = NeededTexts(known)
+        negated = [n for n, test, _ in tests if isinstance(test, ast.Not) and needed[n] is not None]
+        self._negated = np.array(negated, np.int32)  # true without the text
+
+    def passed(self, value: str, row: Row) -> Array:
+        """The numbers of the tests that a string passes; it is in the row."""
+        found = self._texts.candidates(value)
+        tried = [(number, self._conditions[number]) for number in (*found, *self._others)]
+        passed = _passed(tried, row)
+        if not len(self._negated):
+            return passed
+        return np.concatenate([np.setdiff1d(self._negated, found).astype(np.int32), passed])
+
+
 class SegmentTests:
     """The tests of a segment: run once for each distinct value, and remembered."""
 
     def __init__(self, predicates: SegmentPredicates, computed: ComputedAttributes) -> None:
         schema = self._schema = computed.schema
         self._first = predicates.first_test
-        self._by_attribute: dict[int, list[tuple[int, Callable[[Row], Any]]]] = {}
+        self._by_attribute: dict[int, list[tuple[int, Condition]]] = {}
         written = [computed.test(test) for test in predicates.tests]
         for place, (test, attribute) in enumerate(
             zip(written, predicates.test_attributes, strict=True)
@@ -155,9 +183,13 @@ class SegmentTests:
         self._known: dict[int, BoundedCache[Any, Array]] = {
             a: BoundedCache(most) for a in self._by_attribute
         }
-        self._by_row: dict[int, list[tuple[int, Callable[[Row], Any]]]] = {}
+        self._by_row: dict[int, list[tuple[int, Condition]]] = {}
         self._patterns: dict[int, list[tuple[int, Pattern]]] = {}
+        self._sought: dict[int, SoughtTests] = {}
         for attribute, own in self._by_attribute.items():
+            if len(own) >= FEWEST_SOUGHT:
+                tests_of = [(number, written[number - self._first], test) for number, test in own]
+                self._sought[attribute] = SoughtTests(tests_of)
             for number, condition in own:
                 pattern = _pattern_of(written[number - self._first])
                 if pattern is None:
@@ -204,7 +236,7 @@ class SegmentTests:
 
     def _answers(self, a: int, values: list[Any]) -> list[Array]:
         """The tests of one attribute that each of many values passes."""
-        if a not in self._patterns:
+        if not 0 < len(self._patterns.get(a, ())) <= MOST_SEARCHED:
             return [self._numbers(a, value) for value in values]
         known = self._known[a]
         found = [known.find(value) for value in values]
@@ -242,7 +274,10 @@ class SegmentTests:
         if numbers is None:
             before, after = a, len(self._schema) - a - 1
             row = (None,) * before + (value,) + (None,) * after
-            numbers = _passed(self._by_attribute[a], row)
+            if a in self._sought and isinstance(value, str):
+                numbers = self._sought[a].passed(value, row)
+            else:
+                numbers = _passed(self._by_attribute[a], row)
             known.keep(key, numbers)
         return numbers
 
@@ -270,7 +305,7 @@ def _pair_of(test: Node, schema: Schema) -> tuple[Callable[[Any, Any], Any], int
             raise AssertionError(test)
 
 
-def _passed(tests: Sequence[tuple[int, Callable[[Row], Any]]], row: Row) -> Array:
+def _passed(tests: Sequence[tuple[int, Condition]], row: Row) -> Array:
     return np.array([number for number, test in tests if test(row) is True], np.int32)
 
 
