@@ -6,7 +6,6 @@ and once for all that happened meanwhile: if it is lost in a crash, events are d
 
 import asyncio
 import logging
-import sqlite3
 from typing import Protocol
 
 from tamis.broker.catalogue import Catalogue
@@ -81,7 +80,7 @@ class GroupCommit:
             return
         try:
             await self._workers.run(CATALOGUE, self._catalogue.commit, changes)
-        except (OSError, sqlite3.Error) as error:
+        except Exception as error:  # whatever it is: those who wait are told, and others go on
             logger.exception("the catalogue cannot be written")
             for _, done in waiting:
                 if not done.done():

@@ -23,7 +23,7 @@ from tamis.broker.log_matcher import LogMatcher
 from tamis.broker.matches import Array, Matched, by_subscription
 from tamis.broker.records import Delivery
 from tamis.broker.workers import MATCH
-from tamis.errors import CapacityError
+from tamis.errors import CapacityError, FileError
 
 if TYPE_CHECKING:
     from tamis.broker.attachment import Attachment
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 CHUNK = 8192  # offsets
 CHUNK_BYTES = 16_000_000
+RETRY = 1.0  # seconds until what could not be read is read again
 
 logger = logging.getLogger("tamis.broker")
 
@@ -133,7 +134,7 @@ class Sweep:
                 found = await run(MATCH, self._find, start, stop, wanted)
             except Exception:  # a disk may recover: the same chunk is read again
                 logger.exception("topic %r cannot be read from %d", self._topic.name, start)
-                self._topic.host.later(1.0, lambda: self._queue_all(queue))
+                self._topic.host.later(RETRY, lambda: self._queue_all(queue))
                 return
         for one, key in keys.items():
             # Meanwhile it may have been closed, or have got another filter.
@@ -151,7 +152,12 @@ class Sweep:
             found: list[Delivery] = []
             stop = moved.resume
             if position < 0:
-                part = moved.read(position)
+                try:
+                    part = moved.read(position)
+                except FileError:  # a disk may recover: the same part is read again
+                    logger.exception("what came with %r cannot be read", one.interest.id)
+                    self._topic.host.later(RETRY, lambda: self.queue(one))
+                    return True
                 stop, one.lost = part.stop, one.lost + part.lost
                 holds = self._topic.condition(one.interest.filter)
                 found = [Delivery(record, 1) for record in part.records if holds(record)]

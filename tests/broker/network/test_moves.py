@@ -7,12 +7,14 @@ from dataclasses import replace
 import pytest
 
 from linked_brokers import numbers, quote, run, until
+from tamis.broker import sweep
 from tamis.broker.accounts import free_account
 from tamis.broker.grants import Grants
 from tamis.broker.move_rows import ASKING, DONE
+from tamis.broker.moved_backlog import MovedBacklog
 from tamis.broker.network import moves
 from tamis.broker.records import DeliveryOptions, NewEvent
-from tamis.errors import Busy, Conflict, Forbidden, OptionError, UnknownSubscription
+from tamis.errors import Busy, Conflict, FileError, Forbidden, OptionError, UnknownSubscription
 
 
 async def fetch(broker, origin, id_="all", text=None, **more):
@@ -293,6 +295,25 @@ def test_acknowledging_what_came_along_goes_on_with_the_log(tmp_path):
         await last.broker.ack(last.account, "quotes", "all", -1)  # nobody listens
         await first.publish(quote(3))
         assert numbers(await last.take("all", 1)) == [3]
+
+    run(tmp_path, test, "b1", "b2")
+
+
+def test_what_came_along_and_cannot_be_read_is_read_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(sweep, "RETRY", 0.01)
+    read, failures = MovedBacklog.read, iter([FileError("the disk fails")])
+
+    def fail_once(self, offset):
+        for failure in failures:
+            raise failure
+        return read(self, offset)
+
+    async def test(first, last):
+        await first.subscribe("all", "TRUE")
+        await first.publish(*map(quote, range(3)))
+        await fetch(last, "b1")
+        monkeypatch.setattr(MovedBacklog, "read", fail_once)
+        assert numbers(await last.take("all", 3)) == [0, 1, 2]
 
     run(tmp_path, test, "b1", "b2")
 
