@@ -31,6 +31,7 @@ from tamis.routing.strategies import STRATEGIES
 
 LASTS = 5.0  # seconds in which things go wrong
 SETTLING = 40.0  # seconds until everything must have arrived
+LAST_CALL = 40.0  # seconds that a call may still take which the slowest disk has begun
 OPTIONS = DeliveryOptions(window=4, ack_timeout=2.0, most_attempts=1000)
 
 
@@ -141,7 +142,8 @@ class Trial:
         self.note("all faults are over")
         self.faults.end()
         self._is_ending = True
-        if not self._until(self._is_restored, SETTLING, "the network does not recover"):
+        problem = "the network does not recover"
+        if not self._until(self._is_restored, SETTLING + LAST_CALL, problem):
             return
         self._clients = [self._task(self._end(one)) for one in self._subscribers]
         for publisher in self._publishers:
