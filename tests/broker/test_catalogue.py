@@ -67,8 +67,12 @@ def test_rows_come_back_as_they_were(catalogue):
     assert catalogue.subscriptions(1, "guest", None, 10) == [moved]
     assert catalogue.attached(1) == [moved]
     assert catalogue.counts() == [(1, "guest", 1)]
-    catalogue.commit([drop_subscription(1, "guest", "alice"), *drop_topic(1)])
-    assert catalogue.counts() == [(1, "guest", 0)]
+    assert catalogue.counts_of(1) == {"guest": 1}
+    assert catalogue.counts_of(2) == {}
+    catalogue.commit([drop_subscription(1, "guest", "alice")])
+    assert catalogue.counts_of(1) == {"guest": 0}
+    catalogue.commit([*drop_topic(1)])
+    assert catalogue.counts() == []
     assert catalogue.topics() == []
 
 

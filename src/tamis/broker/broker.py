@@ -246,7 +246,7 @@ class Broker:
 
     def _info(self, found: OpenTopic) -> TopicInfo:
         topic, row = found.topic, found.topic.row
-        counted = sum(n for number, _, n in self._catalogue.counts() if number == row.number)
+        counted = sum(self._catalogue.counts_of(row.number).values())
         retention = row.retention or self.settings.retention_of(row.name)
         return TopicInfo(
             row.name, row.schema, row.semantics, row.defaults, retention, topic.log.first_offset,

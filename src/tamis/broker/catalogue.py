@@ -55,6 +55,7 @@ CREATE TRIGGER IF NOT EXISTS counted_out AFTER DELETE ON subscriptions BEGIN
 _PUT_TOPIC = "INSERT OR REPLACE INTO topics VALUES (?, ?, ?, ?, ?, ?, ?)"
 _DROP_TOPIC = "DELETE FROM topics WHERE number = ?"
 _DROP_SUBSCRIPTIONS = "DELETE FROM subscriptions WHERE topic = ?"
+_DROP_COUNTS = "DELETE FROM counts WHERE topic = ?"
 _PUT = """
 INSERT INTO subscriptions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET filter = excluded.filter, options = excluded.options,
@@ -190,7 +191,11 @@ class Catalogue:
 
     def counts(self) -> list[tuple[int, str, int]]:
         """How many subscriptions each account has in each topic."""
-        return list(self.rows("SELECT * FROM counts"))
+        return self.rows("SELECT * FROM counts")
+
+    def counts_of(self, topic: int) -> dict[str, int]:
+        """How many subscriptions each account has in one topic."""
+        return dict(self.rows("SELECT account, subscriptions FROM counts WHERE topic = ?", topic))
 
     def _intact(self, read: Callable[[tuple[Any, ...]], T], rows: list[tuple[Any, ...]]) -> list[T]:
         found = []
@@ -250,6 +255,7 @@ def put_topic(row: TopicRow) -> Change:
 def drop_topic(number: int) -> Iterator[Change]:
     """Forget a topic and its subscriptions."""
     yield Change(_DROP_SUBSCRIPTIONS, (number,))
+    yield Change(_DROP_COUNTS, (number,))
     yield from peer_rows.drop_topic(number)
     yield from move_rows.drop_topic(number)
     yield Change(_DROP_TOPIC, (number,))

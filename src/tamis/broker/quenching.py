@@ -350,7 +350,7 @@ class Quenching:
     def _filters(self, found: "OpenTopic") -> "tuple[Topic, list[tuple[str, str]] | None]":
         """All filters that count, with their accounts, or with "" if they count as they are."""
         topic, number = found.topic, found.topic.number
-        held = sum(n for where, _, n in self._tables.counts() if where == number)
+        held = sum(self._tables.counts_of(number).values())
         if held > MOST_SUBSCRIPTIONS:
             return topic, None
         passing = [(account, text) for account, text in found.subscriptions.passing()]

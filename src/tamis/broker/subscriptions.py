@@ -72,8 +72,7 @@ class Subscriptions:
 
     def counts(self) -> Counter[str]:
         """How many subscriptions each account has here, by the names of the accounts."""
-        stored = self._catalogue.counts()
-        found = Counter({who: n for number, who, n in stored if number == self._topic.number})
+        found = Counter(self._catalogue.counts_of(self._topic.number))
         found.update(who for who, _ in self._passing)
         return found
 

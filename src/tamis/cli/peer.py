@@ -77,7 +77,7 @@ def _traffic(peer: dict[str, Any]) -> Iterator[str]:
 def _savings(topic: dict[str, Any]) -> str:
     """What a peer would be told of the subscriptions to a topic, and what it was told."""
     parts = (
-        f"{name} {topic[key]['entries']:,} filters of {topic[key]['bytes']:,} bytes"
+        f"{name} {counted(topic[key]['entries'], 'filter')} of {topic[key]['bytes']:,} bytes"
         for name, key in _SAVED.items()
     )
     mergers = counted(topic["mergers"], "merger")

@@ -220,6 +220,7 @@ def shown_settings(settings: "Settings") -> dict[str, Any]:
                 "wider": account.wider,
                 "topics": list(account.topics.filters),
                 "metrics": account.metrics,
+                "quench": account.quench,
                 "limits": limits[account.name],
             }
             for account in settings.new_accounts()

@@ -9,6 +9,7 @@ import pytest
 from broker_process import quiet_ports
 from linked_brokers import LOCAL, LinkedBroker, line, until
 from tamis.broker.network.departures import OnWay
+from tamis.broker.network.detours import Detours, Way
 from tamis.broker.network.route_headers import ORIGIN, VIA
 from tamis.broker.network_settings import PeerSettings
 from tamis.broker.settings import Address
@@ -132,3 +133,38 @@ def test_a_peer_is_not_forgotten_before_it_has_what_waits_for_it(tmp_path):
             await first.broker.network.forget("leaf")
 
     asyncio.run(main())
+
+
+def test_a_topic_that_is_deleted_while_detours_change_gets_none():
+    class Shared:
+        """A topic that a former peer has to get; when a detour of it ends, the other is deleted."""
+
+        rows = frozenset({"b3"})
+
+        def __init__(self, other):
+            self.other = other
+
+        def has_heard(self, _):
+            return True
+
+        def departures_to(self, *_):
+            return object()
+
+        async def departed(self, *_):
+            shared.pop(self.other, None)
+
+    class Ways:
+        path = ("b2", "b3")
+
+        def way(self, _):
+            return Way(None, self.path)
+
+    async def run():
+        detours = Detours("b1", shared, ways)
+        await detours.update()
+        ways.path = ("b4", "b3")
+        await detours.update()
+        assert list(detours._open) == [("b3", topic) for topic in shared]
+
+    shared, ways = {"x": Shared("y"), "y": Shared("x")}, Ways()
+    asyncio.run(run())

@@ -14,7 +14,7 @@ begins again with what was not stored. It ends for good when a peer is forgotten
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
@@ -91,7 +91,7 @@ class Detours:
     async def update(self) -> None:
         """Begin and end detours, after the links or topics here or elsewhere have changed."""
         async with self._updating:
-            wanted = self._wanted()
+            wanted = self._wanted(self._shared)
             for key, one in list(self._open.items()):
                 way = wanted.get(key)
                 if way != one.way or self._shared.get(key[1]) is not one.shared:
@@ -100,18 +100,29 @@ class Detours:
                 if self._ways.way(sender) != way:
                     del self._arrivals[sender, topic]
                     await arrivals.close()
-            for key, way in wanted.items():
-                if key not in self._open:
-                    self._begin(key, way)
+            self._begin_all(wanted)
 
-    def _wanted(self) -> dict[tuple[str, str], Way]:
+    async def opened(self, topic: str) -> None:
+        """Begin the detours of a topic that has come."""
+        async with self._updating:
+            if topic in self._shared:
+                self._begin_all(self._wanted([topic]))
+
+    def _wanted(self, topics: Iterable[str]) -> dict[tuple[str, str], Way]:
         found = {}
-        for topic, shared in self._shared.items():
+        for topic in topics:
+            shared = self._shared[topic]
             for peer in shared.rows:
                 way = self._ways.way(peer)
                 if way is not None and shared.has_heard(peer):
                     found[peer, topic] = way
         return found
+
+    def _begin_all(self, wanted: Mapping[tuple[str, str], Way]) -> None:
+        for key, way in wanted.items():
+            # Topics may have been deleted while other detours ended.
+            if key not in self._open and key[1] in self._shared:
+                self._begin(key, way)
 
     def _begin(self, key: tuple[str, str], way: Way) -> None:
         peer, topic = key

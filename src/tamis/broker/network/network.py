@@ -130,7 +130,7 @@ class Network:
         for peer, link in self._links.items():
             shared.expect(peer)
             link.send(shared.offer())
-        await self._detours.update()
+        await self._detours.opened(topic.name)
 
     def changed(self, topic: Topic) -> None:
         shared = self._shared.get(topic.name)
