@@ -7,6 +7,7 @@ import pytest
 
 from tamis.engines import rehearsal
 from tamis.engines.preparation import Preparation
+from tamis.engines.sliced import threads
 from tamis.kernels import kernel_cache
 from tamis.kernels.compilations import compilations
 
@@ -51,6 +52,12 @@ def test_it_is_done_once(monkeypatch, folder):
     assert (folder / "matching.done").exists()
     assert Preparation("matching").is_done()  # as in another process
     assert len(calls) == 1
+
+
+def test_a_rehearsal_starts_no_threads(monkeypatch):
+    # A process that ends meanwhile would say that none can be started any more.
+    monkeypatch.setattr(threads, "ThreadPoolExecutor", None)
+    rehearsal.rehearse_batches()
 
 
 @pytest.mark.usefixtures("folder")

@@ -69,7 +69,8 @@ def _engines() -> Iterator[tuple[Any, Batch]]:
     batch = batch_of_table(events(), meaning, refuse_unknown=False)
     selective = [f"n = {k} AND x < {k}.5" for k in reversed(range(SELECTIVE))]
     for texts in ([*selective, *FILTERS], FILTERS):
-        engine: Any = make_engine("sliced", meaning)
+        # Without threads of its own: Python starts none while a process ends.
+        engine: Any = make_engine("sliced", meaning, {"threads": 1})
         bulk = engine.bulk(0)
         for handle, text in enumerate(texts):
             bulk.put(handle, engine.prepare(parse(text, SCHEMA)))
