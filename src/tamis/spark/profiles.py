@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.errors import OptionError
 from tamis.schema import Attribute, Schema, as_schema
+from tamis.spark.session.given_session import prepare
 from tamis.spark.tables.arrow_batches import task_number
 from tamis.spark.tables.event_table import column_at
 
@@ -33,6 +34,7 @@ def profile(
 
     if events.isStreaming:
         raise OptionError("profile takes a table of events, not a stream")
+    prepare(events.sparkSession)
     if schema is None:
         schema = Schema.from_spark(events.schema, unsupported="skip")
     known = as_schema(schema)

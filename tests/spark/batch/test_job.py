@@ -385,6 +385,7 @@ def test_values_that_are_hard_to_hold(spark, table):
         ({"order": "at"}, "exactly one column 'at'"),
         ({"subscriptions": [("a", "id > 0")]}, "subscriptions must be a Spark DataFrame, not list"),
         ({"events": 5}, "events must be a Spark DataFrame, not int"),
+        ({"events": pa.table({})}, "events must be a Spark DataFrame, not pyarrow's Table; spark"),
     ],
 )
 def test_arguments_that_are_none_are_refused_before_anything_runs(spark, table, options, said):

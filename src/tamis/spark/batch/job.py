@@ -30,6 +30,8 @@ from tamis.spark.compile.published_rules import PublishedRules, folder_for_files
 from tamis.spark.dead_letters.job import bad_events, bad_filters
 from tamis.spark.files.atomic_folders import MATCHES, WRITE_OPTIONS
 from tamis.spark.files.folders import workers_can_write
+from tamis.spark.session.failures import spark_errors
+from tamis.spark.session.given_session import prepare
 from tamis.spark.shards.budget import BUDGET, Sharding
 from tamis.spark.shards.job import ShardedRules
 from tamis.spark.tables.event_table import (
@@ -107,6 +109,7 @@ class MatchJob:
         choose("treatment of duplicates", duplicates, DUPLICATES)
         self._sharding = Sharding.checked(mode, budget, shards)
         _check_frame("events", events)
+        prepare(events.sparkSession)
         subscriptions = _as_frame(subscriptions, events.sparkSession)
         _warn_of_zone(events)
         if subscriptions.isStreaming:
@@ -135,6 +138,10 @@ class MatchJob:
     @cached_property
     def compiled(self) -> CompiledRules | ShardedRules:
         """The compiled subscriptions: in one file, or in shards."""
+        with spark_errors():
+            return self._compile()
+
+    def _compile(self) -> CompiledRules | ShardedRules:
         found: CompiledRules | ShardedRules
         start_compiling(self._events.frame.sparkSession)
         if self._reason[0]:
@@ -324,4 +331,10 @@ def _as_frame(subscriptions: Any, spark: "SparkSession") -> "DataFrame":
 def _check_frame(what: str, frame: Any) -> None:
     # By a method, since classic Spark and Spark Connect have different classes.
     if not hasattr(frame, "mapInArrow"):
-        raise OptionError(f"{what} must be a Spark DataFrame, not {type(frame).__name__}")
+        kind = type(frame)
+        library = kind.__module__.partition(".")[0]
+        name = kind.__name__ if library == "builtins" else f"{library}'s {kind.__name__}"
+        raise OptionError(
+            f"{what} must be a Spark DataFrame, not {name}; spark.createDataFrame makes one of a "
+            "table or of a list of rows"
+        )

@@ -37,6 +37,7 @@ from tamis.spark.compaction.worker import MERGED as PART
 from tamis.spark.compile.task_reports import RowCounts, read_reports
 from tamis.spark.dead_letters.job import bad_filters
 from tamis.spark.session.cluster import partitioned_by
+from tamis.spark.session.given_session import prepare
 from tamis.spark.tables.event_table import unusable_columns
 from tamis.spark.tables.subscription_table import DUPLICATES, MOST_TASKS, SubscriptionTable
 from tamis.types import INT64_MAX, INT64_MIN
@@ -100,6 +101,7 @@ class CompactJob:
             )
         if subscriptions.isStreaming:
             raise OptionError("the subscriptions are a stream; compact takes a table")
+        prepare(subscriptions.sparkSession)
         schema, skipped = _attributes(schema_or_events)
         # Events are matched again to restore matches, by which time now() would be another one.
         timeless = schema.without_clock(NO_CLOCK)

@@ -34,6 +34,7 @@ from tamis.spark.files.json_documents import are_documents
 from tamis.spark.files.known_columns import with_known
 from tamis.spark.files.schema_drift import is_drift, merged_schema
 from tamis.spark.session.failures import spark_errors
+from tamis.spark.session.given_session import prepare
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -73,6 +74,7 @@ def read_events(
     ``{"rowTag": ...}`` says. A ``.json`` file has one object per line, or one array or object over
     several lines.
     """
+    prepare(spark)
     with spark_errors():
         name = _table(path)
         if name is not None:

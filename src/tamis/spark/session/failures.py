@@ -125,7 +125,8 @@ def _unfit_worker(trace: str, last: str) -> TamisError | None:
         has = "tamis" if name == "tamis" else f"the package {name}"
         return TamisError(
             f"the Python workers of the executors do not have {has}; install tamis on every "
-            f"machine of the cluster, or {way_out}"
+            f"machine of the cluster, or {way_out}; on one machine, set PYSPARK_PYTHON to a Python "
+            "that has it, before the session starts"
         )
     if re.search(r"Can't get attribute '\w+' on <module 'tamis|cannot import name .*tamis", last):
         return TamisError(

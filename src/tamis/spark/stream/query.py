@@ -30,6 +30,7 @@ from tamis.spark.dead_letters.job import bad_events, first_letters, letters_fram
 from tamis.spark.files.atomic_folders import DEAD_LETTERS, MATCHES
 from tamis.spark.files.folders import Folder
 from tamis.spark.session.failures import spark_errors
+from tamis.spark.session.given_session import prepare
 from tamis.spark.shards.budget import BUDGET, Sharding
 from tamis.spark.shards.job import ShardedRules
 from tamis.spark.stream.changelogs import changelog_of
@@ -91,6 +92,7 @@ def match_stream(  # noqa: PLR0913 - all but three by name
         raise OptionError(
             "events must be a streaming DataFrame; match takes one that does not stream"
         )
+    prepare(events.sparkSession)
     if event_time is not None and event_time not in events.columns:
         raise OptionError(
             f"event_time: the events have no column {event_time!r}; "
