@@ -76,9 +76,10 @@ class FolderLog:
         if not new and not changed:
             return ChangelogNews(position)
         problems = tuple(
-            f"the file {name} was changed after it was read: {seen[name][0]:,} bytes then, "
-            f"{there[name][0]:,} now; what it says now does not count. Put changes into a file "
-            "with a new name, and write a file under a hidden name before you rename it"
+            f"the file {name} was changed after it was read"
+            f"{_sizes(seen[name][0], there[name][0])}; "
+            "what it says now does not count. Put changes into a file with a new name, and write a "
+            "file under a hidden name before you rename it"
             for name in changed
         )
         frames = [
@@ -91,6 +92,10 @@ class FolderLog:
             whole = whole.unionByName(frame) if whole is not None else frame
         is_text = not any(name.endswith(".parquet") for name in new)
         return ChangelogNews({**seen, **there}, whole, problems, is_text)
+
+
+def _sizes(then: int, now: int) -> str:
+    return "" if then == now else f": {then:,} bytes then, {now:,} now"
 
 
 def change_file(spark: "SparkSession", path: str, number: int) -> "DataFrame":
