@@ -100,6 +100,19 @@ def test_constants_of_one_class_share_a_shape():
     assert len(cache.atoms.shapes) == 4
 
 
+def test_decimals_share_a_shape_if_they_fit():
+    schema = Schema({"total": "decimal(10, 2)", "long": "decimal(38, 2)"})
+    cache = ShapeCache(schema)
+    for n in range(100):
+        assert_same(f"total <= {n}.{n % 10} AND NOT total = -{n} AND long < {n}.5", schema, cache)
+    atom = cache.parse("total <= 7.25").atoms[0]
+    assert atom.shape is cache.parse("total <= 8.5").atoms[0].shape
+    # What has more digits than the attribute is compared in another type, and has no shape.
+    for text in ("total <= 7.255", "total <= 123456789.5", "total <= 99999999.99"):
+        assert_same(text, schema, cache)
+        assert cache.parse(text).atoms[0].shape is None
+
+
 @pytest.mark.parametrize("known", ["level = 3", "level <> 2", "level IN (1, 2)", "side = 'buy'"])
 @given(st.integers(-9, 9), st.sampled_from(["buy", "sell", "x", ""]))
 def test_constants_outside_a_domain_are_refused_by_a_shape_too(known, number, word):

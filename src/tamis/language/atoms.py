@@ -4,25 +4,40 @@ An atom is a comparison or other predicate, such as ``price <= 10``. Its shape, 
 parsed once; other atoms of the shape are made from the texts of their constants, without a parser.
 """
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any
 
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.literals import number_literal
 from tamis.schema import Attribute, IntRange, Schema
-from tamis.types import DOUBLE, INT, INT32, MAX_DECIMAL_DIGITS, STRING, Type
+from tamis.types import (
+    DOUBLE,
+    INT,
+    INT32,
+    MAX_DECIMAL_DIGITS,
+    SHORT_DECIMAL_DIGITS,
+    STRING,
+    Kind,
+    Type,
+)
 
 
 class OutsideDomain(Exception):
     """A constant outside the domain of its attribute."""
 
 
+class AnotherShape(Exception):
+    """A constant that changes the types of its atom, or decides it."""
+
+
 class AtomShape:
     """An atom without its constants, and how to make it from them. Equal only to itself."""
 
-    __slots__ = ("classes", "converters", "domain", "make", "negative")
+    __slots__ = ("classes", "converters", "decimal", "domain", "make", "negative")
 
     def __init__(
         self,
@@ -37,9 +52,18 @@ class AtomShape:
         of = attribute.type.element or attribute.type
         self.converters = tuple([constant_converter(of, minus) for minus in negative])
         self.domain = attribute.domain  # that the constants must be in
+        self.decimal = of if of.kind is Kind.DECIMAL else None  # which they must fit in
 
     def with_constants(self, constants: tuple[str, ...]) -> "Atom":
-        """The atom with these constants; raises `OutsideDomain` if one is outside the domain."""
+        """The atom with these constants.
+
+        Raises `OutsideDomain` if one is outside the domain, and `AnotherShape` if one has more
+        digits than the decimals that it is compared with.
+        """
+        if self.decimal is not None:
+            for text in constants:
+                if not _is_inside(text, self.decimal):
+                    raise AnotherShape
         domain = self.domain
         if domain is not None:
             for text, convert in zip(constants, self.converters):  # noqa: B905 - strict is slow
@@ -125,6 +149,8 @@ def constant_converter(wanted: Type, minus: bool) -> Callable[[str], Any]:
         return _negative_whole if minus else int
     if wanted == DOUBLE:
         return _negative_double if minus else float
+    if wanted.kind is Kind.DECIMAL:
+        return _decimal_converter(wanted.scale, minus)
     return _unquoted
 
 
@@ -137,6 +163,28 @@ def _negative_double(text: str) -> float:
 
 
 _unquoted = operator.itemgetter(slice(1, -1))
+
+
+@functools.cache
+def _decimal_converter(scale: int, minus: bool) -> Callable[[str], Decimal]:
+    """The converter for decimals of a scale, the same function each time."""
+    unit, zero = Decimal((0, (1,), -scale)), Decimal(0)
+    if minus:
+        return lambda text: zero - Decimal(text).quantize(unit)
+    return lambda text: Decimal(text).quantize(unit)
+
+
+def _is_inside(text: str, of: Type) -> bool:
+    """Whether a constant fits in a decimal type, and is not at its ends.
+
+    ``d < 0.125`` compares decimals with three digits after the point, whatever d has. At the ends a
+    comparison may be true of all decimals or of none.
+    """
+    whole, _, fraction = text.partition(".")
+    if len(fraction) > of.scale:
+        return False
+    end: int = 10**of.digits - 1
+    return int(whole + fraction.ljust(of.scale, "0")) < end
 
 
 def atom_shape(node: Node, key: tuple[str, ...], schema: Schema) -> AtomShape | None:
@@ -206,11 +254,14 @@ def _replaceable(left: Node, right: Node, schema: Schema) -> bool:
         return constant.type in {INT32, INT, STRING}
     if left.type in {DOUBLE, INT}:
         return constant.type in {INT32, INT} or left.type == DOUBLE
+    if left.type.kind is Kind.DECIMAL:
+        # Not long ones: some of their constants have no key.
+        return right.type == left.type and left.type.digits <= SHORT_DECIMAL_DIGITS
     return left.type == STRING == constant.type
 
 
 def _cast_as(node: Node) -> Callable[[ast.Literal], Node]:
-    if isinstance(node, ast.Cast):
+    if isinstance(node, ast.Cast) or node.type.kind is Kind.DECIMAL:
         wanted = node.type
-        return lambda literal: ast.Cast(literal, wanted)
+        return lambda literal: ast.converted(literal, wanted)
     return lambda literal: literal

@@ -27,7 +27,14 @@ from tamis.bounded_caches import BoundedCache, remembered
 from tamis.errors import ExpressionError
 from tamis.language import ast
 from tamis.language.ast import Node
-from tamis.language.atoms import Atom, AtomShape, OutsideDomain, atom_shape, constant_class
+from tamis.language.atoms import (
+    AnotherShape,
+    Atom,
+    AtomShape,
+    OutsideDomain,
+    atom_shape,
+    constant_class,
+)
 from tamis.language.expression import Expression, parse_with
 from tamis.language.lost_escapes import warn_of_lost_escapes
 from tamis.language.parser import Parser, parse_tree
@@ -130,7 +137,10 @@ class _PieceCache(BoundedCache[str, tuple[str, Atom]]):
     def __missing__(self, text: str) -> tuple[str, Atom]:
         piece = self._older.get(text)
         if piece is None:
-            atom = self._short(text) or self._of_numbers(text)
+            try:
+                atom = self._short(text) or self._of_numbers(text)
+            except AnotherShape:
+                atom = None
             piece = self._piece(text) if atom is None else ("a", atom)
         if len(text) <= SHORT and len(self) < self._room:
             self[text] = piece  # without `keep`: millions come this way
@@ -181,10 +191,13 @@ class _PieceCache(BoundedCache[str, tuple[str, Atom]]):
         parts[1::2] = map(constant_class, constants)
         key = tuple(parts)
         shape = self.shapes[key] if key in self.shapes else self._learn(key, text)
-        if shape is None:
-            warn_of_lost_escapes(text)
-            return Atom(None, node=parse_tree(text, self.schema))
-        return shape.with_constants(constants)
+        if shape is not None:
+            try:
+                return shape.with_constants(constants)
+            except AnotherShape:
+                pass  # it is read like one that has no shape
+        warn_of_lost_escapes(text)
+        return Atom(None, node=parse_tree(text, self.schema))
 
     def _learn(self, key: tuple[str, ...], text: str) -> AtomShape | None:
         if "" in key[1::2]:

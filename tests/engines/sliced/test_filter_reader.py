@@ -1,6 +1,7 @@
 """The fast way to leaves means what the slow way means, and what `naive` answers."""
 
 import gc
+import itertools
 
 import pytest
 from hypothesis import given, settings
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from cases import each
 from filter_readings import STOCK, STOCK_ROW, as_set, assert_same_meaning, prepared, semantics_of
 from strategies import SCHEMA, STRINGS, delicate_rows, filters, rows, values
-from tamis import ExpressionError, parse
+from tamis import ExpressionError, Schema, parse
 from tamis.engines.sliced import fragments
 from tamis.engines.sliced.filter_reader import FilterReader
 from tamis.engines.sliced.leaves import (
@@ -18,7 +19,7 @@ from tamis.engines.sliced.leaves import (
 from tamis.language import ast, shape_cache
 from tamis.language.literals import string_text
 from tamis.language.shape_cache import ShapeCache
-from tamis.semantics import NAMES
+from tamis.semantics import NAMES, Semantics
 
 # --- filters and events
 
@@ -209,13 +210,30 @@ def test_membership(name, negation, attribute, lists):
     check_exactly(name, [f"NOT ({text})" for text in texts])
 
 
-def check_exactly(name, texts):
+@pytest.mark.parametrize("name", ["sql", "default"])
+def test_decimals(name):
+    schema = Schema({"d": "decimal(4, 2)"})
+    meaning = Semantics(name, schema, {"d": None} if name == "default" else None)
+    # At both ends, beyond them, with more digits than d, and whole.
+    constants = ["1.25", "0.5", "99.98", "99.99", "100.00", "1.255", "1.250", "7", "99", "100"]
+    signed = [*constants, *(f"-{text}" for text in constants), "0.00", "-0.00"]
+    for op in ("=", "<>", "<", "<=", ">", ">="):
+        check_exactly(name, [f"d {op} {text}" for text in signed], meaning)
+        check_exactly(name, [f"NOT d {op} {text}" for text in signed], meaning)
+    texts = [f"d BETWEEN {a} AND {b}" for a, b in itertools.pairwise(signed)]
+    check_exactly(name, texts, meaning)
+    check_exactly(name, [f"d IN ({a}, {b}, 2.50)" for a, b in itertools.pairwise(signed)], meaning)
+
+
+def check_exactly(name, texts, meaning=None):
     """Filters that say nothing twice have just the leaves of the slow way, also by rules."""
-    meaning, cache = semantics_of(name), ShapeCache(STOCK)
+    meaning = meaning or semantics_of(name)
+    cache = ShapeCache(meaning.schema)
     reader = FilterReader(meaning)
     for text in texts * 3:
         cache.atoms.clear()  # so that each atom is new, and only its shape is known
         expression = cache.parse(text)
+        assert expression == parse(text, meaning.schema)
         fast, slow = reader.leaves(expression), leaves_of(expression, meaning)
         assert sorted(fast.shape) == sorted(slow.shape), text
         assert sorted(as_set(fast)) == sorted(as_set(slow)), text

@@ -6,13 +6,15 @@ converters that the shape carries. What holds for every atom of a shape is this:
 
 * ``x op c`` and ``x BETWEEN c AND d`` give one leaf with a constant for each constant of the atom,
   in the same order, and perhaps leaves without constants (``x IS NULL``). Only the bounds of whole
-  numbers are moved by one: ``n < 5`` is ``n <= 4`` in normal form.
+  numbers and decimals are moved by one: ``n < 5`` is ``n <= 4`` in normal form, and ``d < 0.50`` is
+  ``d <= 0.49``.
 * ``x IN (c, d, ...)`` gives one leaf with the set of the constants.
 * No constant of a shape makes its atoms always or never true: its class keeps whole numbers away
-  from the ends of 64 bits.
+  from the ends of 64 bits, and decimals at the ends of their type have another shape.
 """
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, ClassVar
 
 from tamis.bounded_caches import BoundedCache
@@ -121,9 +123,9 @@ def rule_of(sample: Atom, shape: AtomShape, fragment: Fragment) -> Rule:
     if len(places) < len(shape.converters):
         return _set_rule(shape, fragment, places[0])
     converters = shape.converters
-    # By how much a bound of a whole number is moved: -1, 0 or 1; 0 for other types.
+    # By how much a bound of a whole number or decimal is moved, up or down; 0 for other types.
     moves = [
-        constants[place] - convert(text) if isinstance(constants[place], int) else 0
+        constants[place] - convert(text) if isinstance(constants[place], int | Decimal) else 0
         for place, convert, text in zip(places, converters, sample.constants, strict=True)
     ]
     if len(constants) == 1:
