@@ -54,15 +54,23 @@ def main() -> None:
 
 def inside(work: str, *given: Any, cache: Path | None = None, cores: int | None = None) -> Numbers:
     """The numbers that one of `INSIDE` measures in a process of its own."""
-    environment = dict(os.environ)
-    if cache is not None:
-        environment["NUMBA_CACHE_DIR"] = str(cache)
+    environment = os.environ | ({} if cache is None else only_kept_in(cache))
     command = [sys.executable, __file__, "--inside", json.dumps([work, *given])]
     if cores is not None:
         command = ["taskset", "--cpu-list", f"0-{cores - 1}", *command]
     done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603 - this script
     found: Numbers = json.loads(done.stdout.splitlines()[-1])
     return found
+
+
+def only_kept_in(cache: Path) -> dict[str, str]:
+    """Variables with which a process finds no kernels but those of a folder.
+
+    It would read those that other processes have left in the user's folder for caches, or among
+    the temporary files.
+    """
+    cache.mkdir(exist_ok=True)
+    return dict.fromkeys(("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "TMPDIR"), str(cache))
 
 
 def table(title: str, rounds: dict[str, list[Numbers]]) -> None:

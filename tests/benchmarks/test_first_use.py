@@ -1,10 +1,12 @@
 """The benchmark of first use: every part is measured, and tables show all rounds."""
 
 import sys
+import tempfile
 
 import pytest
 
 import first_use
+from tamis.kernels import kernel_cache
 
 
 def test_an_answer_is_measured_in_its_parts():
@@ -16,6 +18,14 @@ def test_an_answer_is_measured_in_its_parts():
 def test_tables_have_the_median_and_the_limits(capsys):
     first_use.table("engine", {"sliced": [{"s": 1.0}, {"s": 4.0}, {"s": 2.0}]})
     assert "| sliced | 2.00 (1.00 to 4.00) |" in capsys.readouterr().out
+
+
+def test_where_nothing_is_compiled_nothing_of_other_processes_is_found(monkeypatch, tmp_path):
+    for name, value in first_use.only_kept_in(tmp_path / "kernels").items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(tempfile, "tempdir", None)  # asks the environment again
+    for place in (kernel_cache._user_folder, kernel_cache._temporary_folder):
+        assert place().is_relative_to(tmp_path / "kernels")
 
 
 @pytest.mark.long
