@@ -11,7 +11,14 @@ from tamis.kernels.comparisons import EQUAL, first_at_least
 from tamis.kernels.jit import Number, inner, jit
 from tamis.kernels.predicate_rows import NO_ROW, SETS, PredicateNumbering
 from tamis.kernels.records import record
-from tamis.kernels.value_classes import MISSING, REF_KINDS, holds_class, string_class
+from tamis.kernels.value_classes import (
+    ABSENT,
+    MISSING,
+    REF_KINDS,
+    TRUTHS,
+    holds_class,
+    string_class,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -121,18 +128,30 @@ def fill_truth_table(
 ) -> None:  # fmt: skip
     """Write to table[place] whether named[place], ascending, is true of event 0."""
     classes, starts = event.classes[0], numbering.starts
-    a, base = 0, numbering.starts[numbering.masks.size]
+    place: Number = np.int64(0)
+    for a in range(numbering.masks.size):
+        end = first_at_least(named, place, named.size, starts[a + 1] * REF_KINDS)
+        if place < end:
+            _fill_of_class(named[place:end], np.int64(classes[a]), table[place:end])
+        place = end
+    for listed in range(place, named.size):
+        table[listed] = is_true(
+            named[listed], 0, classes, starts, numbering.absent_from, event.rows, event.listed,
+            owners.attributes, owners.shift,
+        )  # fmt: skip
+
+
+@inner
+def _fill_of_class(named: Array, value: Number, table: Array) -> None:
+    """Write to table[place] whether named[place] is true of a class, without a branch."""
+    if value == MISSING:
+        for place in range(named.size):
+            table[place] = named[place] % REF_KINDS == ABSENT
+        return
     for place in range(named.size):
-        number = named[place] // REF_KINDS
-        if number >= base:
-            table[place] = is_true(
-                named[place], 0, classes, starts, numbering.absent_from, event.rows, event.listed,
-                owners.attributes, owners.shift,
-            )  # fmt: skip
-            continue
-        while starts[a + 1] <= number:
-            a += 1
-        table[place] = holds_class(named[place] % REF_KINDS, classes[a], number)
+        number, kind = np.int64(named[place] // REF_KINDS), np.int64(named[place] % REF_KINDS)
+        here = 2 * number + 1
+        table[place] = (TRUTHS >> (4 * kind + (value >= here) + (value > here))) & 1
 
 
 @inner

@@ -41,16 +41,9 @@ from tamis.kernels.programs import (
 )
 from tamis.kernels.records import record
 from tamis.kernels.simd_rows import LANES, WORDS, within_interval
-from tamis.kernels.value_classes import ABSENT, MISSING, PRESENT, REF_KINDS
+from tamis.kernels.value_classes import ABSENT, MISSING, PRESENT, REF_KINDS, TRUTHS
 
 Array = np.ndarray[Any, Any]
-
-
-# Four bits per kind: whether it is true of a class below, at and above the cut.
-TRUTHS = (
-    0b010 << 4 * EQUAL | 0b101 << 4 * UNEQUAL | 0b001 << 4 * BELOW | 0b011 << 4 * AT_MOST
-    | 0b100 << 4 * ABOVE | 0b110 << 4 * AT_LEAST | 0b111 << 4 * PRESENT
-)  # fmt: skip
 
 
 @record

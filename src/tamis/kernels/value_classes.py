@@ -33,6 +33,11 @@ PRESENT, ABSENT = 6, 7
 REF_KINDS = 8
 MISSING = -1
 MOST_CUTS = 2**31 // REF_KINDS
+# Four bits per kind: whether it is true of a class below, at and above the cut.
+TRUTHS = (
+    0b010 << 4 * EQUAL | 0b101 << 4 * UNEQUAL | 0b001 << 4 * BELOW | 0b011 << 4 * AT_MOST
+    | 0b100 << 4 * ABOVE | 0b110 << 4 * AT_LEAST | 0b111 << 4 * PRESENT
+)  # fmt: skip
 
 
 @jit
