@@ -12,6 +12,7 @@ from tamis.engines.sliced.segment_checks import are_bounds, is_rising, is_within
 FILTERS = [
     *stock_filters(3, 60), "s IN ('T1', 'T2') AND i > 3", "NOT i IN (1, 2, 3)", "s LIKE '%7'",
     *(f"s = 'T{n % 30}' AND x < {n}.25" for n in range(60)),
+    *(f"i < {n % 7} AND x > {n % 5}.25" for n in range(200)),  # so references have names
 ]  # fmt: skip
 
 

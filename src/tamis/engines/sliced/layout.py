@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 # If a first predicate is expected to be true of a smaller share of events than this, only the
 # events that satisfy it visit its cluster.
 SELECTIVE = 0.02
-NAMED = 4096  # distinct references up to which each has its own row in every block
+NAMED = 4096  # distinct references up to which each has its own row in every block, if most do
 COMMON = 16  # filters with the same first predicate that get chunks of their own
 
 SELECTIVE_FIRST, COMMON_FIRST, OTHERS = range(3)  # groups of filters, in the order of evaluation
@@ -101,7 +101,7 @@ def _programs(
     first = _starts(np.array([len(one.sizes) for one in chunks], np.int64)).tolist()
     # A chunk is read as if it were full.
     refs = _joined([*(one.refs for one in laid), np.zeros(LANES, np.int32)], np.int32)
-    named = distinct_up_to(refs[:-LANES], NAMED)
+    named = distinct_up_to(refs[:-LANES], min(NAMED, sum(map(_often, laid))))
     if len(named):
         refs[:-LANES] = np.searchsorted(named, refs[:-LANES])
     others = sum(len(one.sizes) for one in chunks[len(laid) :])  # chunks of formulas
@@ -128,6 +128,12 @@ def _programs(
         access_shapes=access_shapes.astype(np.int32)[by_reference],
         slots=slot_of[_joined(places, np.int64)],
     )  # fmt: skip
+
+
+def _often(of: Conjunctions) -> int:
+    """How many references are needed for every event, not only for those that find a cluster."""
+    chunks = of.chunks
+    return int(chunks.sizes[chunks.bounds[1] :].sum()) * int(of.codes.shape[1])
 
 
 class WidthArrays(NamedTuple):
