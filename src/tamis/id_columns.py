@@ -12,6 +12,7 @@ Array = np.ndarray[Any, Any]
 
 # Rows are looked up in an array over the handles while it has at most this many places per row.
 SPREAD = 8
+FEW = 16  # handles, as of a single event: less work for Python than for numpy
 
 
 class Places:
@@ -64,12 +65,16 @@ class Places:
             self._table.take(places, mode="clip", out=rows)
             return rows, None if rows.min(initial=0) >= 0 else rows >= 0
         rows = _shifted(handles, self._first) if self._first else handles
+        if len(rows) <= FEW and all(0 <= row < self.size for row in rows.tolist()):
+            return rows, None
         if rows.max(initial=-1) < self.size and rows.min(initial=0) >= 0:
             return rows, None
         return rows, (rows >= 0) & (rows < self.size)
 
 
 def _shifted(handles: Array, by: np.int64) -> Array:
+    if len(handles) <= FEW:
+        return handles - by
     return np.subtract(handles, by, out=RESULTS.take(len(handles), np.int64))
 
 
