@@ -4,6 +4,7 @@ import subprocess
 import sys
 from itertools import pairwise
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -94,6 +95,35 @@ def test_kernels_that_are_loaded_are_used_sooner(is_loaded, name):
         tested = Both("auto").put(stock_filters(1, 5)).tested
         tested.count_batch(batch_of_rows(stock_rows(1, 5), SMALL))
         assert tested.name == name
+
+
+def test_single_events_need_no_kernel_while_predicates_are_few(monkeypatch):
+    limit(monkeypatch, MOST_EVALUATIONS=0, MOST_EVALUATIONS_LOADED=0, FEW_PREDICATES=6)
+    rows = stock_rows(1, 20)
+    both = Both("auto").put(["i > 1 AND i < 5", "s = 'T7'", "x < 2"]).check_all(rows)
+    compiled = both.tested.compiled
+    asked = []
+    real = compiled.match_at
+    monkeypatch.setattr(compiled, "match_at", lambda *a: asked.append(1) or real(*a))
+    both.check_all(rows).put(["i = 3", "x > 7"], 3).drop([0]).check_all(rows)
+    both.tested.remove_many(np.array([1, 3]))
+    both.tested.add(1, both.tested.prepare(both.expression("b")))
+    both.oracle.remove(3)
+    both.oracle.remove(1)
+    both.oracle.add(1, both.expression("b"))
+    both.held.remove(3)
+    both.check_all(rows)
+    assert not asked
+    both.put([f"i = {n}" for n in range(7)], 10).check_all(rows)
+    assert asked
+    both.drop(range(10, 17)).check_all(rows)
+
+
+def test_what_others_compile_is_seen_by_single_events(monkeypatch):
+    limit(monkeypatch, MOST_EVALUATIONS=0, MOST_EVALUATIONS_LOADED=0)
+    both = Both("auto").put(["i > 1"]).check_all(stock_rows(1, 20))
+    both.tested.compile()
+    both.put_many({n: f"i = {n}" for n in range(1, 90)}).check_all(stock_rows(1, 20))
 
 
 def test_an_engine_that_holds_nothing_compiles_nothing(monkeypatch):

@@ -40,6 +40,7 @@ MOST_EVALUATIONS_LOADED = 20_000
 MOST_WAITING, MOST_WAITING_EVALUATIONS = 5000, 2_000_000
 MOST_LIVE = 64  # newest filters that are not compiled
 MOST_LIVE_EVALUATIONS = 20_000  # of these for one batch
+FEW_PREDICATES = 40  # of all filters together; up to so many, a single event needs no kernel
 PIECE = 512  # events
 
 
@@ -51,10 +52,43 @@ class Prepared(NamedTuple):
 
 
 class AutoSnapshot(NamedTuple):
-    """What one match sees."""
+    """What one match sees: filters that are evaluated one by one, and others that are compiled."""
 
     live: list[tuple[int, Condition]]
     compiled: "Snapshot | None"
+
+
+class FewFilters:
+    """All filters of an engine while they are few: what single events are matched with.
+
+    Calling compiled code takes longer than evaluating a dozen filters in Python. Batches are
+    matched by the compiled form of the same filters.
+    """
+
+    def __init__(self, filters: NaiveEngine, predicates: dict[int, int]) -> None:
+        self._filters = filters
+        self._predicates = predicates  # how many each filter has
+        self._conditions: list[tuple[int, Condition]] | None = None
+
+    def add(self, handle: int, expression: Expression, predicates: int) -> None:
+        self._filters.add(handle, expression)
+        self._predicates[handle] = predicates
+        self._conditions = None
+
+    def remove(self, handle: int) -> None:
+        self._filters.remove(handle)
+        del self._predicates[handle]
+        self._conditions = None
+
+    @property
+    def are_many(self) -> bool:
+        """Whether compiled code is faster."""
+        return sum(self._predicates.values()) > FEW_PREDICATES
+
+    def snapshot(self) -> AutoSnapshot:
+        if self._conditions is None:
+            self._conditions = self._filters.conditions()
+        return AutoSnapshot(self._conditions, None)
 
 
 class AutoEngine:
@@ -74,6 +108,7 @@ class AutoEngine:
         self._evaluations = 0
         self.compiled: SlicedEngine | None = None
         self._conditions: list[tuple[int, Condition]] | None = None  # of the live filters
+        self._few: FewFilters | None = None  # once they are compiled
 
     @property
     def name(self) -> str:
@@ -94,14 +129,21 @@ class AutoEngine:
             if self.compiled is not None and len(self._live) >= MOST_LIVE:
                 self._promote()
             self._live.add(handle, prepared.expression)
-            if prepared.leaves is not None:
-                self._leaves[handle] = prepared.leaves
+            leaves = prepared.leaves
+            if self._few is not None and self.compiled is not None:
+                leaves = leaves or self.compiled.prepare(prepared.expression)
+                self._few.add(handle, prepared.expression, len(leaves.codes))
+                self._few = None if self._few.are_many else self._few
+            if leaves is not None:
+                self._leaves[handle] = leaves
             self._conditions = None
             if self.compiled is None and self.are_many(len(self._live)):
                 self._promote()
 
     def remove(self, handle: int) -> None:
         with self.lock:
+            if self._few is not None:
+                self._few.remove(handle)
             if handle in self._live or self.compiled is None:
                 self._live.remove(handle)
                 self._leaves.pop(handle, None)
@@ -114,8 +156,12 @@ class AutoEngine:
             live = [handle for handle in handles.tolist() if handle in self._live]
             for handle in live:
                 self.remove(handle)
+            left = np.setdiff1d(handles, np.array(live, np.int64))
             if self.compiled is not None:
-                self.compiled.remove_many(np.setdiff1d(handles, np.array(live, np.int64)))
+                if self._few is not None:
+                    for handle in left.tolist():
+                        self._few.remove(handle)
+                self.compiled.remove_many(left)
 
     def bulk(self, size: int) -> Bulk:
         if self.are_many(size):
@@ -144,6 +190,8 @@ class AutoEngine:
     def snapshot(self, events: int) -> AutoSnapshot:
         """What is held, after the decision how to match about `events` events."""
         with self.lock:
+            if self._few is not None and events == 1:
+                return self._few.snapshot()
             work = len(self._live) * events
             if self.compiled is None:
                 self._evaluations += work
@@ -191,9 +239,11 @@ class AutoEngine:
     # --- inside
 
     def compile(self) -> "SlicedEngine":
-        """Compile all filters now."""
+        """Compile all filters now; who asks may change what is compiled."""
         with self.lock:
-            return self._promote()
+            compiled = self._promote()
+            self._few = None
+            return compiled
 
     def are_many(self, filters: int, evaluations: int = 0) -> bool:
         """Whether to compile this many filters, or filters that were evaluated this often.
@@ -216,6 +266,7 @@ class AutoEngine:
 
     def _promote(self) -> "SlicedEngine":
         """Hand the live filters over to the sliced engine."""
+        is_first = self.compiled is None
         if self.compiled is None:
             from tamis.engines.sliced import SlicedEngine
 
@@ -225,6 +276,9 @@ class AutoEngine:
         ready = [(h, known.get(h) or prepare(e)) for h, e in self._live.filters()]
         for handle, leaves in ready:
             self.compiled.add(handle, leaves)
+        if is_first:
+            few = FewFilters(self._live, {handle: len(leaves.codes) for handle, leaves in ready})
+            self._few = None if few.are_many else few
         self._live = NaiveEngine(self._semantics, Options())
         self._leaves, self._conditions = {}, None
         return self.compiled
