@@ -114,6 +114,29 @@ def test_a_filter_within_the_grant_stays_as_it_is():
     assert narrowed(account("price < 10"), "t", SCHEMA, "sql", asked) is asked
 
 
+def test_arrays_maps_and_decimals_are_granted():
+    schema = Schema(
+        {"tags": "array<string>", "props": "map<string, int>", "total": "decimal(9, 2)"}
+    )
+    grant = "array_contains(tags, 'eu') AND NOT props['secret'] = 1 AND total < 99.995"
+    within = "arrays_overlap(tags, array('eu')) AND props['secret'] > 5 AND total <= 99.99"
+    outside = "arrays_overlap(tags, array('eu', 'us')) AND total < 10"
+    asked = parse(within, schema)
+    assert narrowed(account(grant, "refuse"), "t", schema, "sql", asked) is asked
+    with pytest.raises(Forbidden, match="outside"):
+        narrowed(account(grant, "refuse"), "t", schema, "sql", outside)
+    matcher = Matcher(schema)
+    matcher.subscribe("got", narrowed(account(grant), "t", schema, "sql", outside))
+    sent = publish_matcher(account(grant), "t", schema, "sql")
+    for tags, secret, is_allowed in (
+        (["eu"], 0, True), (["us", "eu", None], 0, True), (["us"], 0, False), ([None], 0, False),
+        (["eu"], 1, False), (["eu"], None, False),
+    ):  # fmt: skip
+        event = {"tags": tags, "props": {"secret": secret}, "total": "9.99"}
+        assert bool(matcher.match(event)) is is_allowed
+        assert bool(sent.match(event)) is is_allowed
+
+
 def test_the_texts_are_not_joined():
     got = narrowed(account("price < 10"), "t", SCHEMA, "sql", "symbol = 'a' OR TRUE")
     assert str(got) == "(symbol = 'a' OR TRUE) AND price < 10"

@@ -78,3 +78,37 @@ def test_a_topic_without_events(spark, tmp_path):
 def test_a_topic_that_is_not_there(spark, tmp_path):
     with pytest.raises(FileError, match="there is no such folder"):
         read_topic(spark, tmp_path, "nothing")
+
+
+def test_arrays_maps_and_decimals_of_a_topic(spark, tmp_path):
+    schema = Schema(
+        {"tags": "array<string>", "props": "map<string, int>", "total": "decimal(20, 2)",
+         "seen": "array<timestamp>"}
+    )  # fmt: skip
+    options = LogOptions(segment_events=3)
+    log = TopicLog.open(LocalDisk(), tmp_path / "topics" / "orders", schema, options=options)
+    bodies = [
+        b'{"tags": ["red", null], "props": {"k": 1}, "total": 123456789012345678.10}',
+        b'{"tags": [], "props": {}, "seen": ["2024-01-31 12:00:00"]}',
+        b'{"total": "0.30", "props": {"k": null}}',
+        b'{"tags": ["blue"], "total": 7}',
+    ]
+    log.append([NewRecord(n, f"id{n}", b"", body) for n, body in enumerate(bodies)])
+    log.sync()
+    while log.seal_if_due():  # three are in a segment, the last one is not
+        pass
+    frame = read_topic(spark, tmp_path, "orders")
+    rows = sorted(frame.collect(), key=lambda row: row["_offset"])
+    assert [row["tags"] for row in rows] == [["red", None], [], None, ["blue"]]
+    assert [row["props"] for row in rows] == [{"k": 1}, {}, {"k": None}, None]
+    assert [str(row["total"]) for row in rows] == ["123456789012345678.10", "None", "0.30", "7.00"]
+    assert rows[1]["seen"][0].hour == 12
+    filters = [
+        ("a", "array_contains(tags, 'red') AND props['k'] = 1"), ("b", "total * 10 = 3"),
+        ("c", "size(tags) = 0 AND year(seen[0]) = 2024"), ("d", "NOT array_contains(tags, 'red')"),
+        ("e", "total = 123456789012345678.1"),
+    ]  # fmt: skip
+    rules = spark.createDataFrame(filters, "id string, filter string")
+    found = match(frame, rules, event_id="_offset").collect()
+    expected = [(0, "a"), (0, "e"), (1, "c"), (1, "d"), (2, "b"), (3, "d")]
+    assert sorted(tuple(row) for row in found) == expected
