@@ -352,12 +352,18 @@ class Trial:
         if len(keys) != len(set(keys)):
             self.problems_found.append(f"{site.name} stores an event twice")
 
-    def _is_excused(self, late: Key, before: Key) -> bool:
-        """Whether a broker moved while two events were on their way."""
+    def _is_excused(self, one: Subscriber, late: Key, before: Key) -> bool:
+        """Whether the order of two events was not promised.
+
+        A broker moved while they were on their way, or the late one was sent before the
+        subscription was established: it may come all the same, after a crash.
+        """
         sent, later = self.acknowledged.get(late), self.acknowledged.get(before)
         if sent is None or later is None:
             return False
-        return any(sent.began <= end and later.done >= began for began, end in self.moves)
+        return sent.began < one.since or any(
+            sent.began <= end and later.done >= began for began, end in self.moves
+        )
 
     def problems(self) -> list[str]:
         """What must not be."""
@@ -368,7 +374,7 @@ class Trial:
             found += [
                 f"{one.name} got {key} after {before}"
                 for key, before in one.late
-                if not self._is_excused(key, before)
+                if not self._is_excused(one, key, before)
             ]
         return found
 
