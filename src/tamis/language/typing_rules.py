@@ -9,7 +9,7 @@ where filters go wrong.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import NamedTuple
 
 from tamis.calendar import moment_of
@@ -27,6 +27,7 @@ from tamis.language.functions.signatures import as_common, compared_types
 from tamis.language.functions.table import BY_SPELLING, FUNCTIONS
 from tamis.language.like_patterns import BadPattern, compile_like
 from tamis.language.limits import MAX_PATTERN
+from tamis.language.literals import number_literal
 from tamis.language.regular_expressions import compile_regex
 from tamis.language.token_reader import ARRAY_WORDS, MAP_WORDS, OPERATOR_WORDS
 from tamis.language.tokens import Token, TokenKind
@@ -40,6 +41,9 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _WORD = re.compile(r"\s+(\w{1,20})")
 # What is before a name that stands where a constant is expected.
 _COMPARED = re.compile(r"(?:=|<>|\bIN\s*\([^()]*)\s*$", re.IGNORECASE)
+# How a constant that is not whole is rounded where whole numbers are on the left.
+_ROUNDED = {"<": ROUND_CEILING, "<=": ROUND_FLOOR, ">": ROUND_FLOOR, ">=": ROUND_CEILING}
+_MIRROR = str.maketrans("<>", "><")
 _NO_CLOCK = "give events an attribute with the time, and name that"
 _WORDS_AFTER = {Kind.ARRAY: ARRAY_WORDS, Kind.MAP: MAP_WORDS}
 _NESTED_HINTS = {
@@ -218,7 +222,7 @@ class TypingRules:
     # --- tests
 
     def compare(self, op: str, left: LocatedNode, right: LocatedNode) -> ast.Compare:
-        a, b = self._same_type(left, right, op)
+        a, b = self._same_type(*_with_whole_bound(op, left, right), op)
         self._check_domain(left, b, right)
         self._check_domain(right, a, left)
         return ast.Compare(op, a, b)
@@ -424,6 +428,30 @@ def _converted(node: Node, wanted: Type) -> Node:
         case ast.Literal(int(day), of) if of == DATE and wanted == TIMESTAMP:
             return ast.Literal(moment_of(day), TIMESTAMP)
     return as_common(node, wanted)
+
+
+def _with_whole_bound(
+    op: str, left: LocatedNode, right: LocatedNode
+) -> tuple[LocatedNode, LocatedNode]:
+    """``i >= 1.0000000000000000001`` becomes ``i >= 2``, as in Spark.
+
+    Both sides as decimals of one type would have too many digits, and the constant would lose some.
+    """
+    if left.node.type.is_integer and op in _ROUNDED:
+        return left, right._replace(node=_whole_bound(right.node, left.node.type, _ROUNDED[op]))
+    if right.node.type.is_integer and op in _ROUNDED:
+        rounding = _ROUNDED[op.translate(_MIRROR)]
+        return left._replace(node=_whole_bound(left.node, right.node.type, rounding)), right
+    return left, right
+
+
+def _whole_bound(bound: Node, whole: Type, rounding: str) -> Node:
+    if not isinstance(bound, ast.Literal) or not isinstance(bound.value, Decimal):
+        return bound
+    if not loses_digits(bound.type, wider(whole, bound.type)):
+        return bound
+    number = int(bound.value.to_integral_value(rounding))
+    return number_literal(str(abs(number)), negative=number < 0)
 
 
 def literal_for_message(literal: ast.Literal) -> str:
