@@ -175,11 +175,11 @@ class AutoEngine:
         return self.match_at(held, row)
 
     def match_at(self, snapshot: AutoSnapshot, row: Row) -> "Handles":
-        live = np.array([handle for handle, holds in snapshot.live if holds(row)], np.int64)
+        live = [handle for handle, holds in snapshot.live if holds(row)]
         if snapshot.compiled is None or self.compiled is None:
-            return live
+            return np.array(live, np.int64)
         found = self.compiled.match_at(snapshot.compiled, row)
-        return np.sort(np.concatenate([live, found])) if len(live) else found
+        return np.sort(np.concatenate([np.array(live, np.int64), found])) if live else found
 
     def match_many(self, rows: Sequence[Row]) -> "Iterator[Handles]":
         from tamis.predicates.event_batches import batch_of_rows
