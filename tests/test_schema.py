@@ -323,10 +323,15 @@ def test_arrays_and_maps_of_arrow(arrow, kind):
     assert repr(schema) == f"Schema({{'a': '{kind}'}})"
 
 
+DECIMALS = pa.list_(pa.decimal128(9, 2))
+
+
 @each(
     ("text", "complaint"),
     [
         ("array<int(1, 2)>", "arrays hold values of the types int, double, string, bool"),
+        ("array<decimal(9, 2)>", "not 'decimal(9, 2)'; write double, or int for amounts in their"),
+        ("map<string, decimal(9, 2)>", "not 'decimal(9, 2)'; write double, or int for amounts in"),
         ("array<array<int>>", "not 'array<int>'"), ("array<>", "not ''"),
         ("array<text>", "not 'text'; did you mean 'string'?"),
         ("map<int, string>", "the keys of a map are strings; write map<string, int>"),
@@ -337,6 +342,15 @@ def test_arrays_and_maps_of_arrow(arrow, kind):
 def test_arrays_and_maps_that_are_refused(text, complaint):
     with pytest.raises(SchemaError, match=re.escape(complaint)):
         Schema({"a": text})
+
+
+def test_columns_of_decimals_in_arrays_are_refused_with_the_way_out():
+    table = pa.table({"a": pa.array([["0.10"]], pa.list_(pa.string())).cast(DECIMALS)})
+    with pytest.raises(SchemaError, match="elements that are decimals can be double; leave it out"):
+        Schema.from_arrow(table.schema)
+    matcher = Matcher({"a": "array<double>"})
+    matcher.subscribe("tenth", "array_contains(a, 0.1)")
+    assert matcher.match_batch(table).num_rows == 1
 
 
 @each("text", ["array<string>", "array < string >", "map<string,int>", " map<string , int> "])

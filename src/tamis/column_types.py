@@ -47,9 +47,17 @@ def _attribute(
     elif unsupported == "refuse":
         raise SchemaError(
             f"column {path_text(path)} has the type {column_type}, which no filter can use; "
-            + ("decimals have at most 38 digits; " if column_type.startswith("decimal") else "")
+            + _decimal_advice(column_type)
             + 'leave it out, or pass unsupported="skip"'
         )
+
+
+def _decimal_advice(column_type: str) -> str:
+    if column_type.startswith("decimal"):
+        return "decimals have at most 38 digits; "
+    if "decimal" in column_type:
+        return "in a schema of your own, elements that are decimals can be double; "
+    return ""
 
 
 def attribute_type(arrow: pa.DataType) -> Type | None:

@@ -292,6 +292,8 @@ def _nested(name: str, kind: str, inside: str) -> Type:
     if element is None:
         known = _OTHER_NAMES.get(inside.lower())
         hint = f"; did you mean {known!r}?" if known in ATTRIBUTE_TYPES else ""
+        if inside.startswith("decimal"):
+            hint = "; write double, or int for amounts in their smallest unit"
         raise SchemaError(
             f"attribute {name!r}: {kind}s hold values of the types {', '.join(ATTRIBUTE_TYPES)}, "
             f"not {inside!r}{hint}"
