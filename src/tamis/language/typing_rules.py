@@ -222,7 +222,14 @@ class TypingRules:
     # --- tests
 
     def compare(self, op: str, left: LocatedNode, right: LocatedNode) -> ast.Compare:
-        a, b = self._same_type(*_with_whole_bound(op, left, right), op)
+        return self._compared(op, left, right, _with_whole_bound(op, left, right))
+
+    def _compared(
+        self, op: str, left: LocatedNode, right: LocatedNode,
+        sides: tuple[LocatedNode, LocatedNode],
+    ) -> ast.Compare:  # fmt: skip
+        """A comparison of what two operands are taken for."""
+        a, b = self._same_type(*sides, op)
         self._check_domain(left, b, right)
         self._check_domain(right, a, left)
         return ast.Compare(op, a, b)
@@ -238,8 +245,13 @@ class TypingRules:
                     "write TIMESTAMP or DATE before the strings",
                 )  # fmt: skip
             operand = operand._replace(node=self._as_time(operand, first))
-        at_least = self.compare(">=", operand, low)
-        at_most = self.compare("<=", operand, high)
+        at_least, at_most = (
+            # As in Spark, to which a constant between others is not one in the comparisons.
+            self._compared(op, operand, bound, (operand, bound))
+            if operand.node.type.kind is Kind.DECIMAL
+            else self.compare(op, operand, bound)
+            for op, bound in ((">=", low), ("<=", high))
+        )
         if any(loses_digits(operand.node.type, side.left.type) for side in (at_least, at_most)):
             return ast.And((at_least, at_most))
         return ast.Between(
