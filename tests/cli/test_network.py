@@ -35,6 +35,7 @@ LINKED = "b1  linked, 0 events behind\nb3  linked, 0 events behind\n"
         ('[brokers.b1]\nhtp = "127.0.0.1:0"', "did you mean 'http'?"),
         ('[brokers.b1]\nconfig = "nowhere.toml"', "there is no file"),
         ("[brokers.b1\n", "(line 1"),
+        ("links = " + "[" * 5_000, "nested too deeply"),
         ('strategy = "all"\n[brokers.b1]', "expected one of flooding, simple"),
         ('[merging]\npolicy = "often"\n[brokers.b1]', "cannot read 'often'"),
     ],
@@ -44,7 +45,6 @@ def test_what_is_wrong_is_said_with_its_place(text, message, put, capsys):
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.long
 @contextmanager
 def ended(process):
     """End a process if what is done with it fails."""
@@ -55,6 +55,7 @@ def ended(process):
         raise
 
 
+@pytest.mark.long
 def test_a_network_runs_and_stops_together(put, capsys):
     file = put("n.toml", THREE)
     command = [sys.executable, "-m", "tamis", "network", str(file)]

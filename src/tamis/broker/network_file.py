@@ -17,14 +17,13 @@
     [brokers.nice]
 """
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tamis.broker.network_settings import check_broker_name, read_merging
 from tamis.broker.settings import Address
-from tamis.broker.settings_file import readable_file, syntax_error, text_of
+from tamis.broker.settings_file import readable_file, text_of, toml_of
 from tamis.broker.settings_table import Problems, Table, as_list, as_text, as_texts, one_of
 from tamis.errors import OptionError, SettingsError
 from tamis.routing.strategies import STRATEGIES
@@ -57,10 +56,7 @@ class NetworkFile:
 def read_network_file(path: Path) -> NetworkFile:
     """The network of a file; a `SettingsError` has everything that is wrong with it."""
     text = text_of(path)
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsError(str(path), [syntax_error(error, text)]) from None
+    content = toml_of(text, path)
     problems = Problems(text)
     found = _network(Table(problems, (), content), path.absolute())
     if problems.found:

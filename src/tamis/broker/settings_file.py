@@ -61,13 +61,7 @@ def text_of(path: Path) -> str:
 
 def settings_of(text: str, path: Path) -> Settings:
     """The settings of a text; file names in it are relative to the folder of `path`."""
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsError(str(path), [syntax_error(error, text)]) from None
-    except RecursionError:
-        problem = TextError("the values are nested too deeply", text, 0, 0)
-        raise SettingsError(str(path), [problem]) from None
+    content = toml_of(text, path)
     problems = Problems(text)
     settings = _settings(Table(problems, (), content), path.absolute().parent)
     if not problems.found:
@@ -285,7 +279,18 @@ def _flat(value: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def syntax_error(error: tomllib.TOMLDecodeError, text: str) -> TextError:
+def toml_of(text: str, path: Path) -> dict[str, Any]:
+    """The content of a TOML file; a `SettingsError` says where it is wrong."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(str(path), [_syntax_error(error, text)]) from None
+    except RecursionError:
+        problem = TextError("the values are nested too deeply", text, 0, 0)
+        raise SettingsError(str(path), [problem]) from None
+
+
+def _syntax_error(error: tomllib.TOMLDecodeError, text: str) -> TextError:
     """What tomllib says, at its place: it knows the place, and gives it only as text."""
     problem, _, place = str(error).rpartition(" (at ")
     words = place.rstrip(")").replace(",", "").split()
