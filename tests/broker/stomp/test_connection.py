@@ -29,6 +29,22 @@ def test_events_come_to_those_whose_selector_they_match(running):
         client.disconnect()
 
 
+def test_selectors_look_into_arrays_and_maps_and_compare_decimals_exactly(running):
+    schema = "price decimal(6, 2), tags array<string>, props map<string, int>"
+    topic = running.create_topic("nested", schema)
+    red, big, sum_, sender = (running.raw() for _ in range(4))
+    red.subscribe(topic, "selector:array_contains(tags, 'red')")
+    big.subscribe(topic, "selector:props['size'] > 5")
+    sum_.subscribe(topic, "selector:price * 3 = 0.3")
+    bodies = [event(0.1, tags=["red"]), event(0.2, props={"size": 9}), event("0.10", tags=[])]
+    sender.publish(topic, *bodies)
+    assert [json.loads(frame.body) for frame in red.messages(1)] == [json.loads(bodies[0])]
+    assert [json.loads(frame.body) for frame in big.messages(1)] == [json.loads(bodies[1])]
+    assert prices(sum_.messages(2)) == [0.1, "0.10"]
+    for client in (red, big, sum_, sender):
+        client.disconnect()
+
+
 def test_many_frames_in_one_piece_are_confirmed_in_order(running):
     topic = running.create_topic("pipelined")
     client = running.raw()

@@ -143,6 +143,18 @@ def test_a_batch_that_is_done_again_has_the_subscriptions_that_it_had(place):
     assert [place.commit(n)["version"] for n in range(3)] == [1, 2, 3]
 
 
+def test_arrays_and_maps(place, monkeypatch):
+    monkeypatch.setattr(this, "TYPES", "id bigint, tags array<string>, props map<string, bigint>")
+    types = {"id": "int", "tags": "array<string>", "props": "map<string, int>"}
+    monkeypatch.setattr(this, "SCHEMA", types)
+    place.changes([("red", "array_contains(tags, 'red')"), ("big", "props['size'] > 5")])
+    place.events({"id": 1, "tags": ["red", "x"]}, {"id": 2, "tags": [], "props": {"size": 9}})
+    place.events({"id": 3, "tags": [None, "red"], "props": {"size": 6}}, {"id": 4})
+    place.run()
+    assert place.found() == place.wanted
+    assert len(place.wanted) == 4
+
+
 @pytest.mark.parametrize("settings", [{}, {"mode": "sharded"}], ids=["whole", "shards"])
 def test_a_batch_that_is_done_again_has_the_moment_that_it_had(place, monkeypatch, settings):
     """Each micro-batch has its own, and its replay the same, though the clock has gone on."""
