@@ -132,6 +132,7 @@ def compiled(filters, how=USUAL, seed=0):
         pairs.append((3 * handle + 1, Leaves(shape, codes, constants)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(layout, "NAMED", 10**6 if how.named else 0)
+        patch.setattr(layout, "_often", lambda _: 10**6)  # clusters or not
         patch.setattr(layout, "SELECTIVE", how.selective)
         patch.setattr(layout, "COMMON", how.common)
         segment = Segment.compile(intern_filters(pairs, Keys(SCHEMA)))

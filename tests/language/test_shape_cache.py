@@ -22,6 +22,7 @@ ATOMS = [
     "price < 10", "price<10", "price < -10", "price >= 10.25", "price = 1e3", "price < 10L",
     "price < 134.36424411240122", "price > 0.30000000000000000000000000001", "price < 5000000000",
     "volume < 12", "volume < 3000000000", "volume = 1.5", "volume <> 007",
+    "volume >= 1.0000000000000000001", "volume BETWEEN 1.0000000000000000001 AND 7",
     "volume > 99999999999", "price BETWEEN 1 AND 2", "price NOT BETWEEN 1.5 AND 2",
     "volume between 1 and 2", "symbol = 'IBM'", 'symbol = "IBM"', "symbol = 'it''s'",
     "symbol = 'a\\tb'", "symbol = r'a\\b'", "symbol = 'é'", "symbol IN ('a', 'b')",

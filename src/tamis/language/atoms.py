@@ -199,7 +199,10 @@ def atom_shape(node: Node, key: tuple[str, ...], schema: Schema) -> AtomShape | 
         return None
     (path,) = ast.attributes(node)
     attribute = schema.attributes[schema.positions[path]]
-    return AtomShape(make, negative, key[1::2], attribute)
+    classes = key[1::2]
+    if "decimal" in classes and (attribute.type.element or attribute.type) == INT:
+        return None  # the constant was perhaps rounded, which depends on its digits
+    return AtomShape(make, negative, classes, attribute)
 
 
 def _maker(node: Node, schema: Schema) -> Callable[[Sequence[ast.Literal]], Node] | None:
