@@ -17,21 +17,29 @@ from offers import parsed
 from strategies import SCHEMA, filters, rows
 from tamis import Schema, parse
 from tamis.engines.sliced import layout
-from tamis.engines.sliced import value_classes as of_events
+from tamis.engines.sliced.event_values import EventBuffers, EventWriter
 from tamis.engines.sliced.interning import intern_filters, sets_of
 from tamis.engines.sliced.leaves import leaves_of
 from tamis.engines.sliced.segment import Segment
 from tamis.engines.sliced.segment_predicates import SegmentPredicates
+from tamis.engines.sliced.value_classes import SegmentTests, classes_of
 from tamis.kernels.comparisons import EQUAL, UNEQUAL
-from tamis.kernels.event_truth import EventTruth, fill_truth_table, touched_references
+from tamis.kernels.event_truth import (
+    EventValues,
+    FlatCuts,
+    TouchedPredicates,
+    forget_touched,
+    touch_elements,
+    touch_tests,
+    touch_values,
+)
 from tamis.kernels.one_event import (
-    OneEventScratch,
     _all_within,
     _interval,
     _tested,
     living_handles,
     living_marked_handles,
-    run_one_event,
+    match_event,
 )
 from tamis.kernels.predicate_rows import NO_ROW, SETS
 from tamis.kernels.programs import ALIVE, MIXED
@@ -45,6 +53,10 @@ from tamis.semantics import Semantics
 
 _all_within, _interval, _tested, holds_class = map(
     from_python, (_all_within, _interval, _tested, holds_class)
+)
+living_handles, living_marked_handles = map(from_python, (living_handles, living_marked_handles))
+forget_touched, touch_elements, touch_tests, touch_values = map(
+    from_python, (forget_touched, touch_elements, touch_tests, touch_values)
 )
 
 pytestmark = pytest.mark.uncompiled
@@ -112,16 +124,38 @@ def test_references_one_by_one():
 # --- what one event touches
 
 
+class Touching:
+    """Predicates of three attributes with sets, and what an event touches of them."""
+
+    def __init__(self):
+        cuts = [np.arange(4), np.arange(3), np.arange(3)]
+        predicates = self.predicates = SegmentPredicates.of(
+            cuts, sets_of([(0, [0, 2]), (0, [1, 3]), (1, [0])]), ["test"],
+            sets_of([(0, [2]), (1, [1]), (1, [0, 2])]), [0],
+        )  # fmt: skip
+        masks = np.array([1 << EQUAL, 1 << UNEQUAL, 1 << EQUAL], np.int64)
+        self.numbering = predicates.numbering(masks)
+        self.listed = np.full(predicates.listed, NO_ROW, np.int32)
+        size = 3 + predicates.listed
+        self.touched = TouchedPredicates(
+            np.full(size, -1, np.int32), np.full(size, -1, np.int32), np.full(2, 99)
+        )
+
+    def check(self, refs, rows):
+        """The references, and the rows of sets and tests; afterwards none is left."""
+        assert sorted(self.touched.refs[: self.touched.sizes[0]].tolist()) == sorted(refs)
+        found = {k: row for k, row in enumerate(self.listed.tolist()) if row != NO_ROW}
+        assert found == rows
+        assert sorted(self.touched.names[: self.touched.sizes[1]].tolist()) == sorted(rows)
+        forget_touched(self.listed, self.touched)
+        assert (self.listed == NO_ROW).all()
+
+
 def test_what_one_event_touches():
-    predicates = SegmentPredicates.of(
-        [np.arange(4), np.arange(3), np.arange(3)],
-        sets_of([(0, [0, 2]), (0, [1, 3]), (1, [0])]), ["test"],
-        sets_of([(0, [2]), (1, [1]), (1, [0, 2])]), [0],
-    )  # fmt: skip
-    numbering = predicates.numbering(np.array([1 << EQUAL, 1 << UNEQUAL, 1 << EQUAL], np.int64))
-    assert numbering.masks.tolist() == [1 << EQUAL | SETS, 1 << UNEQUAL | SETS, 1 << EQUAL]
-    base = predicates.base
-    for values, refs, marked in [
+    event = Touching()
+    assert event.numbering.masks.tolist() == [1 << EQUAL | SETS, 1 << UNEQUAL | SETS, 1 << EQUAL]
+    base = event.predicates.base
+    for values, refs, rows_ in [
         ((5 + 2, 2 * 6, MISSING), [3 * REF_KINDS, (base + 0) * REF_KINDS], {0: 1, 4: 0}),
         ((5 + 4, 2 * 6 + 1, 2 * 10),
          [4 * REF_KINDS, (base + 1) * REF_KINDS, (base + 2) * REF_KINDS], {1: 1, 2: 1, 6: 0}),
@@ -129,11 +163,29 @@ def test_what_one_event_touches():
         ((2 * 5, 2 * 9, 2 * 12), [], {}),
         ((MISSING, MISSING, MISSING), [], {}),
     ]:  # fmt: skip
-        listed = np.full(predicates.listed, NO_ROW, np.int32)
-        touched = np.full(3 + predicates.listed, -1, np.int32)
-        count = touched_references(np.array(values, np.int32), numbering, listed, touched)
-        assert sorted(touched[:count].tolist()) == sorted(refs)
-        assert {k: row for k, row in enumerate(listed.tolist()) if row != NO_ROW} == marked
+        touch_values(np.array(values, np.int32), event.numbering, event.listed, event.touched)
+        event.check(refs, rows_)
+
+
+def test_what_elements_and_tests_touch():
+    """Sets with several of the elements are noted once."""
+    event = Touching()
+    base, nothing = event.predicates.base, np.full(3, MISSING, np.int32)
+    for elements, passed, refs, rows_ in [
+        ([(0, 0), (0, 2), (0, 2), (0, 7)], [], [base + 0], {0: 1, 4: 0}),
+        ([(1, 0), (0, 3), (1, 2)], [3], [base + 1, base + 2, base + 3], {1: 1, 2: 1, 3: 1, 6: 0}),
+        ([(1, -1), (0, 9)], [], [], {}),
+        ([], [3], [base + 3], {3: 1}),
+    ]:
+        values = EventValues(
+            np.zeros(3, np.uint8), np.zeros(3, np.int64),
+            np.array([*elements, (0, 0)], np.int64), np.zeros(1, np.uint8),
+        )  # fmt: skip
+        cuts = FlatCuts(*event.predicates.flat)
+        touch_values(nothing, event.numbering, event.listed, event.touched)
+        touch_elements(values, len(elements), 0, cuts, event.numbering, event.listed, event.touched)
+        touch_tests(np.array(passed, np.int32), event.numbering, event.listed, event.touched)
+        event.check([ref * REF_KINDS for ref in refs], rows_)
 
 
 # --- whole programs
@@ -168,68 +220,45 @@ class Bench:
                 self.segment = Segment.compile(intern_filters(pairs, self.keys))
             of = self.segment
             self._computed = ComputedAttributes(schema, of.predicates.terms)
-            self._tests = of_events.SegmentTests(of.predicates, self._computed)
-            keys = Keys(self._computed.schema)
-            keyed = self._computed.keyed
-            self._rows = of_events.RowClasses(of.predicates, of.used, keys, keyed=keyed)
+            self._tests = SegmentTests(of.predicates, self._computed)
+            keys, keyed = Keys(self._computed.schema), self._computed.keyed
+            self._writer = EventWriter(of.used, keys, keyed=keyed)
+            self._buffers = EventBuffers(of)
 
-    def slots(self, row):
-        """The slots of an event, as the kernels find them and as they mark them."""
-        segment = self.segment
-        predicates, programs, numbering = segment.predicates, segment.programs, segment.numbering
-        plain, row = row, self._computed.row(row)
-        classes = self._rows.of(row, self._computed.keys_of(plain))
-        self._is_as_in_a_batch(plain, classes)
-        listed = np.full(predicates.listed, NO_ROW, np.int32)
-        touched = np.empty(len(segment.used) + predicates.listed, np.int32)
-        count = touched_references(classes[0], numbering, listed, touched)
-        passed = self._tests.of_row(row)
-        listed[passed] = 1
-        touched[count : count + len(passed)] = (predicates.base + passed) * REF_KINDS
-        count += len(passed)
-        table = np.full(len(programs.named), 7, np.uint8)
-        event = EventTruth(classes, table, TRUE_ROWS, listed)
-        if len(table):
-            fill_truth_table(
-                programs.named, numbering, predicates.number_owners, event, event.table
-            )
-            assert table.max() <= 1
-        size = len(segment.handles)
-        found, marks = np.full(size + 3, -1, np.int32), np.zeros(-(-size // 64), np.uint64)
-        counts = []
-        for some_marks in (marks[:0], marks):
-            scratch = OneEventScratch(
-                intervals=np.full((segment.widest, 3), 0xBAD, np.int64),
-                truth=np.zeros(segment.values, np.uint8),
-            )
-            counts.append(run_one_event(
-                programs, segment.steps, numbering, predicates.number_owners, event,
-                touched[:count], scratch, some_marks, found,
-            ))  # fmt: skip
-        assert (found[size + 1 :] == -1).all()
-        return found[: counts[0]], marks
+    def found(self, row, now=0, are_many=False):
+        """The handles of an event, and whether they are said to be ascending."""
+        of, buffers, plain = self.segment, self._buffers, row
+        row = self._computed.row(plain)
+        elements = self._writer.write(row, buffers.values)
+        written = buffers.values.values
+        self._computed.write_keys(plain, written.numbers, written.kinds)
+        found = np.full(len(of.handles) + 2, -1, np.int64)
+        size = int(match_event(
+            buffers.values.packed, elements, self._tests.of_row(row), *of.packed, buffers.event,
+            buffers.scratch, buffers.touched, of.handles, of.died, now, are_many, found[:-2],
+        ))  # fmt: skip
+        assert found[-2:].tolist() == [-1, -1]
+        self._is_as_in_a_batch(plain)
+        return found[: size if size >= 0 else ~size].tolist(), size >= 0
 
     def check(self, row, times=(0,)):
         """Against every filter by itself."""
         if self.segment is None:
             return
-        died, handles = self.segment.died, self.segment.handles
+        died = self.segment.died
         true = [slot for slot, answer in enumerate(self.answers) if answer(row) is True]
-        slots, marks = self.slots(row)
-        assert sorted(slots.tolist()) == true
         for now in times:
             expected = [3 * s + 1 for s in true if not len(died) or died[s] > now]
-            assert living_handles(slots.copy(), died, now, handles).tolist() == expected
-            assert (
-                living_marked_handles(marks.copy(), len(handles), died, now, handles).tolist()
-                == expected
-            )
+            found, is_rising = self.found(row, now)
+            assert sorted(found) == expected
+            assert is_rising == (found == expected)
+            assert self.found(row, now, are_many=True) == (expected, True)
 
-    def _is_as_in_a_batch(self, row, classes):
-        of = self.segment
+    def _is_as_in_a_batch(self, row):
+        of, event = self.segment, self._buffers.event
         batch = self._computed.batch(batch_of_rows([row], self.schema))
-        expected = of_events.classes_of(batch, of.predicates, of.used)
-        assert classes.tolist() == expected.T.tolist()
+        expected = classes_of(batch, of.predicates, of.used)
+        assert getattr(event, "record", event).classes.tolist() == expected.T.tolist()
 
 
 WAYS = [
@@ -329,9 +358,8 @@ def test_nothing_is_touched():
     bench = Bench([f"s = '{k}' AND n > {k}" for k in range(200)], STOCK, named=False)
     assert len(bench.segment.programs.access) == 200
     for row in ((5, *[None] * 5), (5, None, None, "201", None, "1")):
-        slots, marks = bench.slots(row)
-        assert not len(slots)
-        assert not marks.any()
+        for are_many in (False, True):
+            assert bench.found(row, are_many=are_many) == ([], True)
     bench.check((100, None, None, "33", None, None))
 
 
@@ -351,22 +379,24 @@ def test_handles_in_order(size, data, kind, some_died):
     marks = np.zeros(-(-size // 64), np.uint64)
     for slot in slots:
         marks[slot // 64] |= np.uint64(1) << np.uint64(slot % 64)
-    expected = [3 * slot + 5 for slot in sorted(slots) if not some_died or slot % 3 > 1]
-    for found in (
-        living_handles(np.array(slots, np.int32), died, 1, handles),
-        living_marked_handles(marks, size, died, 1, handles),
-    ):
-        assert found.dtype == np.int64
-        assert found.tolist() == expected
+    kept = [slot for slot in slots if not some_died or slot % 3 > 1]
+    found = np.full(size, -1, np.int64)
+    count = living_handles(np.array(slots, np.int32), died, 1, handles, found)
+    assert (count >= 0) == (kept == sorted(kept))
+    assert found[: count if count >= 0 else ~count].tolist() == [3 * slot + 5 for slot in kept]
+    count = living_marked_handles(marks, died, 1, handles, found)
+    assert found[:count].tolist() == [3 * slot + 5 for slot in sorted(kept)]
     assert not marks.any()
 
 
 def test_all_slots():
     died = np.empty(0, np.int64)
     for size in (1, 64, 65, 640):
-        handles = np.arange(size, dtype=np.int32) + 9
+        handles, found = np.arange(size, dtype=np.int32) + 9, np.empty(size, np.int64)
         slots = np.arange(size, dtype=np.int32)[::-1].copy()
-        assert living_handles(slots, died, 0, handles).tolist() == handles.tolist()
+        assert living_handles(slots, died, 0, handles, found) == (1 if size == 1 else ~size)
+        assert found.tolist() == handles[::-1].tolist()
         marks = np.full(-(-size // 64), 2**64 - 1, np.uint64)
         marks[-1] >>= np.uint64(-size % 64)
-        assert living_marked_handles(marks, size, died, 0, handles).tolist() == handles.tolist()
+        assert living_marked_handles(marks, died, 0, handles, found) == size
+        assert found.tolist() == handles.tolist()

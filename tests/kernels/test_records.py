@@ -8,7 +8,7 @@ import pytest
 from numba.core.caching import NullCache
 
 from tamis.kernels.jit import inner, jit
-from tamis.kernels.records import record
+from tamis.kernels.records import packed, record
 
 pytestmark = pytest.mark.uncompiled
 
@@ -72,3 +72,34 @@ def test_the_kernel_holds_no_reference_to_what_it_was_given():
     for _ in range(100):
         write(mine, found)
     assert [sys.getrefcount(part) for part in mine] == before
+
+
+def test_a_packed_record_is_the_same_to_a_kernel():
+    mine, found = numbers([1, 2, 3]), np.zeros(3, np.int64)
+    ready = packed(mine)
+    for expected in ([41, 42, 43], [45, 42, 43]):
+        write(ready, found)
+        assert found.tolist() == expected
+        assert mine.square.tolist() == [expected, [0, 0, 0]]
+        mine.values[0] = 5  # its arrays are those of the record
+
+
+def test_packed_records_with_other_types_of_arrays_are_told_apart():
+    """Of the same class, with arrays of other items or in another order in memory."""
+    found = np.zeros(3, np.int64)
+    wide = Numbers(np.array([1, 2, 3]), np.zeros((2, 3)), 10)
+    narrow = Numbers(np.array([1, 2, 3], np.int32), np.zeros((2, 3)), 10)
+    turned = Numbers(np.array([1, 2, 3, 9, 9, 9])[::-1][3:], np.zeros((2, 3), order="F"), 10)
+    for _ in range(2):
+        for one, expected in ((wide, [41, 42, 43]), (narrow, [41, 42, 43]), (turned, [43, 42, 41])):
+            write(packed(one), found)
+            assert found.tolist() == expected
+            assert one.square[0].tolist() == expected
+
+
+def test_a_packed_record_keeps_its_arrays():
+    ready, found = packed(numbers([1, 2, 3])), np.zeros(3, np.int64)
+    others = [np.full(3, 77) for _ in range(1000)]  # would lie where the arrays were
+    write(ready, found)
+    assert found.tolist() == [41, 42, 43]
+    assert all((other == 77).all() for other in others)

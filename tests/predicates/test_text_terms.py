@@ -1,5 +1,6 @@
 """Terms of one string: what is remembered is what they mean."""
 
+import numpy as np
 import pytest
 
 from tamis import Matcher, Schema
@@ -64,7 +65,9 @@ def test_a_string_is_computed_once(monkeypatch):
     for place in computed.keyed:
         assert whole.columns[place].keys[2:5].tolist() == part.columns[place].keys.tolist()
     for event, row in enumerate(rows):
-        keys, present = computed.keys_of(row)
+        size = len(computed.schema)
+        keys, present = np.zeros(size, np.int64), np.zeros(size, np.uint8)
+        computed.write_keys(row, keys, present)
         for place in computed.keyed:
             column = whole.columns[place]
             assert (keys[place], present[place]) == (column.keys[event], column.present[event])

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.kernels.comparisons import EQUAL, first_at_least
-from tamis.kernels.jit import Number, inner, jit
+from tamis.kernels.jit import Number, inner
 from tamis.kernels.predicate_rows import NO_ROW, SETS, PredicateNumbering
 from tamis.kernels.records import record
 from tamis.kernels.value_classes import (
@@ -17,10 +17,14 @@ from tamis.kernels.value_classes import (
     REF_KINDS,
     TRUTHS,
     holds_class,
+    key_class,
     string_class,
 )
 
 Array = np.ndarray[Any, Any]
+
+_ALL_BUT_SIGN = 2**63 - 1
+_INFINITY = 0x7FF << 52  # its bits; those of NaN are greater
 
 
 @record
@@ -41,87 +45,167 @@ class EventTruth(NamedTuple):
     listed: Array  # int32[set or test]: its row, NO_ROW if IN or a test is false, or NOT IN is true
 
 
-@jit
-def row_classes(
-    keys: Array, present: Array, texts: Array, ends: Array, used: Array, starts: Array,
-    cut_keys: Array, cut_at: Array, cut_offsets: Array, cut_data: Array, classes: Array,
-) -> None:  # fmt: skip
-    """Write classes[attribute] of one event.
+@record
+class FlatCuts(NamedTuple):
+    """The cuts of all attributes, one after the other: those of a from at[0, a] to at[1, a].
 
-    present[attribute] is 0 for a missing value, 1 for one in keys[attribute], and 2 for a string:
-    the strings are in texts[*] one after another, up to their ends[*]. The cuts of attribute a are
-    at cut_at[0, a] to cut_at[1, a] in cut_keys, or, for strings, in cut_offsets into cut_data.
+    Keys are in `keys`. Strings are in `data`, and at[:, a] is a range of `offsets`, one more than
+    there are strings.
     """
+
+    at: Array  # int64[2, attribute], in keys or in offsets
+    keys: Array  # int64[*]
+    offsets: Array  # int64[*]
+    data: Array  # uint8[*]
+
+
+# The kinds of values that an event may have of an attribute.
+NO_VALUE, KEY, DOUBLE, TEXT, ARRAY = 0, 1, 2, 3, 4
+
+
+@record
+class EventValues(NamedTuple):
+    """The values of one event, as Python hands them over.
+
+    Texts follow one another in UTF-8, those of elements after all others; the number of a text is
+    where it ends. The number of a double is its bits.
+    """
+
+    kinds: Array  # uint8[attribute]
+    numbers: Array  # int64[attribute]
+    elements: Array  # int64[*, 2]: attribute (~attribute for a text) and number of each element
+    texts: Array  # uint8[*]
+
+
+@record
+class TouchedPredicates(NamedTuple):
+    """The predicates of one event that are found by its values."""
+
+    refs: Array  # int32[*]: equalities, sets and tests that are true of it, by reference
+    names: Array  # int32[*]: the sets and tests that have a row
+    sizes: Array  # int64[2]: how many of each
+
+
+@inner
+def _double_key(bits: Number) -> Number:
+    """The key of a double, by its bits; see `predicates.keys`."""
+    if bits & _ALL_BUT_SIGN > _INFINITY:
+        return _ALL_BUT_SIGN
+    if bits < 0:
+        return (bits ^ _ALL_BUT_SIGN) if bits & _ALL_BUT_SIGN else np.int64(0)
+    return bits
+
+
+@inner
+def read_classes(
+    values: EventValues, used: Array, cuts: FlatCuts, starts: Array, classes: Array
+) -> Number:
+    """Write classes[attribute] of one event; returns where the texts of elements begin."""
     for a in range(classes.size):
         classes[a] = MISSING
-    text = begin = 0
+    begin = np.int64(0)
     for a in used:
-        if present[a] == 1:
-            cuts = cut_keys[cut_at[0, a] : cut_at[1, a]]
-            place = first_at_least(cuts, 0, cuts.size, keys[a])
-            same = place < cuts.size and cuts[place] == keys[a]
-            classes[a] = 2 * (starts[a] + 1 + place) + same
-        elif present[a] == 2:
-            offsets = cut_offsets[cut_at[0, a] : cut_at[1, a]]
-            classes[a] = string_class(texts[begin : ends[text]], offsets, cut_data, starts[a] + 1)
-            begin = ends[text]
-            text += 1
+        kind, number, first = values.kinds[a], values.numbers[a], starts[a] + 1
+        start, end = cuts.at[0, a], cuts.at[1, a]
+        if kind == TEXT:
+            text = values.texts[begin:number]
+            classes[a] = string_class(text, cuts.offsets[start:end], cuts.data, first)
+            begin = number
+        elif kind == ARRAY:  # it equals no cut; its elements are members of sets
+            classes[a] = 2 * first
+        elif kind != NO_VALUE:
+            key = _double_key(number) if kind == DOUBLE else number
+            classes[a] = key_class(key, cuts.keys[start:end], first)
+    return begin
 
 
-@jit
-def touched_references(
-    classes: Array, numbering: PredicateNumbering, listed: Array, touched: Array
-) -> Number:
-    """Write the equalities and IN sets that one event satisfies to touched[*]; returns how many.
+@inner
+def touch_values(
+    classes: Array, numbering: PredicateNumbering, listed: Array, touched: TouchedPredicates
+) -> None:
+    """Note the equalities and sets that one event touches; the first ones noted.
 
     `listed` is set for every set that has one of its values: to row 1 for IN, to row 0 for NOT IN.
     """
-    base = numbering.starts[numbering.masks.size]
-    count = 0
+    touched.sizes[0] = touched.sizes[1] = 0
     for a in range(numbering.masks.size):
         if classes[a] == MISSING or not classes[a] & 1:
             continue
         cut = np.int64(classes[a] >> 1)
         if numbering.masks[a] & (1 << EQUAL):
-            touched[count] = cut * REF_KINDS + EQUAL
-            count += 1
+            touched.refs[touched.sizes[0]] = cut * REF_KINDS + EQUAL
+            touched.sizes[0] += 1
         if numbering.masks[a] & SETS:
-            size = numbering.set_cuts.size
-            place = first_at_least(numbering.set_cuts, 0, size, cut)
-            if place < size and numbering.set_cuts[place] == cut:
-                for k in range(numbering.set_at[place], numbering.set_at[place + 1]):
-                    number = numbering.set_numbers[k]
-                    positive = number < numbering.absent_from[0]
-                    listed[number] = positive
-                    touched[count] = (base + number) * REF_KINDS
-                    count += positive
-    return count
+            _touch_sets(cut, numbering, listed, touched)
 
 
-@jit
-def touched_elements(
-    classes: Array, numbering: PredicateNumbering, listed: Array, touched: Array, count: Number
-) -> Number:
-    """As `touched_references`, for the elements of an array: adds to touched[*], from count on."""
+@inner
+def touch_elements(
+    values: EventValues, count: Number, begin: Number, cuts: FlatCuts,
+    numbering: PredicateNumbering, listed: Array, touched: TouchedPredicates,
+) -> None:  # fmt: skip
+    """As `touch_values`, for `count` elements of arrays; their texts start at `begin`."""
+    for k in range(count):
+        a, number = values.elements[k, 0], values.elements[k, 1]
+        is_text = a < 0
+        a = ~a if is_text else a
+        start, end, first = cuts.at[0, a], cuts.at[1, a], numbering.starts[a] + 1
+        if is_text:
+            text = values.texts[begin:number]
+            value = string_class(text, cuts.offsets[start:end], cuts.data, first)
+            begin = number
+        else:
+            value = key_class(number, cuts.keys[start:end], first)
+        if value & 1:
+            _touch_sets(np.int64(value >> 1), numbering, listed, touched)
+
+
+@inner
+def _touch_sets(
+    cut: Number, numbering: PredicateNumbering, listed: Array, touched: TouchedPredicates
+) -> None:
+    """Note the sets that have a cut among their members."""
     base = numbering.starts[numbering.masks.size]
     size = numbering.set_cuts.size
-    for element in range(classes.size):
-        if not classes[element] & 1:
-            continue
-        cut = np.int64(classes[element] >> 1)
-        place = first_at_least(numbering.set_cuts, 0, size, cut)
-        if place < size and numbering.set_cuts[place] == cut:
-            for k in range(numbering.set_at[place], numbering.set_at[place + 1]):
-                number = numbering.set_numbers[k]
-                if listed[number] == NO_ROW:  # another element may have touched it
-                    positive = number < numbering.absent_from[0]
-                    listed[number] = positive
-                    touched[count] = (base + number) * REF_KINDS
-                    count += positive
-    return count
+    place = first_at_least(numbering.set_cuts, 0, size, cut)
+    if place < size and numbering.set_cuts[place] == cut:
+        for k in range(numbering.set_at[place], numbering.set_at[place + 1]):
+            number = np.int64(numbering.set_numbers[k])
+            if listed[number] == NO_ROW:  # another element may have touched it
+                positive = number < numbering.absent_from[0]
+                _name(number, np.int32(positive), listed, touched)
+                touched.refs[touched.sizes[0]] = (base + number) * REF_KINDS
+                touched.sizes[0] += positive
 
 
-@jit
+@inner
+def touch_tests(
+    passed: Array, numbering: PredicateNumbering, listed: Array, touched: TouchedPredicates
+) -> None:
+    """Note tests that one event passes."""
+    base = numbering.starts[numbering.masks.size]
+    for number in passed:
+        _name(number, np.int32(1), listed, touched)
+        touched.refs[touched.sizes[0]] = (base + number) * REF_KINDS
+        touched.sizes[0] += 1
+
+
+@inner
+def _name(number: Number, row: Number, listed: Array, touched: TouchedPredicates) -> None:
+    """Give a set or test a row."""
+    listed[number] = row
+    touched.names[touched.sizes[1]] = number
+    touched.sizes[1] += 1
+
+
+@inner
+def forget_touched(listed: Array, touched: TouchedPredicates) -> None:
+    """Let no set or test have a row."""
+    for k in range(touched.sizes[1]):
+        listed[touched.names[k]] = NO_ROW
+
+
+@inner
 def fill_truth_table(
     named: Array, numbering: PredicateNumbering, owners: NumberOwners, event: EventTruth,
     table: Array,

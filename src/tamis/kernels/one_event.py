@@ -20,7 +20,20 @@ from tamis.kernels.comparisons import (
     UNEQUAL,
     first_at_least,
 )
-from tamis.kernels.event_truth import EventTruth, NumberOwners, fill_truth_table, is_true
+from tamis.kernels.event_truth import (
+    EventTruth,
+    EventValues,
+    FlatCuts,
+    NumberOwners,
+    TouchedPredicates,
+    fill_truth_table,
+    forget_touched,
+    is_true,
+    read_classes,
+    touch_elements,
+    touch_tests,
+    touch_values,
+)
 from tamis.kernels.formula_steps import (
     ENOUGH,
     NO_GATE,
@@ -51,7 +64,9 @@ class OneEventScratch(NamedTuple):
     """Scratch memory of one thread, for single events."""
 
     intervals: Array  # int64[width, 3]
-    truth: Array  # uint8[value]: of the values of formulas
+    truth: Array  # uint8[value]: of the values of formulas, always 0 or 1
+    slots: Array  # int32[slot + 1]
+    marks: Array  # uint64[slot // 64]: all zero between events
 
 
 @inner
@@ -141,13 +156,44 @@ def _tested(
 
 
 @jit
+def match_event(
+    values: EventValues, elements: Number, passed: Array, used: Array, cuts: FlatCuts,
+    programs: Programs, steps: FormulaSteps, numbering: PredicateNumbering, owners: NumberOwners,
+    event: EventTruth, scratch: OneEventScratch, touched: TouchedPredicates, handles: Array,
+    died: Array, now: Number, are_many: bool, found: Array,
+) -> Number:  # fmt: skip
+    """Write the handles that one event matches to found[*]; returns how many, n.
+
+    It is ~n, which is negative, if they are not ascending. `elements` says how many elements the
+    arrays of the event have, passed[*] are the tests that it passes, `are_many` says whether many
+    matches are expected.
+    """
+    begin = read_classes(values, used, cuts, numbering.starts, event.classes[0])
+    touch_values(event.classes[0], numbering, event.listed, touched)
+    touch_elements(values, elements, begin, cuts, numbering, event.listed, touched)
+    touch_tests(passed, numbering, event.listed, touched)
+    if programs.named.size:
+        fill_truth_table(programs.named, numbering, owners, event, event.table)
+    marks = scratch.marks[: scratch.marks.size if are_many else 0]
+    refs = touched.refs[: touched.sizes[0]]
+    count = run_one_event(
+        programs, steps, numbering, owners, event, refs, scratch, marks, scratch.slots
+    )
+    forget_touched(event.listed, touched)
+    if are_many:
+        return living_marked_handles(marks, died, now, handles, found)
+    return living_handles(scratch.slots[:count], died, now, handles, found)
+
+
+@inner
 def run_one_event(
     programs: Programs, steps: FormulaSteps, numbering: PredicateNumbering, owners: NumberOwners,
     event: EventTruth, touched: Array, scratch: OneEventScratch, marks: Array, found: Array,
 ) -> Number:  # fmt: skip
     """Write the slots that event 0 matches to found[*]; returns how many.
 
-    If marks[slot // 64] is not empty, the bits of the slots are set there instead.
+    touched[*] are the access predicates that are true of it, and others. If marks[slot // 64] is
+    not empty, the bits of the slots are set there instead.
     """
     count, are_known = np.int64(0), False
     for shape in range(programs.widths.size):
@@ -301,35 +347,30 @@ def _test_chunk(
                 )  # fmt: skip
 
 
-def living_handles(slots: Array, died: Array, now: int, handles: Array) -> Array:
-    """The handles of the slots that were not removed by `now`, ascending; sorts the slots."""
-    if len(slots) > 1:
-        slots.sort()
-    found = np.empty(len(slots), np.int64)
-    return found[: _living(slots, died, now, handles, found)]
+@inner
+def living_handles(slots: Array, died: Array, now: Number, handles: Array, found: Array) -> Number:
+    """Write the handles of the slots that were not removed by `now` to found[*].
 
-
-@jit
-def _living(slots: Array, died: Array, now: Number, handles: Array, found: Array) -> Number:
-    """Write the handles of the slots that were not removed to found[*]; returns how many."""
-    count = 0
+    Returns how many, n, or ~n if they are not ascending.
+    """
+    count, last, is_rising = np.int64(0), np.int64(-1), True
     for k in range(slots.size):
-        slot = slots[k]
-        found[count] = handles[slot]
-        count += died.size == 0 or died[slot] > now
-    return count
+        handle = np.int64(handles[slots[k]])
+        found[count] = handle
+        if died.size == 0 or died[slots[k]] > now:
+            if handle < last:
+                is_rising = False
+            last = handle
+            count += 1
+    return count if is_rising else ~count
 
 
-def living_marked_handles(marks: Array, size: int, died: Array, now: int, handles: Array) -> Array:
-    """As `living_handles`, for at most `size` slots in marks[slot // 64], which become zero."""
-    found = np.empty(size, np.int64)
-    return found[: _living_marked(marks, died, now, handles, found)]
-
-
-@jit
-def _living_marked(marks: Array, died: Array, now: Number, handles: Array, found: Array) -> Number:
-    """As `_living`, for marks."""
-    count = 0
+@inner
+def living_marked_handles(
+    marks: Array, died: Array, now: Number, handles: Array, found: Array
+) -> Number:
+    """As `living_handles`, for the slots in marks[slot // 64], which become zero."""
+    count = np.int64(0)
     for w in range(marks.size):
         left, own, gone = marks[w], handles[64 * w :], died[64 * w :]
         marks[w] = 0

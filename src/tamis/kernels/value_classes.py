@@ -24,7 +24,7 @@ from tamis.kernels.comparisons import (
     UNEQUAL,
     first_at_least,
 )
-from tamis.kernels.jit import inner, jit
+from tamis.kernels.jit import Number, inner, jit
 
 Array = np.ndarray[Any, Any]
 
@@ -44,12 +44,14 @@ TRUTHS = (
 def key_classes(keys: Array, present: Array, cuts: Array, first: int, classes: Array) -> None:
     """Write classes[event] of keys[event]; the first of the cuts has the number `first`."""
     for e in range(keys.size):
-        if present[e]:
-            place = first_at_least(cuts, 0, cuts.size, keys[e])
-            same = place < cuts.size and cuts[place] == keys[e]
-            classes[e] = 2 * (first + place) + same
-        else:
-            classes[e] = MISSING
+        classes[e] = key_class(keys[e], cuts, first) if present[e] else MISSING
+
+
+@inner
+def key_class(key: Number, cuts: Array, first: Number) -> Number:
+    """The class of a key; the first of the cuts has the number `first`."""
+    place = first_at_least(cuts, 0, cuts.size, key)
+    return 2 * (first + place) + (place < cuts.size and cuts[place] == key)
 
 
 @inner

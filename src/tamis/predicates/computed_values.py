@@ -148,7 +148,7 @@ class ComputedAttributes:
 
     @cached_property
     def keyed(self) -> frozenset[int]:
-        """The places in the schema of the terms that `keys_of` has."""
+        """The places in the schema of the terms that `write_keys` writes."""
         numbers = set(self._programmed)
         numbers.update(*(part.numbers.tolist() for part in self._of_texts.values()))
         return frozenset(len(self.plain) + number for number in numbers)
@@ -214,7 +214,7 @@ class ComputedAttributes:
         return Batch(batch.size, (*batch.columns, *terms), self.schema)
 
     def row(self, row: Row) -> Row:
-        """A row with the values of the terms; those that `keys_of` has are missing."""
+        """A row with the values of the terms; those that `write_keys` writes are missing."""
         if not self._values:
             return row
         found: list[Any] = [None] * len(self.terms)
@@ -222,17 +222,10 @@ class ComputedAttributes:
             found[number] = value(row)
         return (*row, *found)
 
-    def keys_of(self, row: Row) -> tuple[Array, Array] | None:
-        """keys[attribute] and present[attribute] of an event, for all terms that are `keyed`.
-
-        Others are missing; None if there are no such terms.
-        """
-        if not self.keyed:
-            return None
-        keys, present = np.zeros(len(self.schema), np.int64), np.zeros(len(self.schema), np.uint8)
+    def write_keys(self, row: Row, keys: Array, present: Array) -> None:
+        """Write keys[attribute] and present[attribute] of an event, for terms that are `keyed`."""
         first = len(self.plain)
         if self._programmed:
             self._program.of_row(row, keys[first:], present[first:])
         for place, part in self._of_texts.items():
             keys[first + part.numbers], present[first + part.numbers] = part.of_text(row[place])
-        return keys, present

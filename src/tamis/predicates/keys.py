@@ -148,8 +148,8 @@ class Keys:
         }
         # Computed values may be many thousands of attributes.
         self._known = frozenset([*self._whole, *self._doubles, *self._places, *self._decimals])
-        self._get_whole = _getter(self._whole)
-        self._get_doubles = _getter(self._doubles)
+        self._get_whole = getter(self._whole)
+        self._get_doubles = getter(self._doubles)
 
     def has(self, position: int) -> bool:
         """Whether the values of an attribute have keys."""
@@ -191,6 +191,16 @@ class Keys:
             return lambda value: decimal_key(value, of)
         return double_key if self._kinds[position] is Kind.DOUBLE else int
 
+    def code(self, position: int) -> str | None:
+        """How `struct` writes a value of an attribute: "q" for its key, "d" for a double.
+
+        None if its key has to be computed, or if it has none.
+        """
+        kind = self._kinds[position]
+        if position in self._places:
+            return None
+        return "q" if kind in WHOLE else "d" if kind is Kind.DOUBLE else None
+
     def row(self, row: Row) -> tuple[Array, Array]:
         """keys[attribute] and present[attribute] of an event."""
         keys = np.zeros(self.size, np.int64)
@@ -216,7 +226,8 @@ class Keys:
         return keys, present
 
 
-def _getter(positions: list[int]) -> Any:
+def getter(positions: list[int]) -> Any:
+    """A function from a row to the values at some positions, None if there are none."""
     if len(positions) == 1:
         only = positions[0]
         return lambda row: (row[only],)

@@ -181,15 +181,19 @@ class Subscriptions:
     def ids_of(self, handles: Array) -> list[Id]:
         """The ids of handles, without those whose subscriptions are gone meanwhile."""
         pages, live = self._pages, self._ids
-        found: Any
+        found: Any = None
+        left: Any = None
         if not pages:
             return [found for h in handles.tolist() if (found := live.get(h)) is not None]
-        left: Array = np.ones(len(handles), bool)
-        found = np.empty(len(handles), object if is_text(pages[0].ids) else np.int64)
+        if not len(handles):
+            return []
         for page in pages:
             rows, known = page.rows(handles)
             if known is None:
                 return page.ids_at(rows).tolist()  # type: ignore[no-any-return]  # numpy's tolist
+            if left is None:
+                left = np.ones(len(handles), bool)
+                found = np.empty(len(handles), object if is_text(page.ids) else np.int64)
             found[known] = page.ids_at(rows[known])
             left &= ~known
         for place in left.nonzero()[0].tolist() if live else ():

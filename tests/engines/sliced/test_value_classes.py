@@ -8,13 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import each
+from kernel_calls import from_python
 from strategies import SCHEMA, delicate_rows, filters, rows
 from tamis import ExpressionError, Schema, parse
 from tamis.engines.sliced import value_classes
+from tamis.engines.sliced.event_values import EventWriter, ValueBuffers
 from tamis.engines.sliced.interning import intern_filters
 from tamis.engines.sliced.leaves import leaves_of
 from tamis.engines.sliced.segment_predicates import Texts
-from tamis.engines.sliced.value_classes import RowClasses, classes_of
+from tamis.engines.sliced.value_classes import classes_of
+from tamis.kernels.event_truth import read_classes
 from tamis.kernels.value_classes import MISSING
 from tamis.language.evaluation import compile_tree
 from tamis.predicates.computed_values import ComputedAttributes
@@ -22,6 +25,8 @@ from tamis.predicates.event_batches import batch_of_rows
 from tamis.predicates.keys import Keys, decimal_key, key_values
 from tamis.semantics import Semantics
 from tamis.types import Kind
+
+read_classes = from_python(read_classes)
 
 SMALL = Schema(
     {"i": "int", "x": "double", "s": "string", "side": "enum('sell', 'buy')", "t": "string"}
@@ -69,12 +74,12 @@ def expected_class(value, cuts, first):
 def check(predicates, schema, some):
     computed = ComputedAttributes(schema, predicates.terms)
     batch, schema = computed.batch(batch_of_rows(some, schema)), computed.schema
-    keys = [computed.keys_of(row) for row in some]
+    plain = some
     apart = ComputedAttributes(computed.plain, predicates.terms, range(len(schema)))
     some = [apart.row(row) for row in some]
     used = np.arange(len(schema))
     found = classes_of(batch, predicates, used)
-    single = RowClasses(predicates, used, Keys(schema), keyed=computed.keyed)
+    single = SingleEvents(predicates, used, computed)
     for attribute, described in enumerate(schema.attributes):
         cuts = cut_values(predicates, schema, attribute)
         first = int(predicates.starts[attribute]) + 1
@@ -84,8 +89,26 @@ def check(predicates, schema, some):
             values = [None if value is None else decimal_key(value, of) for value in values]
         expected = [expected_class(value, cuts, first) for value in values]
         assert found[attribute].tolist() == expected
-    for event, row in enumerate(some):
-        assert single.of(row, keys[event]).tolist() == [found[:, event].tolist()]
+    for event, (row, whole) in enumerate(zip(plain, some, strict=True)):
+        assert single.classes(row, whole) == found[:, event].tolist()
+
+
+class SingleEvents:
+    """The classes of one event after the other, in the same buffers."""
+
+    def __init__(self, predicates, used, computed):
+        self._predicates, self._used, self._computed = predicates, used, computed
+        self._writer = EventWriter(used, Keys(computed.schema), keyed=computed.keyed)
+        self._buffers = ValueBuffers(len(predicates.cuts))
+
+    def classes(self, plain, row):
+        """Of an event without and with the values of terms."""
+        self._writer.write(row, self._buffers)
+        values, of = self._buffers.values, self._predicates
+        self._computed.write_keys(plain, values.numbers, values.kinds)
+        found = np.empty(len(of.cuts), np.int32)
+        read_classes(values, self._used, of.flat, of.starts, found)
+        return found.tolist()
 
 
 # --- classes
@@ -112,15 +135,15 @@ def test_classes_of_values_at_and_between_cuts(size):
 
 
 def test_attributes_that_nobody_tests_are_missing():
-    predicates, keys = predicates_of(["i > 3", "s = 'a'"], SMALL)
+    predicates, _ = predicates_of(["i > 3", "s = 'a'"], SMALL)
     some = [(4, 1.0, "a", "buy", "z"), (None,) * 5]
     used = np.array([0, 2])
     found = classes_of(batch_of_rows(some, SMALL), predicates, used)
     assert (found[[1, 3, 4]] == MISSING).all()
     assert (found[[0, 2], 0] != MISSING).all()
-    single = RowClasses(predicates, used, keys)
+    single = SingleEvents(predicates, used, ComputedAttributes(SMALL, ()))
     for event, row in enumerate(some):
-        assert single.of(row).tolist() == [found[:, event].tolist()]
+        assert single.classes(row, row) == found[:, event].tolist()
 
 
 def test_a_column_of_strings_that_are_all_missing():

@@ -10,10 +10,11 @@ import numpy as np
 from tamis.engines.matches import Piece
 from tamis.engines.sliced.buffers import BlockBuffers
 from tamis.engines.sliced.element_sets import ElementSets
+from tamis.engines.sliced.event_values import EventBuffers, EventWriter
 from tamis.engines.sliced.segment import Segment
-from tamis.engines.sliced.value_classes import PassedTests, RowClasses, SegmentTests, classes_of
+from tamis.engines.sliced.value_classes import PassedTests, SegmentTests, classes_of
 from tamis.events.event_reader import Row
-from tamis.kernels.event_truth import EventTruth, fill_truth_table, touched_references
+from tamis.kernels.event_truth import EventTruth
 from tamis.kernels.handles import SPARSE
 from tamis.kernels.match_bits import (
     DIGITS,
@@ -24,23 +25,15 @@ from tamis.kernels.match_bits import (
     write_listed,
     write_transposed,
 )
-from tamis.kernels.one_event import (
-    OneEventScratch,
-    living_handles,
-    living_marked_handles,
-    run_clusters,
-    run_one_event,
-)
+from tamis.kernels.one_event import match_event, run_clusters
 from tamis.kernels.predicate_rows import (
     EVENTS,
-    NO_ROW,
     finish_block,
     make_rows,
     rows_of_failed_sets,
     rows_of_tests,
 )
 from tamis.kernels.programs import Output, add_planes, plan_visits, run_programs
-from tamis.kernels.value_classes import REF_KINDS
 from tamis.memory import RESULTS
 from tamis.predicates.computed_values import ComputedAttributes
 from tamis.predicates.event_batches import Batch
@@ -57,9 +50,8 @@ PIECE = 1 << 23  # matches of a piece
 FEWEST = 64  # events of a window
 FEW_SORTED = 8  # if more than one in this many events had to be sorted, all words are sorted first
 
-_NO_MARKS = np.empty(0, np.uint64)
 _NO_TABLE = np.empty(0, np.uint8)
-_TRUE_ROWS = np.array([[0], [1]], np.uint64)  # the rows of a single event: false and true
+_NO_TESTS = np.empty(0, np.int32)
 
 
 class EventWindow:
@@ -87,9 +79,7 @@ class SegmentEvaluator:
         self._keys = keys
         self.terms = len(segment.predicates.cuts) - len(schema)  # how many
         self._buffers: list[BlockBuffers] = []  # those not in use
-        self._slots: list[
-            tuple[Array, Array, OneEventScratch]
-        ] = []  # buffers for single events, not in use
+        self._event_buffers: list[EventBuffers] = []  # those not in use
         self._last = 0  # matches of the last single event
         self._is_dense = False  # whether a block matches most subscriptions several times
         self._is_mixed = False  # whether the matches of many events are found out of order
@@ -105,15 +95,9 @@ class SegmentEvaluator:
         )
 
     @cached_property
-    def _rows(self) -> RowClasses:
+    def _writer(self) -> EventWriter:
         computed = self._computed
-        return RowClasses(
-            self.segment.predicates,
-            self.segment.used,
-            self._all_keys,
-            computed.elements,
-            computed.keyed,
-        )
+        return EventWriter(self.segment.used, self._all_keys, computed.elements, computed.keyed)
 
     @cached_property
     def _all_keys(self) -> Keys:
@@ -203,48 +187,30 @@ class SegmentEvaluator:
 
     def match_one(self, row: Row, now: int) -> Array:
         """The handles of one event, ascending."""
-        segment = self.segment
-        predicates, numbering = segment.predicates, segment.numbering
-        keys = None
-        if self.terms:
-            keys = self._computed.keys_of(row)
-            row = self._computed.row(row)
-        classes = self._rows.of(row, keys)
-        listed = np.full(predicates.listed, NO_ROW, np.int32)
-        touched = np.empty(len(segment.used) + predicates.listed, np.int32)
-        count = touched_references(classes[0], numbering, listed, touched)
-        if self.terms and self._elements is not None:
-            count = self._elements.of_row(row, listed, touched, count)
-        if predicates.test_attributes:
-            passed = self._tests.of_row(row)
-            listed[passed] = 1
-            touched[count : count + len(passed)] = (predicates.base + passed) * REF_KINDS
-            count += len(passed)
-        named = segment.programs.named
-        event = EventTruth(classes, np.empty(len(named), np.uint8), _TRUE_ROWS, listed)
-        if len(named):
-            fill_truth_table(named, numbering, predicates.number_owners, event, event.table)
+        segment, handles, died = self.segment, self.segment.handles, self.segment.died
         try:
-            slots, marks, scratch = self._slots.pop()
+            buffers = self._event_buffers.pop()
         except IndexError:
-            slots = np.empty(len(segment.handles) + 1, np.int32)
-            marks = np.zeros(-(-len(segment.handles) // 64), np.uint64)
-            scratch = OneEventScratch(
-                intervals=np.empty((segment.widest, 3), np.int64),
-                truth=np.zeros(segment.values, np.uint8),  # always 0 or 1
-            )
-        are_many = self._last * SPARSE > len(segment.handles)
-        size = run_one_event(
-            segment.programs, segment.steps, numbering, predicates.number_owners, event,
-            touched[:count], scratch, marks if are_many else _NO_MARKS, slots,
+            buffers = EventBuffers(segment)
+        plain, values, passed = row, buffers.values, _NO_TESTS
+        if self.terms:
+            row = self._computed.row(plain)
+        elements = self._writer.write(row, values)
+        if self.terms and self._computed.keyed:
+            self._computed.write_keys(plain, values.values.numbers, values.values.kinds)
+        if segment.predicates.test_attributes:
+            passed = self._tests.of_row(row)
+        are_many = self._last * SPARSE > len(handles)
+        found = np.empty(len(handles), np.int64) if are_many else buffers.found
+        size = match_event(
+            values.packed, elements, passed, *segment.packed, buffers.event, buffers.scratch,
+            buffers.touched, handles, died, now, are_many, found,
         )  # fmt: skip
-        if are_many:
-            most = len(segment.handles)
-            found: Array = living_marked_handles(marks, most, segment.died, now, segment.handles)
-        else:
-            found = living_handles(slots[:size], segment.died, now, segment.handles)
-        self._slots.append((slots, marks, scratch))
-        self._last = len(found)
+        is_rising, self._last = size >= 0, size if size >= 0 else ~size
+        found = found[: self._last] if are_many else found[: self._last].copy()
+        self._event_buffers.append(buffers)
+        if not is_rising:
+            found.sort()
         return found
 
     # --- inside

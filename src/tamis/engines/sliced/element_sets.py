@@ -13,8 +13,6 @@ import pyarrow as pa
 
 from tamis.engines.sliced.segment_predicates import Cuts, SegmentPredicates, Texts, texts_of
 from tamis.engines.sliced.value_classes import PassedTests
-from tamis.events.event_reader import Row
-from tamis.kernels.event_truth import touched_elements
 from tamis.kernels.predicate_rows import PredicateNumbering
 from tamis.kernels.value_classes import key_classes, string_classes
 from tamis.predicates.event_batches import Batch, Column
@@ -65,21 +63,6 @@ class ElementSets:
                 classes = element_classes(column, cuts, first)
                 found += self._listed(a, classes, column.offsets)
         return found
-
-    def of_row(self, row: Row, listed: Array, touched: Array, count: int) -> int:
-        """Note the sets that one event passes or fails, as `touched_references` does."""
-        for a, (cuts, first, key) in self._cuts.items():
-            values = [value for value in row[a] or () if value is not None]
-            if not values:
-                continue
-            classes = np.empty(len(values) + 1, np.int32)
-            if isinstance(cuts, Texts):
-                classes = _text_classes(texts_of(pa.array(values, pa.large_string())), cuts, first)
-            else:
-                keys = np.array([key(value) for value in values], np.int64)
-                key_classes(keys, np.ones(len(keys), np.uint8), cuts, first, classes)
-            count = int(touched_elements(classes[:-1], self._numbering, listed, touched, count))
-        return count
 
     def _listed(self, a: int, classes: Array, offsets: Array) -> list[PassedTests]:
         """The sets that have an element of each event."""

@@ -13,6 +13,7 @@ from tamis.engines.sliced.layout import Layout, formulas_back, lay_out, table_of
 from tamis.engines.sliced.segment_predicates import SegmentPredicates
 from tamis.kernels.formula_steps import registers_of
 from tamis.kernels.programs import ALIVE, FORMULAS
+from tamis.kernels.records import packed
 from tamis.predicates.event_batches import Batch
 
 Array = np.ndarray[Any, Any]
@@ -37,6 +38,11 @@ class Segment:
         self.is_gapless = (
             handles.dtype == np.int32 and int(handles[-1]) - int(handles[0]) == len(handles) - 1
         )
+        # For single events, in the order in which `match_event` takes them.
+        self.packed = (
+            self.used, packed(predicates.flat), packed(self.programs), packed(self.steps),
+            packed(self.numbering), packed(predicates.number_owners),
+        )  # fmt: skip
         self.sorted_by = self._sorted_by()
         self.died: Array = np.empty(0, np.int64)  # by slot; made at the first removal
         self.dead = 0

@@ -16,9 +16,10 @@ import numpy as np
 import pyarrow.compute as pc
 
 from tamis.container import misfit
-from tamis.engines.sliced.segment_predicates import FlatCuts, SegmentPredicates, Sets, Texts
+from tamis.engines.sliced.segment_predicates import SegmentPredicates, Sets, Texts
 from tamis.engines.sliced.shape_steps import MOST_REGISTERS, is_width
 from tamis.kernels.comparisons import EQUAL, OPERATORS
+from tamis.kernels.event_truth import FlatCuts
 from tamis.kernels.formula_steps import (
     NO_GATE,
     TRACKS,

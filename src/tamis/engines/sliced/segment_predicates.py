@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.errors import CapacityError
-from tamis.kernels.event_truth import NumberOwners
+from tamis.kernels.event_truth import FlatCuts, NumberOwners
 from tamis.kernels.predicate_rows import SETS, PredicateNumbering
 from tamis.kernels.value_classes import MOST_CUTS, REF_KINDS
 from tamis.language.ast import Node
@@ -51,19 +51,6 @@ def texts_of(values: pa.Array) -> Texts:
 
 NO_TEXTS = Texts(np.zeros(1, np.int64), np.empty(0, np.uint8))
 Cuts = Array | Texts  # of one attribute: keys or strings, ascending, distinct
-
-
-class FlatCuts(NamedTuple):
-    """The cuts of all attributes, one after the other: those of a from at[0, a] to at[1, a].
-
-    Keys are in `keys`. Strings are in `data`, and at[:, a] is a range of `offsets`, one more than
-    there are strings.
-    """
-
-    at: Array  # int64[2, attribute], in keys or in offsets
-    keys: Array  # int64[*]
-    offsets: Array  # int64[*]
-    data: Array  # uint8[*]
 
 
 def flattened(cuts: Sequence[Cuts]) -> FlatCuts:

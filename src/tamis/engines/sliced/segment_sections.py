@@ -21,7 +21,8 @@ from tamis.engines.sliced.segment_checks import (
     is_rising,
     is_within,
 )
-from tamis.engines.sliced.segment_predicates import FlatCuts, SegmentPredicates, Sets
+from tamis.engines.sliced.segment_predicates import SegmentPredicates, Sets
+from tamis.kernels.event_truth import FlatCuts
 from tamis.kernels.formula_steps import FormulaSteps
 from tamis.kernels.programs import Programs
 from tamis.kernels.value_classes import REF_KINDS

@@ -4,7 +4,7 @@ See `tamis.kernels.value_classes` for cuts and classes.
 """
 
 import operator
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 from tamis.bounded_caches import BoundedCache
 from tamis.engines.sliced.segment_predicates import SegmentPredicates, Texts, texts_of
 from tamis.events.event_reader import Row
-from tamis.kernels.event_truth import row_classes
 from tamis.kernels.value_classes import MISSING, key_classes, string_classes
 from tamis.language import ast
 from tamis.language.ast import Node
@@ -22,7 +21,7 @@ from tamis.language.evaluation import compile_tree
 from tamis.predicates.classification import PairComparison, StringTest, classify
 from tamis.predicates.computed_values import ComputedAttributes
 from tamis.predicates.event_batches import Batch, Column
-from tamis.predicates.keys import Keys, key_values
+from tamis.predicates.keys import key_values
 from tamis.predicates.needed_texts import NeededTexts, needed_text
 from tamis.schema import Schema
 
@@ -76,62 +75,6 @@ def classes_of(batch: Batch, predicates: SegmentPredicates, used: Array) -> Arra
         elif not isinstance(cuts, Texts):
             key_classes(column.keys, column.present, cuts, first, found[a])
     return found
-
-
-class RowClasses:
-    """The classes of single events.
-
-    `elements` are the attributes that stand for elements of arrays, `keyed` those whose keys are
-    given.
-    """
-
-    def __init__(
-        self,
-        predicates: SegmentPredicates,
-        used: Array,
-        keys: Keys,
-        elements: Container[int] = (),
-        keyed: Container[int] = (),
-    ) -> None:
-        attributes = keys.schema.attributes
-        arrays = [a for a in used.tolist() if a in elements or attributes[a].type.is_nested]
-        self._arrays = [(a, a in elements) for a in arrays]
-        if arrays:
-            used = np.setdiff1d(used, arrays)
-        self._used = used
-        self._starts = predicates.starts
-        self._flat = predicates.flat
-        self._size = len(predicates.cuts)
-        self._keys = [(a, keys.of_one(a)) for a in used.tolist() if keys.has(a) and a not in keyed]
-        self._texts = [a for a in used.tolist() if not keys.has(a)]
-
-    def of(self, row: Row, computed: tuple[Array, Array] | None = None) -> Array:
-        """classes[0, attribute]; `computed` are those of the `keyed`."""
-        flat = self._flat
-        found = np.empty((1, self._size), np.int32)
-        keys: Any
-        present: Any
-        # Lists are faster for few attributes, but computed values may be many thousands.
-        keys, present = computed or ([0] * self._size, bytearray(self._size))
-        for a, key in self._keys:
-            if row[a] is not None:
-                keys[a] = key(row[a])
-                present[a] = 1
-        texts, ends = b"", []
-        for a in self._texts:
-            if row[a] is not None:
-                texts += row[a].encode()
-                ends.append(len(texts))
-                present[a] = 2
-        row_classes(
-            np.asarray(keys, np.int64), np.frombuffer(present, np.uint8),
-            np.frombuffer(bytearray(texts), np.uint8), np.array(ends, np.int64), self._used,
-            self._starts, flat.keys, flat.at, flat.offsets, flat.data, found[0],
-        )  # fmt: skip
-        for a, is_element in self._arrays:  # they equal no cut, see `classes_of`
-            if row[a] is not None and not (is_element and None in row[a]):
-                found[0, a] = 2 * (self._starts[a] + 1)
-        return found
 
 
 Condition = Callable[[Row], Any]
