@@ -25,6 +25,7 @@ import pyarrow as pa
 import arrays
 import terms
 from tamis import Matcher, TamisError
+from tamis.engines.auto import MOST_EVALUATIONS_LOADED
 from tamis.workloads import NAMES, workload
 
 AUTO = "auto"
@@ -99,7 +100,10 @@ def check(matchers: dict[str, Matcher], of: Task) -> None:
 def compare(matchers: dict[str, Matcher], of: Task, way: str, rounds: int) -> tuple[str, ...]:
     """The best of the other engines, and how `auto` compares with it."""
     run, table = WAYS[way], of.table[:FEW]
-    for _ in range(2):  # the first time some compile, or learn what they are given
+    # `auto` tests a few filters one by one until that has taken as long as compiling them would.
+    # Then, the first time, some engines learn what they are given.
+    waiting = MOST_EVALUATIONS_LOADED // (len(of.filters) * len(of.events))
+    for _ in range(2 + waiting):
         run(matchers[AUTO], of.table, of.events)
     first = {engine: cost(run, matcher, table, of.events) for engine, matcher in matchers.items()}
     left = [engine for engine in matchers if first[engine] <= HOPELESS * first[AUTO]]
