@@ -1,7 +1,7 @@
 """Whether `auto` is ever slower than the best of the other engines.
 
     python benchmarks/choices.py [--workloads w4 stock ...] [--sizes 10 100 ...] [--engines bdd ...]
-                                 [--rounds N] [--patience S]
+                                 [--ways "one by one" ...] [--rounds N] [--patience S]
 
 All engines hold the same filters in one process, and take turns: single events by `match`, and a
 table by `match_batch`, with counts and with pairs. Processor time of a round is compared within the
@@ -141,6 +141,7 @@ def main() -> None:
     options.add_argument("--workloads", nargs="+", default=[*NAMES, *OTHERS])
     options.add_argument("--sizes", type=int, nargs="+", default=[10, 100, 1_000, 10_000, 100_000])
     options.add_argument("--engines", nargs="+", default=list(ENGINES))
+    options.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--patience", type=float, default=3.0)
     chosen = options.parse_args()
@@ -160,7 +161,7 @@ def main() -> None:
             left = [engine for engine, (_, is_patient) in held.items() if is_patient]
             left = [engine for engine in left if engine != AUTO]
             check(matchers, of)
-            for way in WAYS:
+            for way in chosen.ways:
                 row = (name, f"{size:,}", *compare(matchers, of, way, chosen.rounds))
                 print(f"| {' | '.join(row)} |", flush=True)
 
