@@ -97,6 +97,24 @@ def test_kernels_that_are_loaded_are_used_sooner(is_loaded, name):
         assert tested.name == name
 
 
+def test_new_filters_are_compiled_once_asking_them_has_cost_as_much(monkeypatch):
+    limit(monkeypatch, MOST_UNCOMPILED=4, MOST_LIVE=5, MOST_LIVE_EVALUATIONS=20)
+    both = Both("auto").put(stock_filters(1, 9))
+    row = stock_rows(1, 1)[0]
+    for number in range(1, 8):
+        both.tested.match(row)
+        assert live(both.tested) == (4 if number <= 5 else 0), number
+    both.check_all(stock_rows(2, 20))
+
+
+def test_single_events_need_no_kernel_while_filters_are_few(monkeypatch):
+    limit(monkeypatch, MOST_EVALUATIONS=0, MOST_EVALUATIONS_LOADED=0, FEW_FILTERS=2)
+    both = Both("auto").put(["i > 1", "i < 5"]).check_all(stock_rows(1, 20))
+    assert both.tested.snapshot(1).compiled is None
+    both.put(["x < 2"], 2).check_all(stock_rows(1, 20))
+    assert both.tested.snapshot(1).compiled is not None
+
+
 def test_single_events_need_no_kernel_while_predicates_are_few(monkeypatch):
     limit(monkeypatch, MOST_EVALUATIONS=0, MOST_EVALUATIONS_LOADED=0, FEW_PREDICATES=6)
     rows = stock_rows(1, 20)
@@ -146,18 +164,15 @@ def test_only_the_last_filters_are_asked(monkeypatch):
         assert live(both.tested) == (number - 3) % 5 + 1
 
 
-def test_large_batches_compile_all(monkeypatch):
-    limit(monkeypatch, MOST_UNCOMPILED=2, MOST_LIVE=50, MOST_LIVE_EVALUATIONS=100)
-    both = Both("auto").put(stock_filters(1, 13))
-    assert live(both.tested) == 10
-    batch = batch_of_rows(stock_rows(1, 10), SMALL)
-    both.tested.count_batch(batch)
-    assert live(both.tested) == 10
-    both.tested.match(stock_rows(1, 1)[0])
-    assert live(both.tested) == 10
-    both.tested.count_batch(batch_of_rows(stock_rows(1, 11), SMALL))
-    assert live(both.tested) == 0
-    both.check_all(stock_rows(3, 30))
+@each("events, left", [(10, 10), (11, 0)])
+def test_large_batches_compile_all(events, left):
+    with pytest.MonkeyPatch.context() as patch:
+        limit(patch, MOST_UNCOMPILED=2, MOST_LIVE=50, MOST_LIVE_EVALUATIONS=100)
+        both = Both("auto").put(stock_filters(1, 13))
+        assert live(both.tested) == 10
+        both.tested.count_batch(batch_of_rows(stock_rows(1, events), SMALL))
+        assert live(both.tested) == left
+        both.check_all(stock_rows(3, 30))
 
 
 def test_a_new_filter_is_not_compiled_by_the_next_event(monkeypatch):

@@ -39,8 +39,8 @@ MOST_EVALUATIONS_LOADED = 20_000
 # The same while the kernels themselves are not compiled, which would take longer.
 MOST_WAITING, MOST_WAITING_EVALUATIONS = 5000, 2_000_000
 MOST_LIVE = 64  # newest filters that are not compiled
-MOST_LIVE_EVALUATIONS = 20_000  # of these for one batch
-FEW_PREDICATES = 40  # of all filters together; up to so many, a single event needs no kernel
+MOST_LIVE_EVALUATIONS = 20_000  # of these, before they are compiled too
+FEW_FILTERS, FEW_PREDICATES = 6, 40  # of all filters; up to so many, a single event needs no kernel
 PIECE = 512  # events
 
 
@@ -61,8 +61,8 @@ class AutoSnapshot(NamedTuple):
 class FewFilters:
     """All filters of an engine while they are few: what single events are matched with.
 
-    Calling compiled code takes longer than evaluating a dozen filters in Python. Batches are
-    matched by the compiled form of the same filters.
+    Calling compiled code takes longer than evaluating these in Python. Batches are matched by the
+    compiled form of the same filters.
     """
 
     def __init__(self, filters: NaiveEngine, predicates: dict[int, int]) -> None:
@@ -83,7 +83,8 @@ class FewFilters:
     @property
     def are_many(self) -> bool:
         """Whether compiled code is faster."""
-        return sum(self._predicates.values()) > FEW_PREDICATES
+        counts = self._predicates.values()
+        return len(counts) > FEW_FILTERS or sum(counts) > FEW_PREDICATES
 
     def snapshot(self) -> AutoSnapshot:
         if self._conditions is None:
@@ -105,7 +106,7 @@ class AutoEngine:
         self.lock = threading.RLock()  # held while anything changes
         self._live = NaiveEngine(semantics, Options())
         self._leaves: dict[int, Leaves] = {}  # of live filters, where they are known
-        self._evaluations = 0
+        self._evaluations = 0  # of live filters, since filters were last compiled
         self.compiled: SlicedEngine | None = None
         self._conditions: list[tuple[int, Condition]] | None = None  # of the live filters
         self._few: FewFilters | None = None  # once they are compiled
@@ -169,6 +170,12 @@ class AutoEngine:
         return AutoBulk(self)
 
     def match(self, row: Row) -> "Handles":
+        with self.lock:  # while filters are handed over, they are in neither place
+            compiled = None if self._live or self._few is not None else self.compiled
+            taken = None if compiled is None else compiled.snapshot()
+        if compiled is not None and taken is not None:  # the way of nearly all events
+            compiled.tidy()
+            return compiled.match_at(taken, row)
         held = self.snapshot(1)
         if self.compiled is not None:
             self.compiled.tidy()
@@ -192,12 +199,11 @@ class AutoEngine:
         with self.lock:
             if self._few is not None and events == 1:
                 return self._few.snapshot()
-            work = len(self._live) * events
+            self._evaluations += len(self._live) * events
             if self.compiled is None:
-                self._evaluations += work
                 if self.are_many(len(self._live), self._evaluations):
                     self._promote()
-            elif work > MOST_LIVE_EVALUATIONS:
+            elif self._evaluations > MOST_LIVE_EVALUATIONS:
                 self._promote()
             if self._conditions is None:
                 self._conditions = self._live.conditions()
@@ -280,7 +286,7 @@ class AutoEngine:
             few = FewFilters(self._live, {handle: len(leaves.codes) for handle, leaves in ready})
             self._few = None if few.are_many else few
         self._live = NaiveEngine(self._semantics, Options())
-        self._leaves, self._conditions = {}, None
+        self._leaves, self._conditions, self._evaluations = {}, None, 0
         return self.compiled
 
     def _evaluate(
