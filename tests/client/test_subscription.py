@@ -129,7 +129,7 @@ def test_a_broker_that_stops_is_waited_for(served, connection):
 def test_a_deleted_subscription_is_not_made_again(served, connection):
     broker, _ = served
     broker.events["quotes"] = list(EVENTS)
-    broker.cuts = [1]
+    broker.cuts = [1] + [0] * 1000  # until it is deleted, nothing more comes
     found = connection.subscribe("quotes", durable="mine", start="earliest", manual_ack=True)
     assert next(found).offset == 0
     broker.subscriptions.clear()
