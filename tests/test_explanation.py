@@ -45,6 +45,21 @@ def test_a_test_of_several_attributes_shows_all_of_them():
     assert text.endswith("address.city = 'a', company = 'A'")
 
 
+def test_arrays_and_maps_are_shown_with_what_they_have():
+    kinds = {"tags": "array<string>", "seen": "array<timestamp>", "props": "map<string, int>"}
+    matcher = Matcher(kinds)
+    matcher.subscribe("alice", "size(tags) > 1 OR size(seen) > 1 OR props['a'] > 1")
+    event = {"tags": ["x", None], "seen": ["2024-01-01T00:00:00Z"], "props": {"a": 1}}
+    tested = [part["values"] for part in matcher.why("alice", event).to_dict()["root"]["parts"]]
+    assert tested == [
+        {"tags": ["x", None]},
+        {"seen": ["2024-01-01 00:00:00Z"]},
+        {"props": {"a": 1}},
+    ]
+    tested = [part["values"] for part in matcher.why("alice", {}).to_dict()["root"]["parts"]]
+    assert tested == [{"tags": None}, {"seen": None}, {"props": None}]
+
+
 def test_a_filter_without_attributes():
     assert str(why("TRUE", {})).splitlines() == ["'alice' matches: TRUE", "  true   TRUE"]
 

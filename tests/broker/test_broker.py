@@ -244,3 +244,26 @@ def test_subscriptions_are_listed_and_deleted(tmp_path):
         assert guest.usage.subscriptions == 2
 
     with_broker(tmp_path, use)
+
+
+def test_whether_somebody_listens_is_told(tmp_path):
+    async def use(broker, guest):
+        await broker.put_subscription(guest, "quotes", "a")
+        assert not broker.subscription(guest, "quotes", "a").attached
+        one = await broker.attach(guest, "quotes", "a")
+        assert broker.subscription(guest, "quotes", "a").attached
+        await one.close()
+        assert not broker.subscription(guest, "quotes", "a").attached
+
+    with_broker(tmp_path, use)
+
+
+def test_a_deleted_subscription_stays_deleted_when_who_listened_goes(tmp_path):
+    async def use(broker, guest):
+        await broker.put_subscription(guest, "quotes", "a", durable=False)
+        one = await broker.attach(guest, "quotes", "a")
+        await broker.delete_subscription(guest, "quotes", "a")
+        await one.close()
+        assert broker.subscriptions(guest, "quotes") == []
+
+    with_broker(tmp_path, use)

@@ -82,3 +82,21 @@ def test_room_that_is_given_to_a_publisher_who_leaves_goes_to_the_next(monkeypat
         assert [len(one.read.events) for one in await queue.take()] == [3]
 
     asyncio.run(run())
+
+
+def test_all_publishers_for_whom_there_is_room_come_in_at_once(monkeypatch):
+    monkeypatch.setattr(publications, "MOST_BYTES", 1000)
+
+    async def run() -> None:
+        queue = Publications()
+        await queue.put(read(4))
+        waiting = [asyncio.create_task(queue.put(read(1))) for _ in range(3)]
+        await asyncio.sleep(0)
+        assert len(queue) == 1
+        await queue.take()
+        for _ in range(10):  # each lets the next one in
+            await asyncio.sleep(0)
+        assert all(task.done() for task in waiting)
+        assert [len(one.read.events) for one in await queue.take()] == [1, 1, 1]
+
+    asyncio.run(run())

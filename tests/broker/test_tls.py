@@ -1,12 +1,14 @@
 """The context of TLS, and what is wrong with its files."""
 
+import ssl
 import subprocess
 
 import pytest
 
 from certificates import make_certificate
-from tamis.broker.settings import TlsFiles
-from tamis.broker.tls import load_certificate, server_context
+from tamis.broker.network_settings import NetworkSettings
+from tamis.broker.settings import Address, Settings, TlsFiles
+from tamis.broker.tls import load_certificate, peer_context, server_context
 from tamis.errors import FileError
 
 
@@ -27,3 +29,18 @@ def test_files_that_cannot_be_used(tmp_path, put):
     ):
         with pytest.raises(FileError, match=message):
             load_certificate(context, files)
+
+
+def test_links_are_encrypted_if_there_is_an_authority(tmp_path):
+    certificate, key = make_certificate(tmp_path)
+    files = TlsFiles(certificate, key)
+    plain = NetworkSettings("a", Address("127.0.0.1", 1), {})
+    trusting = NetworkSettings("a", Address("127.0.0.1", 1), {}, authority=certificate)
+    for network, tls in ((None, files), (plain, files), (trusting, None)):
+        settings = Settings(data=tmp_path, network=network, tls=tls)
+        assert peer_context(settings, is_caller=True) is None
+    for is_caller in (True, False):
+        settings = Settings(data=tmp_path, network=trusting, tls=files)
+        context = peer_context(settings, is_caller=is_caller)
+        assert context.verify_mode is ssl.CERT_REQUIRED
+        assert len(context.get_ca_certs()) == 1

@@ -6,6 +6,7 @@ import pytest
 
 import tamis
 from tamis.cli import main
+from tamis.cli.main import build_parser
 from tamis.spark.batch import output_folder
 
 
@@ -63,6 +64,14 @@ def test_help(arguments, capsys):
         main(arguments)
     assert caught.value.code == 0
     assert capsys.readouterr().out.startswith("usage: tamis")
+
+
+def test_micro_batches_are_bounded_by_files_or_by_a_size():
+    arguments = ["stream", "c", "e", "--out", "o"]
+    sized = build_parser("stream").parse_args([*arguments, "--max-bytes", "64m"])
+    assert (sized.max_files, sized.max_bytes) == (None, 64 * 2**20)
+    counted = build_parser("stream").parse_args([*arguments, "--max-files", "3"])
+    assert (counted.max_files, counted.max_bytes) == (3, None)
 
 
 def test_the_help_tells_how_a_schema_is_written_and_the_exit_codes(capsys):

@@ -32,6 +32,12 @@ def test_lists_and_maps():
     assert names[3] == [("a", "x"), ("b", "1.5")]  # a value that is not a text is its text
 
 
+def test_texts_that_are_not_unicode_stand_beside_other_values():
+    (_, _, names), faults = read({"names": {"a": "\ud800", "b": 1}})
+    assert faults == {}
+    assert names == [[("a", "?"), ("b", "1")]]
+
+
 def test_values_that_do_not_fit():
     (_, m, _), faults = read({"m": {"k": 1}}, {"m": [1]}, {"m": {"k": "x", "j": 2}}, {"tags": "a"})
     assert m == [[("k", 1)], None, None, None]

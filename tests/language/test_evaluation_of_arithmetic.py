@@ -133,6 +133,7 @@ def test_values(text, values, result):
     [
         (INT, DOUBLE, 2**53 + 1, 2.0**53),
         (INT32, INT, 5, 5),
+        (INT, INT32, 2**31 + 5, 5 - 2**31),
         (INT, decimal_type(20, 0), MAX, Decimal(MAX)),
         (decimal_type(2, 1), DOUBLE, Decimal("0.1"), 0.1),
         (decimal_type(1, 1), decimal_type(3, 2), Decimal("0.1"), Decimal("0.1")),

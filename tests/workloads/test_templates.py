@@ -113,7 +113,7 @@ def test_journeys_have_what_their_config_says():
         ("weight = 3", "weight = 0", "must be a whole number from 1"),
         ("spread = 2", "spread = -1", "must be a whole number from 0"),
         ('operators = ["<", ">"]', 'operators = ["like"]', "operators among = <>"),
-        ("range = [1, 20]", "range = [1, 2000000]", "an interval of at most"),
+        ("range = [1, 20]", "range = [1, 1000001]", "an interval of at most 1,000,000 numbers"),
         ("exponent = 1.0", "exponent = 11", "a number from 0 to 10"),
         ("step = 10", "step = 10\nstride = 3", "unknown key attributes"),
     ],

@@ -71,6 +71,18 @@ def test_a_frame_that_is_too_long_is_refused_before_it_has_come():
         reader.next()
 
 
+def test_a_frame_may_be_as_long_as_is_allowed():
+    frame = frame_of([Stored("quotes", 7)])
+    reader = FrameReader()
+    reader.most_bytes = len(frame) - 12  # without its head
+    reader.feed(frame)
+    assert reader.next() == [Stored("quotes", 7)]
+    reader.most_bytes -= 1
+    reader.feed(frame)
+    with pytest.raises(RoutingError, match="too long"):
+        reader.next()
+
+
 def test_fields_of_a_later_version_are_ignored():
     payload = msgspec.msgpack.encode([["Stored", "quotes", 7, "new in version 2"]])
     head = len(payload).to_bytes(4, "big") + zlib.crc32(payload).to_bytes(4, "big")

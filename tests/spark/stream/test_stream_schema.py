@@ -9,6 +9,7 @@ from tamis.spark.stream.stream_schema import (
     StreamSchema,
     differences,
     is_wider,
+    listed,
     merged,
     settings_for,
 )
@@ -70,6 +71,13 @@ def test_what_differs_is_said():
         "the events have no column for the attributes price (double): they lack them",
     ]
     assert differences(KNOWN, StreamSchema(KNOWN), []) == []
+
+
+def test_of_many_attributes_the_first_are_listed():
+    many = Schema({f"a{n}": "int" for n in range(13)}).attributes
+    shown = ", ".join(f"a{n} (int)" for n in range(10))
+    assert listed(many) == f"{shown} and 3 more"
+    assert listed(many[:10]) == shown
 
 
 def test_a_version_has_the_defaults_of_its_attributes():
