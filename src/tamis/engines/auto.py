@@ -40,7 +40,7 @@ MOST_EVALUATIONS_LOADED = 20_000
 MOST_WAITING, MOST_WAITING_EVALUATIONS = 5000, 2_000_000
 MOST_LIVE = 64  # newest filters that are not compiled
 MOST_LIVE_EVALUATIONS = 20_000  # of these, before they are compiled too
-FEW_FILTERS, FEW_PREDICATES = 6, 40  # of all filters; up to so many, a single event needs no kernel
+FEW_FILTERS, FEW_PREDICATES = 8, 48  # of all filters; up to so many, a single event needs no kernel
 PIECE = 512  # events
 
 
