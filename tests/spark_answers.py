@@ -19,6 +19,9 @@ SETTINGS = {
 INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }  # fmt: skip
+COMPILED = {
+    "spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK",
+}  # fmt: skip
 
 
 class Events(NamedTuple):
@@ -43,14 +46,15 @@ class Difference(NamedTuple):
 @contextmanager
 def settings_of_filters(spark: Any, *, is_interpreted: bool = False) -> Iterator[None]:
     """Let Spark answer conditions as its `filter` does."""
-    chosen = SETTINGS | (INTERPRETED if is_interpreted else {})
+    chosen = SETTINGS | (INTERPRETED if is_interpreted else COMPILED)
+    before = {name: spark.conf.get(name) for name in chosen}
     for name, setting in chosen.items():
         spark.conf.set(name, setting)
     try:
         yield
     finally:
-        for name in chosen:
-            spark.conf.unset(name)
+        for name, setting in before.items():
+            spark.conf.set(name, setting)
 
 
 def answered(frame: Any, texts: list[str], number: str) -> Iterator[tuple[str, list[bool | None]]]:

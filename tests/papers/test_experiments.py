@@ -7,6 +7,7 @@ import pytest
 
 from cases import each
 from tamis.errors import FileError, OptionError
+from tamis.papers import run
 from tamis.papers.experiment import FOLDER, experiment, experiment_names, read_experiment
 from tamis.papers.markdown import results_markdown
 from tamis.papers.page import results_page
@@ -19,20 +20,31 @@ NAMES = experiment_names()
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
-    """All experiments at the smallest scale; what several of them need is measured once."""
+    """All experiments at the smallest scale; what several of them need is measured once.
+
+    They are not rehearsed: here it does not matter how long anything takes.
+    """
     cells = CellFile(tmp_path_factory.mktemp("papers") / CELLS, resume=False)
     found = {}
 
     def of(name):
         if name not in found:
-            found[name] = run_experiment(experiment(name), "quick", cells, lambda _: None)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(run, "rehearse", lambda *_: None)
+                found[name] = run_experiment(experiment(name), "quick", cells, lambda _: None)
         return found[name]
 
     return of
 
 
+def in_one_process(name):
+    """Experiments with the same procedure may share what they measure, if one process runs them."""
+    group = pytest.mark.xdist_group(f"experiments on {experiment(name).procedure}")
+    return pytest.param(name, marks=group)
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", map(in_one_process, NAMES))
 def test_an_experiment_runs_and_decides(name, records):
     record = records(name)
     asked = experiment(name)
