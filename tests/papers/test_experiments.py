@@ -7,7 +7,6 @@ import pytest
 
 from cases import each
 from tamis.errors import FileError, OptionError
-from tamis.papers import run
 from tamis.papers.experiment import FOLDER, experiment, experiment_names, read_experiment
 from tamis.papers.markdown import results_markdown
 from tamis.papers.page import results_page
@@ -20,18 +19,13 @@ NAMES = experiment_names()
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
-    """All experiments at the smallest scale; what several of them need is measured once.
-
-    They are not rehearsed: here it does not matter how long anything takes.
-    """
+    """All experiments at the smallest scale; what several of them need is measured once."""
     cells = CellFile(tmp_path_factory.mktemp("papers") / CELLS, resume=False)
     found = {}
 
     def of(name):
         if name not in found:
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(run, "rehearse", lambda *_: None)
-                found[name] = run_experiment(experiment(name), "quick", cells, lambda _: None)
+            found[name] = run_experiment(experiment(name), "quick", cells, lambda _: None)
         return found[name]
 
     return of
