@@ -25,7 +25,10 @@ def small_caches(monkeypatch):
         monkeypatch.setattr(shape_cache, name, SMALL)
     for name in ("MOST_FRAGMENTS", "MOST_RULES"):
         monkeypatch.setattr(fragments, name, SMALL)
-    for one in gc.get_objects():
+    gc.unfreeze()  # conftest.py has hidden what was there before the tests
+    objects = gc.get_objects()
+    gc.freeze()
+    for one in objects:
         if isinstance(one, BoundedCache):
             one.clear()
             monkeypatch.setattr(one, "_half", SMALL // 2)

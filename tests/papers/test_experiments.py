@@ -1,5 +1,6 @@
 """Every experiment can be read, runs at its smallest scale, and is drawn from its record."""
 
+import gc
 import json
 from xml.etree import ElementTree as ET
 
@@ -20,6 +21,8 @@ NAMES = experiment_names()
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
     """All experiments at the smallest scale; what several of them need is measured once."""
+    gc.collect()
+    gc.freeze()  # each run of a procedure collects garbage first
     cells = CellFile(tmp_path_factory.mktemp("papers") / CELLS, resume=False)
     found = {}
 
@@ -38,7 +41,7 @@ def in_one_process(name):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", map(in_one_process, NAMES))
+@pytest.mark.parametrize("name", [in_one_process(name) for name in NAMES])
 def test_an_experiment_runs_and_decides(name, records):
     record = records(name)
     asked = experiment(name)

@@ -30,6 +30,7 @@ def calls(monkeypatch):
 
     monkeypatch.setattr(runs, "procedure", lambda _: measure)
     monkeypatch.setattr(runs.preparation, "wait", lambda: noted.append("compiled"))
+    monkeypatch.setattr(runs.gc, "collect", lambda: None)  # here nothing disturbs measurements
     return noted
 
 
