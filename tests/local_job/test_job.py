@@ -6,12 +6,15 @@ import subprocess
 import sys
 import tracemalloc
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from cases import each
 from tamis.cli import main
 from tamis.errors import FileError, MissingDependency, OptionError, SubscriptionError
 from tamis.local_job import LocalJob
+from tamis.local_job.job import _matches_in
 
 SUBSCRIPTIONS = "id,filter,owner\nann,price < 10,o1\nbob,company = 'IBM',o2\n"
 EVENTS = "id,company,price\n1,IBM,5\n2,Dell,50\n3,IBM,50\n"
@@ -167,6 +170,13 @@ def test_memory_does_not_grow_with_the_file(put):
 
     peak(10)
     assert peak(200_000) < 1.5 * peak(66_000)
+
+
+@each("output, column", [("counts", [3, 0]), ("lists", [["a", "b", "c"], []])])
+def test_matches_are_counted_in_every_output(output, column):
+    whole = pa.record_batch({"event_id": [1, 2], "found": column})
+    assert _matches_in(whole, output) == 3
+    assert _matches_in(whole.slice(1), output) == _matches_in(whole.slice(2), output) == 0
 
 
 def test_a_page_reports_the_job(put, tmp_path, capsys):
