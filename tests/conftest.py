@@ -115,6 +115,10 @@ def pytest_configure() -> None:
         kernel_locks.install()
 
 
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # or DuckDB complains, at the end, of objects that nobody has released
+
+
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """One process per core, and one more for Spark, which waits most of the time."""
     return min(os.cpu_count() or 1, 4) + (0 if config.getoption("--quick") else 1)
