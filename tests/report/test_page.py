@@ -50,6 +50,7 @@ def test_a_page_has_its_sections_in_order():
         ("events", "400,000"), ("time", "6.8 s"),
     ]  # fmt: skip
     assert tree.find(".//pre").text == "  engine\n    part"
+    assert tree.find(".//pre").get("tabindex") == "0"  # the keyboard reaches it, in its turn
     assert tree.find(".//footer").text == "tamis"
     assert tree.find("head/title").text == "Demo"
 
