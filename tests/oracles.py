@@ -1,5 +1,7 @@
 """Engines beside `naive`, their oracle: what one answers must be what the other answers."""
 
+from decimal import Decimal
+
 import numpy as np
 import pyarrow as pa
 
@@ -10,6 +12,7 @@ from tamis.engines import make_engine
 from tamis.events.column_values import plain_type
 from tamis.events.values import MapValue
 from tamis.predicates.event_batches import batch_of_rows, batch_of_table
+from tamis.predicates.keys import decimal_key, double_key
 from tamis.semantics import Semantics
 from tamis.types import Kind
 
@@ -50,6 +53,13 @@ def accepted(texts, schema=SCHEMA):
             continue
         found.append(text)
     return found
+
+
+def expected_key(value, of):
+    """The key of a value of a type, which is not None."""
+    if isinstance(value, Decimal):
+        return decimal_key(value, of)
+    return double_key(value) if isinstance(value, float) else int(value)
 
 
 def some_of(pool, size, seed=0):

@@ -1,6 +1,7 @@
 """Programs of computed values against the definition of the language, also for extreme values."""
 
 import math
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -8,13 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from function_differences import value_tree
-from strategies import SCHEMA
+from oracles import expected_key
+from strategies import DECIMALS, EXACT, LONG_DECIMALS, MOMENTS, SCHEMA
+from tamis import TypeMismatch
 from tamis.kernels.term_steps import LANES, MOST_OPERANDS, OPERATIONS
 from tamis.language import ast
 from tamis.language.evaluation import compile_value
 from tamis.language.functions.table import FUNCTIONS
 from tamis.predicates.event_batches import batch_of_rows
-from tamis.predicates.keys import double_key
 from tamis.predicates.term_columns import TermColumns
 from tamis.predicates.term_programs import TermProgram, in_programs
 from tamis.types import DOUBLE
@@ -27,6 +29,12 @@ REAL = st.sampled_from(
      -(2.0**63), 5e-324, math.inf, -math.inf, math.nan]
 )  # fmt: skip
 TRUTH = st.sampled_from([None, True, False])
+MOMENT = st.sampled_from([None, *MOMENTS])
+SHORT = st.sampled_from([None, *DECIMALS])
+# Of 17 to 19 digits, between the ends of 64 bits, and beyond them.
+EDGES = [10**16, 10**17 - 1, 10**17, 10**17 + 7, 10**18 - 1, 10**18, 10**18 + 70, 2**63 - 1, 2**63,
+         -(2**63), -(2**63) + 1, 2**62, -(2**62) - 1, 2**53, 2**53 + 1]  # fmt: skip
+LONG = st.sampled_from([None, *LONG_DECIMALS, *(Decimal(n).scaleb(-10, EXACT) for n in EDGES)])
 
 
 @st.composite
@@ -34,6 +42,7 @@ def rows(draw):
     given = dict.fromkeys(SCHEMA)
     given |= {name: draw(WHOLE) for name in "ij"} | {name: draw(REAL) for name in "xy"}
     given |= {name: draw(TRUTH) for name in "bc"} | {"s": draw(st.sampled_from([None, "a", "bc"]))}
+    given |= {"at": draw(MOMENT), "until": draw(MOMENT), "d": draw(SHORT), "e": draw(LONG)}
     return tuple(given.values())
 
 
@@ -56,7 +65,9 @@ def _numbers(inner):
 
 def conditions(inner):
     operators = st.sampled_from(["=", "<>", "<", "<=", ">", ">="])
-    plain = st.tuples(inner, operators, inner).map(lambda t: f"({t[0]} {t[1]} {t[2]})")
+    plain = st.one_of(
+        st.tuples(inner, operators, inner), st.tuples(DURATIONS, operators, DURATIONS)
+    ).map(lambda t: f"({t[0]} {t[1]} {t[2]})")
     part = st.one_of(plain, st.sampled_from(["b", "(i IS NULL)", "(b IS FALSE)", "(s = 'a')"]))
     return st.one_of(
         part,
@@ -66,22 +77,36 @@ def conditions(inner):
     )
 
 
+DURATIONS = st.sampled_from(
+    ["(until - at)", "(at - until)", "INTERVAL 90 MINUTES", "(at - until - INTERVAL '2' DAYS)",
+     "(until - (at + INTERVAL 1000000 DAYS))", "(INTERVAL '5' HOURS + (until - at))"]
+)  # fmt: skip
 LEAVES = st.sampled_from(
     ["i", "j", "x", "y", "3", "-1", "0", "2.5D", "length(s)", "(i DIV j)", "(j DIV -1)", "NULL",
      "CAST(i AS DOUBLE)", "CAST(i AS INT)"]
 )  # fmt: skip
+EXACT_LEAVES = st.sampled_from(
+    ["d", "d", "e", "i", "7", "0", "0.25", "-99.9", "1234567890123456789.5", "CAST(i AS INT)",
+     "CAST(x AS DECIMAL(12, 3))", "CAST(NULL AS DECIMAL(4, 1))", "x", "3D"]
+)  # fmt: skip
 NUMBERS = st.recursive(LEAVES, _numbers, max_leaves=6)
-TERMS = st.one_of(NUMBERS, conditions(NUMBERS))
+EXACT_NUMBERS = st.recursive(EXACT_LEAVES, _numbers, max_leaves=6)
+TERMS = st.one_of(NUMBERS, conditions(NUMBERS), EXACT_NUMBERS, conditions(EXACT_NUMBERS))
 
 
-def expected_key(value):
-    return double_key(value) if isinstance(value, float) else int(value)
+def trees(texts):
+    """The terms that are accepted; a few mix types."""
+    for text in texts:
+        try:
+            yield value_tree(text)
+        except TypeMismatch:
+            continue
 
 
-@settings(max_examples=150)
+@settings(max_examples=250)
 @given(st.lists(TERMS, min_size=1, max_size=5), st.lists(rows(), min_size=1, max_size=6))
 def test_programs_compute_what_terms_mean(texts, some):
-    terms = [value_tree(text) for text in texts]
+    terms = list(trees(texts))
     chosen = in_programs(terms)
     program = TermProgram(chosen, SCHEMA)
     batch = batch_of_rows(some, SCHEMA)
@@ -91,9 +116,9 @@ def test_programs_compute_what_terms_mean(texts, some):
         program.of_row(row, own, there)
         for number, term in chosen.items():
             value = compile_value(term, SCHEMA)(row)
-            found = value is not None, 0 if value is None else expected_key(value)
-            assert (present[number, event], keys[number, event]) == found, (texts[number], row)
-            assert (there[number], own[number]) == found, (texts[number], row)
+            found = value is not None, 0 if value is None else expected_key(value, term.type)
+            assert (present[number, event], keys[number, event]) == found, (str(term), row)
+            assert (there[number], own[number]) == found, (str(term), row)
 
 
 def test_blocks_are_computed_one_after_the_other():
@@ -112,7 +137,9 @@ def test_blocks_are_computed_one_after_the_other():
 
 def test_every_operation_of_a_function_exists():
     """All that entries of the table name, for each type that they are defined for."""
-    numbers = [value_tree(text) for text in ("i", "x", "CAST(i AS INT)")]
+    numbers = [value_tree(text) for text in ("i", "x", "CAST(i AS INT)", "d")]
+    span = value_tree("until - at")
+    assert all(FUNCTIONS[name].operations(ast.Call(name, (span, span), span.type)) for name in "+-")
     for name in ("+", "-", "*", "/", "%", "DIV", "negative", "abs", "floor", "ceil", "greatest"):
         for operand in numbers:
             call = ast.Call(name, (operand, operand), operand.type)

@@ -5,11 +5,11 @@ import pytest
 
 from cases import each
 from function_differences import accepted, events, value_tree
+from oracles import expected_key
 from strategies import SCHEMA
 from tamis import Matcher, Schema
 from tamis.language.evaluation import compile_value
 from tamis.predicates.event_batches import batch_of_rows
-from tamis.predicates.keys import double_key
 from tamis.predicates.term_columns import TermColumns
 from tamis.predicates.term_programs import TermProgram, in_programs
 
@@ -21,6 +21,12 @@ from tamis.predicates.term_programs import TermProgram, in_programs
         ("s < t", False), ("lower(s)", False), ("coalesce(s, t)", False), ("power(x, 2)", False),
         ("round(x, 2)", False), ("round(x)", True), ("if(s < t, 1, 2)", True),
         ("i IS NULL OR s = 'a'", True), ("nullif(i, j)", False),
+        ("d * i > 1", True), ("d + e", False), ("d + 1", True), ("d - 0.005", True),
+        ("e % d", True), ("-d", True), ("CAST(d AS DOUBLE) + x", True), ("d / 3", False),
+        ("e * e", False), ("round(d)", False),
+        ("at + INTERVAL 2 DAYS", True), ("until - at", True), ("at + INTERVAL 1 MONTH", False),
+        ("to_date(at) - INTERVAL 1 DAY", False),
+        ("d * 12345678901234567890", False),  # the constant is too long
     ],
 )  # fmt: skip
 def test_what_a_program_computes(text, expected):
@@ -44,7 +50,7 @@ def test_functions_in_programs_have_their_meaning(seed):
         compute = compile_value(term, SCHEMA)
         values = [compute(row) for row in rows]
         assert present[number].tolist() == [value is not None for value in values], term
-        wanted = [double_key(v) if isinstance(v, float) else int(v or 0) for v in values]
+        wanted = [0 if v is None else expected_key(v, term.type) for v in values]
         assert keys[number].tolist() == wanted, term
 
 

@@ -6,6 +6,10 @@ A *register* holds a value for each event of a block, as a whole number or as th
 anything. A step is (operation, target, x, y, z), the last three of which are registers as far as
 the operation has operands. Its target is none of them, so that they can be read many at a time.
 
+A decimal is all its digits as a whole number, of at most 63 bits; who writes a program knows the
+scales. If a decimal is longer, it and all that is computed from it are TOO_LONG: their values are
+computed by others.
+
 All terms of a segment are one program, so what they have in common is computed once, and a block's
 registers stay in the cache. One event is a block of one lane.
 """
@@ -22,19 +26,24 @@ Array = np.ndarray[Any, Any]
 LANES = 512  # events of a block
 MOST_OPERANDS = 3
 
+# What `known` says of a value.
+MISSING, THERE, TOO_LONG = 0, 1, 3
+
 # An input or a constant, both numbered by x; and an output, numbered by y.
 LOAD, CONSTANT, STORE = 0, 1, 2
 # Of one operand; null where it is.
 WHOLE_NEGATIVE, WHOLE_ABS, WHOLE_TO_INT32, WHOLE_TO_DOUBLE = 3, 4, 5, 6
 DOUBLE_NEGATIVE, DOUBLE_ABS, DOUBLE_SQRT, DOUBLE_ROUND = 7, 8, 9, 10
-DOUBLE_FLOOR, DOUBLE_CEIL, DOUBLE_KEY, SAME, NOT = 11, 12, 13, 14, 15
+DOUBLE_FLOOR, DOUBLE_CEIL, DOUBLE_KEY, SAME, NOT, DECIMAL_KEY = 11, 12, 13, 14, 15, 16
 # Of two; null where one of them is, and where one divides by zero.
-WHOLE_ADD, WHOLE_SUBTRACT, WHOLE_MULTIPLY, WHOLE_DIVIDE, WHOLE_REMAINDER = 16, 17, 18, 19, 20
-DOUBLE_ADD, DOUBLE_SUBTRACT, DOUBLE_MULTIPLY, DOUBLE_DIVIDE, DOUBLE_REMAINDER = 21, 22, 23, 24, 25
-EQUAL, UNEQUAL, BELOW, AT_MOST = 26, 27, 28, 29
+WHOLE_ADD, WHOLE_SUBTRACT, WHOLE_MULTIPLY, WHOLE_DIVIDE, WHOLE_REMAINDER = 17, 18, 19, 20, 21
+DOUBLE_ADD, DOUBLE_SUBTRACT, DOUBLE_MULTIPLY, DOUBLE_DIVIDE, DOUBLE_REMAINDER = 22, 23, 24, 25, 26
+EQUAL, UNEQUAL, BELOW, AT_MOST = 27, 28, 29, 30
+TIME_ADD, TIME_SUBTRACT = 31, 32
+DECIMAL_ADD, DECIMAL_SUBTRACT, DECIMAL_MULTIPLY, DECIMAL_TO_DOUBLE = 33, 34, 35, 36
 # These decide by themselves when they are null.
-IS_NULL, IS_TRUE, IS_FALSE, AND, OR, FIRST_PRESENT = 30, 31, 32, 33, 34, 35
-WHOLE_GREATEST, WHOLE_LEAST, DOUBLE_GREATEST, DOUBLE_LEAST, CHOICE = 36, 37, 38, 39, 40
+IS_NULL, IS_TRUE, IS_FALSE, AND, OR, FIRST_PRESENT = 37, 38, 39, 40, 41, 42
+WHOLE_GREATEST, WHOLE_LEAST, DOUBLE_GREATEST, DOUBLE_LEAST, CHOICE = 43, 44, 45, 46, 47
 _FIRST_OF_TWO, _FIRST_OF_ITS_OWN = WHOLE_ADD, IS_NULL
 
 # What functions and operators are called in a program: the operation, and how many operands it has.
@@ -44,12 +53,16 @@ OPERATIONS: dict[str, tuple[int, int]] = {
     "double negative": (DOUBLE_NEGATIVE, 1), "double abs": (DOUBLE_ABS, 1),
     "double sqrt": (DOUBLE_SQRT, 1), "double round": (DOUBLE_ROUND, 1),
     "double floor": (DOUBLE_FLOOR, 1), "double ceil": (DOUBLE_CEIL, 1),
-    "double key": (DOUBLE_KEY, 1), "same": (SAME, 1), "not": (NOT, 1),
+    "double key": (DOUBLE_KEY, 1), "decimal key": (DECIMAL_KEY, 1),
+    "same": (SAME, 1), "not": (NOT, 1),
     "whole +": (WHOLE_ADD, 2), "whole -": (WHOLE_SUBTRACT, 2), "whole *": (WHOLE_MULTIPLY, 2),
     "whole DIV": (WHOLE_DIVIDE, 2), "whole %": (WHOLE_REMAINDER, 2),
     "double +": (DOUBLE_ADD, 2), "double -": (DOUBLE_SUBTRACT, 2),
     "double *": (DOUBLE_MULTIPLY, 2), "double /": (DOUBLE_DIVIDE, 2),
     "double %": (DOUBLE_REMAINDER, 2),
+    "decimal +": (DECIMAL_ADD, 2), "decimal -": (DECIMAL_SUBTRACT, 2),
+    "decimal *": (DECIMAL_MULTIPLY, 2), "decimal to double": (DECIMAL_TO_DOUBLE, 2),
+    "time +": (TIME_ADD, 2), "time -": (TIME_SUBTRACT, 2),
     "=": (EQUAL, 2), "<>": (UNEQUAL, 2), "<": (BELOW, 2), "<=": (AT_MOST, 2),
     "is null": (IS_NULL, 1), "is true": (IS_TRUE, 1), "is false": (IS_FALSE, 1),
     "and": (AND, 2), "or": (OR, 2), "first present": (FIRST_PRESENT, 2),
@@ -62,6 +75,10 @@ _MOST = np.int64(2**63 - 1)
 _LEAST = np.int64(-(2**63))
 _INFINITE = np.int64(0x7FF << 52)  # the bits of infinity: those of a NaN are above, but for signs
 _BEYOND = 2.0**63
+_SURELY_SHORT = 2.0**62  # a product that is less, as doubles have it, fits
+_LAST_EXACT = 2**53  # up to here, each whole number is a double
+# Keys of decimals, see `tamis.predicates.keys`: of longer numbers, the first 17 digits count.
+_KEY_END, _PER_LENGTH = 10**17, 9 * 10**16
 _SIGN = np.int64(63)
 
 
@@ -73,7 +90,8 @@ def run_terms(
     """Write keys[output, event] and present[output, event]; a missing value has the key 0.
 
     inputs[input, event] has whole numbers or the bits of doubles, there[input, event] whether they
-    are given; constants[*] and given[*] are the same for all events.
+    are given, or TOO_LONG, as present[output, event] may be; constants[*] and given[*] are the same
+    for all events.
     """
     width = wholes.shape[1]
     for start in range(0, keys.shape[1], width):
@@ -99,12 +117,8 @@ def run_terms(
             elif operation < _FIRST_OF_ITS_OWN:
                 y = steps[k, 3]
                 _both(known[x], known[y], lanes, known[t])
-                if operation < DOUBLE_ADD:
-                    _of_wholes(operation, wholes[x], wholes[y], lanes, wholes[t], known[t])
-                elif operation < EQUAL:
-                    _of_doubles(operation, doubles[x], doubles[y], lanes, doubles[t], known[t])
-                else:
-                    _comparison(operation, wholes[x], wholes[y], lanes, wholes[t])
+                _of_two(operation, wholes[x], wholes[y], doubles[x], doubles[y], lanes, wholes[t],
+                        doubles[t], known[t])  # fmt: skip
             elif operation < AND:
                 _presence(operation, wholes[x], known[x], lanes, wholes[t], known[t])
             elif operation < FIRST_PRESENT:
@@ -153,8 +167,10 @@ def _copy(x: Array, lanes: Number, target: Array) -> None:
 
 @inner
 def _both(x: Array, y: Array, lanes: Number, target: Array) -> None:
+    """What is known of a value that two others make: MISSING if one is, else the larger one."""
     for e in range(lanes):
-        target[e] = x[e] & y[e]
+        there = x[e] & y[e] & THERE
+        target[e] = there | ((x[e] | y[e]) & (there << 1))
 
 
 @inner
@@ -214,9 +230,12 @@ def _to_whole(
     elif operation == DOUBLE_FLOOR:
         for e in range(lanes):
             target[e] = _within(np.floor(x[e]))
-    else:
+    elif operation == DOUBLE_CEIL:
         for e in range(lanes):
             target[e] = _within(np.ceil(x[e]))
+    else:
+        for e in range(lanes):
+            target[e] = _long_decimal_key(bits[e])
 
 
 @inner
@@ -229,6 +248,26 @@ def _within(value: Number) -> Number:
     if value < -_BEYOND:
         return _LEAST
     return np.int64(value)
+
+
+@inner
+def _of_two(
+    operation: Number, x: Array, y: Array, real: Array, other: Array, lanes: Number, target: Array,
+    to: Array, known: Array,
+) -> None:  # fmt: skip
+    """Of two whole numbers or doubles; the memory of the target is that of `to`."""
+    if operation < DOUBLE_ADD:
+        _of_wholes(operation, x, y, lanes, target, known)
+    elif operation < EQUAL:
+        _of_doubles(operation, real, other, lanes, to, known)
+    elif operation < TIME_ADD:
+        _comparison(operation, x, y, lanes, target)
+    elif operation < DECIMAL_ADD:
+        _of_times(operation == TIME_ADD, x, y, lanes, target)
+    elif operation < DECIMAL_TO_DOUBLE:
+        _of_decimals(operation, x, y, lanes, target, known)
+    else:
+        _to_double(x, other, lanes, to, known)
 
 
 @inner
@@ -255,7 +294,7 @@ def _of_wholes(
                 target[e] = x[e] - quotient * divisor
             else:
                 target[e] = -x[e] if y[e] == -1 else quotient
-            known[e] &= y[e] != 0
+            known[e] = known[e] if (y[e] != 0) | (known[e] == TOO_LONG) else MISSING
 
 
 @inner
@@ -279,7 +318,7 @@ def _of_doubles(
             for e in range(lanes):
                 target[e] = np.fmod(x[e], y[e])
         for e in range(lanes):
-            known[e] &= y[e] != 0
+            known[e] = known[e] if (y[e] != 0) | (known[e] == TOO_LONG) else MISSING
 
 
 @inner
@@ -300,18 +339,82 @@ def _comparison(operation: Number, x: Array, y: Array, lanes: Number, target: Ar
 
 
 @inner
+def _of_times(is_sum: Number, x: Array, y: Array, lanes: Number, target: Array) -> None:
+    """Moments and durations, cut off at the ends of 64 bits."""
+    if is_sum:
+        for e in range(lanes):
+            found = x[e] + y[e]
+            end = _LEAST if x[e] < 0 else _MOST
+            target[e] = end if ((x[e] ^ found) & (y[e] ^ found)) < 0 else found
+    else:
+        for e in range(lanes):
+            found = x[e] - y[e]
+            end = _LEAST if x[e] < 0 else _MOST
+            target[e] = end if ((x[e] ^ y[e]) & (x[e] ^ found)) < 0 else found
+
+
+@inner
+def _of_decimals(
+    operation: Number, x: Array, y: Array, lanes: Number, target: Array, known: Array
+) -> None:
+    """Decimals; those of a sum have one scale. The lowest number of 64 bits has no negative."""
+    if operation == DECIMAL_ADD:
+        for e in range(lanes):
+            target[e] = x[e] + y[e]
+        for e in range(lanes):
+            is_beyond = ((x[e] ^ target[e]) & (y[e] ^ target[e])) < 0
+            beyond = is_beyond | (target[e] == _LEAST)
+            known[e] |= (known[e] & beyond) << 1
+    elif operation == DECIMAL_SUBTRACT:
+        for e in range(lanes):
+            target[e] = x[e] - y[e]
+        for e in range(lanes):
+            is_beyond = ((x[e] ^ y[e]) & (x[e] ^ target[e])) < 0
+            beyond = is_beyond | (target[e] == _LEAST)
+            known[e] |= (known[e] & beyond) << 1
+    else:
+        for e in range(lanes):
+            target[e] = x[e] * y[e]
+        for e in range(lanes):
+            beyond = np.abs(np.float64(x[e]) * np.float64(y[e])) >= _SURELY_SHORT
+            known[e] |= (known[e] & beyond) << 1
+
+
+@inner
+def _to_double(x: Array, unit: Array, lanes: Number, target: Array, known: Array) -> None:
+    """Decimals divided by their unit: a power of ten that is a double, so the quotient is exact."""
+    for e in range(lanes):
+        target[e] = np.float64(x[e]) / unit[e]
+    for e in range(lanes):
+        beyond = (x[e] > _LAST_EXACT) | (x[e] < -_LAST_EXACT)
+        known[e] |= (known[e] & beyond) << 1
+
+
+@inner
+def _long_decimal_key(number: Number) -> Number:
+    """The key of a decimal whose type has more than 18 digits; see `predicates.keys`."""
+    size = -number if number < 0 else number
+    if size < _KEY_END:
+        return 2 * number
+    beyond, by = (1, 10) if size < 10 * _KEY_END else (2, 100)
+    first = size // by
+    key = 2 * (first + _PER_LENGTH * beyond) + (first * by != size)
+    return -key if number < 0 else key
+
+
+@inner
 def _presence(
     operation: Number, x: Array, there: Array, lanes: Number, target: Array, known: Array
 ) -> None:
     if operation == IS_NULL:
         for e in range(lanes):
-            target[e] = there[e] ^ 1
+            target[e] = (there[e] & THERE) ^ 1
     else:
         wanted = np.int64(operation == IS_TRUE)
         for e in range(lanes):
             target[e] = there[e] & (x[e] == wanted)
     for e in range(lanes):
-        known[e] = 1
+        known[e] = there[e] | THERE
 
 
 @inner
@@ -324,7 +427,7 @@ def _logic(
     for e in range(lanes):
         decided = (one[e] & (x[e] == wanted)) | (other[e] & (y[e] == wanted))
         target[e] = np.int64(decided) ^ 1 ^ wanted
-        known[e] = decided | (one[e] & other[e])
+        known[e] = decided | (one[e] & other[e]) | _only_too_long(one[e] | other[e])
 
 
 @inner
@@ -358,4 +461,10 @@ def _choice(
     for e in range(lanes):
         taken = known[e] & (truth[e] != 0)
         target[e] = y[e] if taken else z[e]
-        there[e] = one[e] if taken else other[e]
+        there[e] = (one[e] if taken else other[e]) | _only_too_long(known[e])
+
+
+@inner
+def _only_too_long(known: Number) -> Number:
+    """TOO_LONG if a value is, else 0."""
+    return (known & 2) | ((known & 2) >> 1)

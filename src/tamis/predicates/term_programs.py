@@ -1,12 +1,14 @@
-"""Terms as programs of `kernels.term_steps`: for whole numbers, doubles, truth values and times.
+"""Terms as programs of `kernels.term_steps`: for numbers, truth values and times.
 
 A program computes all its terms in one call, for many events or for one. What a function does in it
 is said by its entry in `language.functions`. A part of a term that has no place in a program, like
 ``length(name)``, is an *input*, as attributes are: it is computed before, by `TermColumns` or, for
-a single event, by `evaluation`.
+a single event, by `evaluation`. They also compute the terms of an event whose decimals are too long
+for 64 bits on the way.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,16 +16,26 @@ import numpy as np
 from tamis.deep_stack import with_deep_stack
 from tamis.events.event_reader import Row
 from tamis.kernels import term_steps as kernel
-from tamis.kernels.term_steps import LANES, MOST_OPERANDS, OPERATIONS, run_terms
+from tamis.kernels.term_steps import LANES, MOST_OPERANDS, OPERATIONS, TOO_LONG, run_terms
 from tamis.language import ast
+from tamis.language.arithmetic import as_decimal, loses_digits
 from tamis.language.ast import Node
 from tamis.language.conversions import conversion
 from tamis.language.evaluation import compile_value
 from tamis.language.functions.table import FUNCTIONS
-from tamis.predicates.keys import WHOLE
+from tamis.predicates.keys import WHOLE, Keys, has_values, unscaled
 from tamis.predicates.term_columns import TermColumns
-from tamis.schema import Schema
-from tamis.types import DOUBLE, INT32, Type
+from tamis.schema import Attribute, Schema
+from tamis.types import (
+    DOUBLE,
+    INT,
+    INT32,
+    INT64_MAX,
+    SHORT_DECIMAL_DIGITS,
+    Kind,
+    Type,
+    decimal_type,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -31,12 +43,34 @@ _COMPARE = {  # the operation, and whether the sides are exchanged
     "=": ("=", False), "<>": ("<>", False), "<": ("<", False), "<=": ("<=", False),
     ">": ("<", True), ">=": ("<=", True),
 }  # fmt: skip
-_KEY = ("double key",)
+_ALIGNED = {"+", "-", "%"}  # operators on decimals that bring them to one scale first
+_MOST_PLACES = 22  # powers of ten up to this one are doubles
 
 
 def is_held(of: Type) -> bool:
-    """Whether a register can hold values of a type."""
-    return of == DOUBLE or of.kind in WHOLE
+    """Whether a register can hold values of a type; of decimals, those that are not too long."""
+    return of == DOUBLE or of.kind in WHOLE or of.kind is Kind.DECIMAL
+
+
+def _fits(node: Node) -> bool:
+    """As `is_held`, of the values of a node; a constant may be too long."""
+    bare = ast.without_cast(node)
+    if node.type.kind is Kind.DECIMAL and isinstance(bare, ast.Literal):
+        return bool(abs(_number(_constant(bare, node.type), node.type)) <= INT64_MAX)
+    return is_held(node.type)
+
+
+def _constant(literal: ast.Literal, wanted: Type) -> Any:
+    """The value of a constant that is converted to a type."""
+    value = literal.value
+    return value if value is None else conversion(literal.type, wanted)(value)
+
+
+def _number(value: Any, of: Type) -> Any:
+    """A value as a register holds it; a decimal may be too long."""
+    if value is None:
+        return 0
+    return unscaled(value, of.scale) if of.kind is Kind.DECIMAL else value
 
 
 def operations_of(node: Node) -> tuple[tuple[str, ...], tuple[Node, ...]] | None:
@@ -47,10 +81,11 @@ def operations_of(node: Node) -> tuple[tuple[str, ...], tuple[Node, ...]] | None
             names = FUNCTIONS[name].operations(node)
             if names and OPERATIONS[names[0]][1] == 1:
                 arguments = arguments[:1]  # others are constants that the entry has looked at
+            if names and node.type.kind is Kind.DECIMAL and name in _ALIGNED:
+                arguments = tuple([_with_scale(one, node.type.scale) for one in arguments])
             found = (names, arguments) if names else None
         case ast.Cast(operand, wanted):
-            converted = _conversion(operand.type, wanted)
-            found = None if converted is None else ((converted,), (operand,))
+            found = _conversion(operand, wanted)
         case ast.Compare(op, left, right) if op in _COMPARE and left.type == right.type:
             name, is_exchanged = _COMPARE[op]
             found = (name,), (right, left) if is_exchanged else (left, right)
@@ -64,17 +99,38 @@ def operations_of(node: Node) -> tuple[tuple[str, ...], tuple[Node, ...]] | None
             found = ("is null",), (operand,)
         case ast.IsTruth(operand, truth):
             found = ("is true" if truth else "is false",), (operand,)
-    if found is None or not all(is_held(operand.type) for operand in found[1]):
+    if found is None or not all(map(_fits, found[1])):
         return None
     return found
 
 
-def _conversion(source: Type, wanted: Type) -> str | None:
+def _key_operation(of: Type) -> str | None:
+    """What makes the key of a value, None if that is the value itself."""
+    if of == DOUBLE:
+        return "double key"
+    return None if has_values(of) else "decimal key"
+
+
+def _with_scale(node: Node, scale: int) -> Node:
+    """A decimal with more digits after the point; its type may have more than any in a filter."""
+    more = scale - node.type.scale
+    return ast.Cast(node, decimal_type(node.type.digits + more, scale)) if more else node
+
+
+def _conversion(operand: Node, wanted: Type) -> tuple[tuple[str, ...], tuple[Node, ...]] | None:
+    source = operand.type
     if source == wanted or (source.is_integer and wanted.is_integer and wanted != INT32):
-        return "same"
-    if source.is_integer:
-        return {DOUBLE: "whole to double", INT32: "whole to int32"}.get(wanted)
-    return None
+        return ("same",), (operand,)
+    is_exact = source.is_integer or source.kind is Kind.DECIMAL
+    if is_exact and wanted.kind is Kind.DECIMAL and not loses_digits(source, wanted):
+        more = wanted.scale - as_decimal(source).scale
+        if more > SHORT_DECIMAL_DIGITS:
+            return None
+        return ("decimal *",), (operand, ast.Literal(10**more, INT))
+    if source.kind is Kind.DECIMAL and wanted == DOUBLE and source.scale <= _MOST_PLACES:
+        return ("decimal to double",), (operand, ast.Literal(10.0**source.scale, DOUBLE))
+    name = {DOUBLE: "whole to double", INT32: "whole to int32"}.get(wanted)
+    return ((name,), (operand,)) if name and source.is_integer else None
 
 
 class _Steps:
@@ -92,18 +148,16 @@ class _Steps:
         self.steps.append((kernel.STORE, value, output))
 
     def _value(self, node: Node, *, as_key: bool = False) -> int:
-        """The value of a node, or what it is compared by."""
-        as_key = as_key and node.type == DOUBLE
+        """The value of a node, or its key where that is something else."""
+        key = _key_operation(node.type) if as_key else None
         bare = ast.without_cast(node)
-        if isinstance(bare, ast.Literal):
-            value = bare.value
-            if value is not None and bare is not node:
-                value = conversion(bare.type, node.type)(value)
-            return self._constant(value, node.type, as_key=as_key)
-        known = self._known.get((node, as_key))
+        if isinstance(bare, ast.Literal):  # 0.0 and -0.0 would count as known
+            made = self._given(_constant(bare, node.type), node.type)
+            return made if key is None else self._step((key,), [made])
+        known = self._known.get((node, key is not None))
         if known is None:
-            known = self._step(_KEY, [self._value(node)]) if as_key else self._computed(node)
-            self._known[node, as_key] = known
+            known = self._computed(node) if key is None else self._step((key,), [self._value(node)])
+            self._known[node, key is not None] = known
         return known
 
     def _computed(self, node: Node) -> int:
@@ -112,7 +166,7 @@ class _Steps:
             number = self.inputs.setdefault(node, len(self.inputs))
             return self._put(kernel.LOAD, number)
         names, operands = found
-        as_key = isinstance(node, ast.Compare)
+        as_key = isinstance(node, ast.Compare) and operands[0].type == DOUBLE
         return self._step(names, [self._value(part, as_key=as_key) for part in operands])
 
     def _step(self, names: tuple[str, ...], operands: list[int]) -> int:
@@ -132,12 +186,12 @@ class _Steps:
             value = self._put(OPERATIONS[name][0], value)
         return value
 
-    def _constant(self, value: Any, of: Type, *, as_key: bool) -> int:
-        given = 0 if value is None else value
-        bits = np.array(given, np.float64 if of == DOUBLE else np.int64).view(np.int64)
+    def _given(self, value: Any, of: Type) -> int:
+        """A constant."""
+        kind = np.float64 if of == DOUBLE else np.int64
+        bits = np.array(_number(value, of), kind).view(np.int64)
         place = self.constants.setdefault((int(bits), value is not None), len(self.constants))
-        made = self._put(kernel.CONSTANT, place)
-        return self._step(_KEY, [made]) if as_key else made
+        return self._put(kernel.CONSTANT, place)
 
     def _put(self, *step: int) -> int:
         self.steps.append(step)
@@ -152,10 +206,13 @@ class TermProgram:
         self._steps, self._registers = _with_registers(made.steps)
         ends = np.flatnonzero(self._steps[:, 0] == kernel.STORE)  # of the terms, in their order
         self.shares = np.diff(ends, prepend=-1) / len(self._steps)  # of the terms in all steps
-        self._inputs = [(node, node.type == DOUBLE) for node in made.inputs]
+        self._inputs = list(made.inputs)
         self._constants = np.array([bits for bits, _ in made.constants], np.int64)
         self._given = np.array([given for _, given in made.constants], np.uint8)
+        self._schema = schema
         self._of_row: list[Callable[[Row], Any]] = [compile_value(n, schema) for n in made.inputs]
+        self._of_decimals = {n: term for n, term in terms.items() if _has_decimals(term)}
+        self._may_be_long = np.array(list(self._of_decimals), np.int64)
 
     @property
     def steps(self) -> int:
@@ -167,13 +224,18 @@ class TermProgram:
         size = columns.size
         values = np.empty((len(self._inputs), size), np.int64)
         there = np.empty((len(self._inputs), size), np.uint8)
-        for place, (node, _) in enumerate(self._inputs):
+        for place, node in enumerate(self._inputs):
             vector = columns.vector(node)
-            found = vector.values
+            found, known = vector.values, vector.present
+            if node.type.kind is Kind.DECIMAL:
+                found, known = _short(found, known)
             values[place] = found.view(np.int64) if found.dtype == np.float64 else found
-            there[place] = vector.present
+            there[place] = known
         keys, present = np.empty((outputs, size), np.int64), np.empty((outputs, size), np.uint8)
         self._run(values, there, keys, present, min(size, LANES))
+        for output in self._too_long(present):
+            column = columns.column(self._of_decimals[output])
+            keys[output], present[output] = column.keys, column.present
         return keys, present
 
     def of_row(self, row: Row, keys: Array, present: Array) -> None:
@@ -181,14 +243,44 @@ class TermProgram:
         values = np.zeros((len(self._inputs), 1), np.int64)
         there = np.zeros((len(self._inputs), 1), np.uint8)
         doubles = values.view(np.float64)
-        for place, ((_, is_double), compute) in enumerate(
-            zip(self._inputs, self._of_row, strict=True)
-        ):
+        for place, (node, compute) in enumerate(zip(self._inputs, self._of_row, strict=True)):
             value = compute(row)
-            if value is not None:
-                (doubles if is_double else values)[place, 0] = value
-                there[place, 0] = 1
+            if value is None:
+                continue
+            there[place, 0] = kernel.THERE
+            if node.type == DOUBLE:
+                doubles[place, 0] = value
+            elif node.type.kind is not Kind.DECIMAL:
+                values[place, 0] = value
+            elif abs(number := unscaled(value, node.type.scale)) <= INT64_MAX:
+                values[place, 0] = number
+            else:
+                there[place, 0] = TOO_LONG
         self._run(values, there, keys.reshape(-1, 1), present.reshape(-1, 1), 1)
+        for output in self._too_long(present):
+            compute, key = self._alone[output]
+            value = compute(row)
+            keys[output], present[output] = 0 if value is None else key(value), value is not None
+
+    def _too_long(self, present: Array) -> list[int]:
+        """The outputs with a value that is computed in another way."""
+        if not self._may_be_long.size:
+            return []
+        late = present[self._may_be_long] == TOO_LONG
+        found: list[int] = self._may_be_long[late.reshape(len(late), -1).any(axis=1)].tolist()
+        return found
+
+    @cached_property
+    def _alone(self) -> dict[int, tuple[Callable[[Row], Any], Callable[[Any], int]]]:
+        """For each output that may be too long: its value in a row, and the key of that."""
+        terms = self._of_decimals.values()
+        keys = Keys(
+            Schema.of_attributes([Attribute((str(n),), t.type) for n, t in enumerate(terms)])
+        )
+        return {
+            output: (compile_value(term, self._schema), keys.of_one(place))
+            for place, (output, term) in enumerate(self._of_decimals.items())
+        }
 
     def _run(self, values: Array, there: Array, keys: Array, present: Array, lanes: int) -> None:
         registers = np.empty((self._registers, max(lanes, 1)), np.int64)
@@ -198,6 +290,20 @@ class TermProgram:
                 self._steps, values, there, self._constants, self._given, registers,
                 registers.view(np.float64), known, keys, present,
             )  # fmt: skip
+
+
+def _has_decimals(term: Node) -> bool:
+    return any(part.type.kind is Kind.DECIMAL for part in ast.walk(term))
+
+
+def _short(numbers: Array, present: Array) -> tuple[Array, Array]:
+    """The numbers of decimals in 64 bits, and what is known of them."""
+    if numbers.dtype == object:
+        fits = np.asarray(abs(numbers) <= INT64_MAX, np.bool_)
+    else:
+        fits = numbers >= -INT64_MAX
+    known = np.where(fits, kernel.THERE, TOO_LONG) * present
+    return np.where(fits, numbers, 0).astype(np.int64), known
 
 
 @with_deep_stack

@@ -114,6 +114,13 @@ def kernel(call: ast.Call) -> Kernel:
     return sums if sign == 1 else differences
 
 
+def operations(call: ast.Call) -> tuple[str, ...]:
+    """What a program does for moments and durations; it does not know the calendar."""
+    if {DATE, MONTHS} & {argument.type for argument in call.arguments}:
+        return ()
+    return (f"time {call.name}",)
+
+
 def _of_days(right: Type, sign: int) -> Kernel:
     import numpy as np
 

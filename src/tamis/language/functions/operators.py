@@ -115,9 +115,19 @@ def _division_kernel(call: ast.Call) -> Kernel | None:
 def _operations(call: ast.Call) -> tuple[str, ...]:
     if call.type == DOUBLE:
         return (f"double {call.name}",)
-    if not call.type.is_integer:
-        return ()
+    if intervals.is_about_time(call.arguments):
+        return intervals.operations(call)
+    if call.type.kind is Kind.DECIMAL:
+        return _decimal_operations(call)
     return (f"whole {call.name}", *(["whole to int32"] if call.type == INT32 else []))
+
+
+def _decimal_operations(call: ast.Call) -> tuple[str, ...]:
+    """Of decimals none of whose digits are cut off; those of a sum or remainder have one scale."""
+    scales = [argument.type.scale for argument in call.arguments]
+    if call.name == "/" or call.type.scale != (sum if call.name == "*" else max)(scales):
+        return ()
+    return (f"{'decimal' if call.name in {'+', '-', '*'} else 'whole'} {call.name}",)
 
 
 # --- signs
