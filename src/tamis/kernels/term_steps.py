@@ -117,8 +117,15 @@ def run_terms(
             elif operation < _FIRST_OF_ITS_OWN:
                 y = steps[k, 3]
                 _both(known[x], known[y], lanes, known[t])
-                _of_two(operation, wholes[x], wholes[y], doubles[x], doubles[y], lanes, wholes[t],
-                        doubles[t], known[t])  # fmt: skip
+                if operation < DOUBLE_ADD:
+                    _of_wholes(operation, wholes[x], wholes[y], lanes, wholes[t], known[t])
+                elif operation < EQUAL:
+                    _of_doubles(operation, doubles[x], doubles[y], lanes, doubles[t], known[t])
+                elif operation < TIME_ADD:
+                    _comparison(operation, wholes[x], wholes[y], lanes, wholes[t])
+                else:
+                    _of_times_and_decimals(operation, wholes[x], wholes[y], doubles[y], lanes,
+                                           wholes[t], doubles[t], known[t])  # fmt: skip
             elif operation < AND:
                 _presence(operation, wholes[x], known[x], lanes, wholes[t], known[t])
             elif operation < FIRST_PRESENT:
@@ -251,26 +258,6 @@ def _within(value: Number) -> Number:
 
 
 @inner
-def _of_two(
-    operation: Number, x: Array, y: Array, real: Array, other: Array, lanes: Number, target: Array,
-    to: Array, known: Array,
-) -> None:  # fmt: skip
-    """Of two whole numbers or doubles; the memory of the target is that of `to`."""
-    if operation < DOUBLE_ADD:
-        _of_wholes(operation, x, y, lanes, target, known)
-    elif operation < EQUAL:
-        _of_doubles(operation, real, other, lanes, to, known)
-    elif operation < TIME_ADD:
-        _comparison(operation, x, y, lanes, target)
-    elif operation < DECIMAL_ADD:
-        _of_times(operation == TIME_ADD, x, y, lanes, target)
-    elif operation < DECIMAL_TO_DOUBLE:
-        _of_decimals(operation, x, y, lanes, target, known)
-    else:
-        _to_double(x, other, lanes, to, known)
-
-
-@inner
 def _of_wholes(
     operation: Number, x: Array, y: Array, lanes: Number, target: Array, known: Array
 ) -> None:
@@ -336,6 +323,19 @@ def _comparison(operation: Number, x: Array, y: Array, lanes: Number, target: Ar
     else:
         for e in range(lanes):
             target[e] = x[e] <= y[e]
+
+
+@inner
+def _of_times_and_decimals(
+    operation: Number, x: Array, y: Array, real: Array, lanes: Number, target: Array, to: Array,
+    known: Array,
+) -> None:  # fmt: skip
+    if operation < DECIMAL_ADD:
+        _of_times(operation == TIME_ADD, x, y, lanes, target)
+    elif operation < DECIMAL_TO_DOUBLE:
+        _of_decimals(operation, x, y, lanes, target, known)
+    else:
+        _to_double(x, real, lanes, to, known)
 
 
 @inner
