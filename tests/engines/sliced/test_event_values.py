@@ -7,7 +7,12 @@ import pytest
 
 from cases import each
 from tamis import Matcher, Schema
-from tamis.engines.sliced.event_values import MOST_ELEMENTS, MOST_TEXT
+from tamis.engines.sliced.event_values import (
+    MOST_ELEMENTS,
+    MOST_KEPT,
+    MOST_TEXT,
+    ValueBuffers,
+)
 
 SCHEMA = Schema({
     "n": "int", "x": "double", "s": "string", "side": "enum('sell', 'buy')", "b": "bool",
@@ -61,6 +66,20 @@ def test_the_found_handles_are_not_changed_by_the_next_event():
     for row in rows:
         engine.match(row)
     assert [one.tolist() for one in found] == kept
+
+
+def test_room_for_a_large_event_is_not_kept():
+    buffers = ValueBuffers(2)
+    assert not buffers.are_large
+    buffers.put_text(0, "x" * MOST_KEPT)
+    assert buffers.are_large
+    sliced, naive = matchers(RULES)
+    for event in (FULL, FULL | {"t": "z" * MOST_KEPT}, FULL):
+        assert sliced.match(event) == naive.match(event)
+        kept = [
+            made for part in sliced._held.engine.snapshot().parts for made in part._event_buffers
+        ]
+        assert not any(made.values.are_large for made in kept)
 
 
 @pytest.mark.long

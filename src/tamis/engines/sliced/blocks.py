@@ -206,11 +206,13 @@ class SegmentEvaluator:
             values.packed, elements, passed, *segment.packed, buffers.event, buffers.scratch,
             buffers.touched, handles, died, now, are_many, found,
         )  # fmt: skip
-        is_rising, self._last = size >= 0, size if size >= 0 else ~size
-        found = found[: self._last] if are_many else found[: self._last].copy()
-        self._event_buffers.append(buffers)
-        if not is_rising:
+        count = size if size >= 0 else ~size
+        found = found[:count] if are_many else found[:count].copy()
+        if not values.are_large:
+            self._event_buffers.append(buffers)
+        if size < 0:
             found.sort()
+        self._last = count
         return found
 
     # --- inside

@@ -31,6 +31,7 @@ Array = np.ndarray[Any, Any]
 
 MOST_TEXT = 256  # bytes of text, and
 MOST_ELEMENTS = 16  # elements of arrays, for which there is room at first
+MOST_KEPT = 1_000_000  # bytes of both, in buffers that are used again
 
 _TRUE_ROWS = np.array([[0], [1]], np.uint64)  # the rows of a single event: false and true
 
@@ -52,6 +53,11 @@ class ValueBuffers:
         # Writing to them is faster than to arrays.
         self.kinds, self.numbers = self._kinds.data, self._numbers.data
         self.texts = self._texts.data
+
+    @property
+    def are_large(self) -> bool:
+        """Whether an event has needed more room than most will."""
+        return len(self._texts) + self._elements.nbytes > MOST_KEPT
 
     def put_text(self, begin: int, value: str) -> int:
         """Write a text after others, which end at `begin`; returns where it ends."""
