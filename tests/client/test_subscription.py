@@ -8,6 +8,7 @@ import pytest
 import tamis
 from cases import each
 from tamis.client import subscription as module
+from tamis.client.broker_session import Attempts
 from tamis.errors import BrokerUnreachable, Conflict, UnknownSubscription
 
 EVENTS = [("k", {"price": float(n)}) for n in range(10)]
@@ -19,6 +20,18 @@ def _quick(monkeypatch, caplog):
     """No long pauses; warnings about lost connections are expected."""
     monkeypatch.setattr("tamis.client.broker_session.FIRST_PAUSE", 0.001)
     caplog.set_level(logging.ERROR, "tamis.client")
+
+
+def test_only_the_first_failure_since_an_answer_is_the_first():
+    async def tried():
+        attempts = Attempts(patience=60)
+        assert attempts.is_first
+        await attempts.pause(BrokerUnreachable("gone"))
+        assert not attempts.is_first
+        attempts.begin_again()
+        assert attempts.is_first
+
+    asyncio.run(tried())
 
 
 @each("durable", [None, "mine"])

@@ -283,6 +283,8 @@ def test_an_empty_element_is_an_empty_string_or_missing():
         ("<!-- --> junk <price>5</price>", "the text 'junk' is in no element"),
         ("<e>junk<price>5</price></e>", "the text 'junk' is in no element"),
         ("<a><b>5</b>x</a><price>5</price>", "the text 'x' is in no element"),
+        ("<price>5</price>" + "j" * 40, f"the text '{'j' * 40}' is in no element"),
+        ("<price>5</price>" + "j" * 41, rf"the text '{'j' * 37}\.\.\.' is in no element"),
         ("<price>5.0</price>", "attribute price expects int, got '5.0'"),
         ("<company>a</company><price><net>5</net></price>", "attribute price expects int"),
     ],

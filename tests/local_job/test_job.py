@@ -156,6 +156,16 @@ def test_every_form_of_output(put, tmp_path):
     ]  # fmt: skip
 
 
+def test_values_in_csv(put, tmp_path):
+    events = 'id,price,new,company\n1,5,true,IBM\n2,50,false,"a,b"\n3,60,,\n'
+    rules = put("s.csv", "id,filter\nann,price > 1\n")
+    job = LocalJob(put("e.csv", events), rules, keep=["new", "company"])
+    job.write(str(tmp_path / "c"), "csv")
+    assert (tmp_path / "c/matches/part-00000.csv").read_text().splitlines() == [
+        "event_id,subscription,new,company", "1,ann,true,IBM", '2,ann,false,"a,b"', "3,ann,,",
+    ]  # fmt: skip
+
+
 def test_memory_does_not_grow_with_the_file(put):
     subscriptions = put("s.csv", SUBSCRIPTIONS)
 

@@ -111,7 +111,16 @@ def test_frames_that_were_cut_off_between_two_are_missed(healthy):
     data = disk.read(last, 0, disk.size(last))
     disk.truncate(last, data.rindex(b"\xffTAMIS"))
     damage = look(disk, "between two frames")
-    assert [(one.file, one.first, one.end) for one in damage] == [(last.name, 80, 81)]
+    assert [str(one) for one in damage] == [f"{last.name}: it ends at offset 80; offset 80 is lost"]
+
+
+def test_a_frame_that_was_cut_in_two_is_said(healthy):
+    last = files(healthy)[-3]
+    disk = copy.deepcopy(healthy)
+    disk.truncate(last, disk.size(last) - 3)
+    (damage,) = look(disk, "a part of a frame")
+    assert "it ends at offset 80, and " in str(damage)
+    assert "bytes after them are not a whole frame" in str(damage)
 
 
 @each("suffix", [".frames", ".parquet"])

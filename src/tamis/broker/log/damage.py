@@ -23,4 +23,6 @@ class Damage(NamedTuple):
 
     def __str__(self) -> str:
         events = f"; offsets {self.first} to {self.end - 1} are lost" if self.lost else ""
+        if self.lost == 1:
+            events = f"; offset {self.first} is lost"
         return f"{self.file}: {self.reason}{events}"
