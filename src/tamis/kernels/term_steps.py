@@ -12,6 +12,9 @@ computed by others.
 
 All terms of a segment are one program, so what they have in common is computed once, and a block's
 registers stay in the cache. One event is a block of one lane.
+
+A program may also test the elements of an array, for `exists` and `forall`: then a lane is an
+element, and its owner is the event whose array has it.
 """
 
 from typing import Any
@@ -85,17 +88,18 @@ _SIGN = np.int64(63)
 @jit
 def run_terms(
     steps: Array, inputs: Array, there: Array, constants: Array, given: Array, wholes: Array,
-    doubles: Array, known: Array, keys: Array, present: Array,
+    doubles: Array, known: Array, owners: Array, decisive: Array, keys: Array, present: Array,
 ) -> None:  # fmt: skip
     """Write keys[output, event] and present[output, event]; a missing value has the key 0.
 
-    inputs[input, event] has whole numbers or the bits of doubles, there[input, event] whether they
+    inputs[input, lane] has whole numbers or the bits of doubles, there[input, lane] whether they
     are given, or TOO_LONG, as present[output, event] may be; constants[*] and given[*] are the same
-    for all events.
+    for all lanes. A lane is an event, unless there are owners[lane]: then it is an element, and
+    keys and present are what they are without any, which `_quantify` changes.
     """
     width = wholes.shape[1]
-    for start in range(0, keys.shape[1], width):
-        end = smaller(start + width, keys.shape[1])
+    for start in range(0, inputs.shape[1], width):
+        end = smaller(start + width, inputs.shape[1])
         lanes = end - start
         for k in range(steps.shape[0]):
             operation, t, x = steps[k, 0], steps[k, 1], steps[k, 2]
@@ -105,7 +109,7 @@ def run_terms(
                 _fill(constants[x], given[x], lanes, wholes[t], known[t])
             elif operation == STORE:
                 y = steps[k, 3]
-                _store(wholes[x], known[x], keys[y, start:end], present[y, start:end])
+                _write(wholes[x], known[x], start, end, owners, decisive, y, keys, present)
             elif operation < _FIRST_OF_TWO:
                 _copy(known[x], lanes, known[t])
                 if operation < DOUBLE_NEGATIVE:
@@ -159,11 +163,38 @@ def _fill(value: Number, given: Number, lanes: Number, target: Array, known: Arr
 
 
 @inner
+def _write(
+    values: Array, known: Array, start: Number, end: Number, owners: Array, decisive: Array,
+    output: Number, keys: Array, present: Array,
+) -> None:  # fmt: skip
+    if owners.size:
+        _quantify(values, known, owners[start:end], decisive[output], keys[output], present[output])
+    else:
+        _store(values, known, keys[output, start:end], present[output, start:end])
+
+
+@inner
 def _store(values: Array, known: Array, keys: Array, present: Array) -> None:
     for e in range(keys.size):
         present[e] = known[e]
     for e in range(keys.size):
         keys[e] = values[e] if known[e] else 0
+
+
+@inner
+def _quantify(
+    values: Array, known: Array, owners: Array, decisive: Number, keys: Array, present: Array
+) -> None:
+    """Let each element decide for its event, or leave it open; no decimals are compared here."""
+    for e in range(owners.size):
+        event = owners[e]
+        if known[e] == MISSING:
+            if keys[event] != decisive or present[event] == 0:
+                keys[event] = 0
+                present[event] = 0
+        elif values[e] == decisive:
+            keys[event] = decisive
+            present[event] = 1
 
 
 @inner

@@ -38,6 +38,7 @@ from tamis.predicates.classification import (
     StringTest,
     classify,
 )
+from tamis.predicates.element_terms import ElementTerms, element_terms
 from tamis.predicates.event_batches import Batch, Column
 from tamis.predicates.keys import constant_key, has_values
 from tamis.predicates.term_columns import TermColumns
@@ -141,16 +142,21 @@ class ComputedAttributes:
         return {n: term for n, term in found.items() if first + n not in self._apart}
 
     @cached_property
-    def _of_texts(self) -> dict[int, TextTerms]:
+    def _together(self) -> list[TextTerms | ElementTerms]:
+        """The terms of one string, and those of the elements of one array."""
         first = len(self.plain)
         apart = {n for n in range(len(self.terms)) if first + n in self._apart}
-        return text_terms(self.terms, self.plain, apart.union(self._programmed))
+        apart.update(self._programmed)
+        return [
+            *text_terms(self.terms, self.plain, apart).values(),
+            *element_terms(self.terms, self.plain, apart).values(),
+        ]
 
     @cached_property
     def keyed(self) -> frozenset[int]:
         """The places in the schema of the terms that `write_keys` writes."""
         numbers = set(self._programmed)
-        numbers.update(*(part.numbers.tolist() for part in self._of_texts.values()))
+        numbers.update(*(part.numbers.tolist() for part in self._together))
         return frozenset(len(self.plain) + number for number in numbers)
 
     @cached_property
@@ -197,8 +203,8 @@ class ComputedAttributes:
             ended = perf_counter()
             seconds[list(made)] = self._program.shares * (ended - began)
             began = ended
-        for place, part in self._of_texts.items():
-            keys, present = part.of_column(batch.columns[place])
+        for part in self._together:
+            keys, present = part.of_batch(columns)
             for n, number in enumerate(part.numbers.tolist()):
                 made[number] = Column(present[n], keys[n], None)
             ended = perf_counter()
@@ -227,5 +233,5 @@ class ComputedAttributes:
         first = len(self.plain)
         if self._programmed:
             self._program.of_row(row, keys[first:], present[first:])
-        for place, part in self._of_texts.items():
-            keys[first + part.numbers], present[first + part.numbers] = part.of_text(row[place])
+        for part in self._together:
+            keys[first + part.numbers], present[first + part.numbers] = part.of_row(row)

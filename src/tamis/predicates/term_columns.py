@@ -253,10 +253,10 @@ class TermColumns:
             raise NoColumn
         owners = nested.owners_of(nested.offsets_of(array))
         if ast.attributes(function):
-            truth = _ElementColumns(self, inner, owners, of).vector(function.body)
+            truth = ElementColumns(self, inner, owners, of).vector(function.body)
         else:
             distinct, codes = nested.distinct_elements(inner, of)
-            truth = taken(_ElementColumns(self, distinct, None, of).vector(function.body), codes)
+            truth = taken(ElementColumns(self, distinct, None, of).vector(function.body), codes)
         return nested.quantified(array, truth, decisive=node.name == "exists")
 
     # --- one by one
@@ -413,7 +413,7 @@ def _key_of(node: Node) -> str:
     raise NoColumn
 
 
-class _ElementColumns(TermColumns):
+class ElementColumns(TermColumns):
     """The columns of terms over elements, each of which belongs to an event of other columns."""
 
     def __init__(self, outer: TermColumns, element: Vector, owners: Array | None, of: Type) -> None:

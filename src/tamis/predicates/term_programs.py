@@ -7,7 +7,7 @@ a single event, by `evaluation`. They also compute the terms of an event whose d
 for 64 bits on the way.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -45,6 +45,9 @@ _COMPARE = {  # the operation, and whether the sides are exchanged
 }  # fmt: skip
 _ALIGNED = {"+", "-", "%"}  # operators on decimals that bring them to one scale first
 _MOST_PLACES = 22  # powers of ten up to this one are doubles
+_MOST_LISTED = 16  # constants of an IN that are compared one after the other
+_NO_OWNERS = np.zeros(0, np.int64)
+_NOTHING = np.zeros(0, np.int64)
 
 
 def is_held(of: Type) -> bool:
@@ -89,6 +92,8 @@ def operations_of(node: Node) -> tuple[tuple[str, ...], tuple[Node, ...]] | None
         case ast.Compare(op, left, right) if op in _COMPARE and left.type == right.type:
             name, is_exchanged = _COMPARE[op]
             found = (name,), (right, left) if is_exchanged else (left, right)
+        case ast.In(operand, items) if is_held(operand.type) and len(items) <= _MOST_LISTED:
+            found = ("or",), tuple([ast.Compare("=", operand, item) for item in items])
         case ast.And(items):
             found = ("and",), items
         case ast.Or(items):
@@ -211,7 +216,7 @@ class TermProgram:
         self._given = np.array([given for _, given in made.constants], np.uint8)
         self._schema = schema
         self._of_row: list[Callable[[Row], Any]] = [compile_value(n, schema) for n in made.inputs]
-        self._of_decimals = {n: term for n, term in terms.items() if _has_decimals(term)}
+        self._of_decimals = {n: term for n, term in terms.items() if has_decimals(term)}
         self._may_be_long = np.array(list(self._of_decimals), np.int64)
 
     @property
@@ -222,17 +227,8 @@ class TermProgram:
     def of_batch(self, columns: TermColumns, outputs: int) -> tuple[Array, Array]:
         """keys[output, event] and present[output, event]; arbitrary where an output has no term."""
         size = columns.size
-        values = np.empty((len(self._inputs), size), np.int64)
-        there = np.empty((len(self._inputs), size), np.uint8)
-        for place, node in enumerate(self._inputs):
-            vector = columns.vector(node)
-            found, known = vector.values, vector.present
-            if node.type.kind is Kind.DECIMAL:
-                found, known = _short(found, known)
-            values[place] = found.view(np.int64) if found.dtype == np.float64 else found
-            there[place] = known
         keys, present = np.empty((outputs, size), np.int64), np.empty((outputs, size), np.uint8)
-        self._run(values, there, keys, present, min(size, LANES))
+        self._run(*self._inputs_of_columns(columns), keys, present)
         for output in self._too_long(present):
             column = columns.column(self._of_decimals[output])
             keys[output], present[output] = column.keys, column.present
@@ -240,27 +236,62 @@ class TermProgram:
 
     def of_row(self, row: Row, keys: Array, present: Array) -> None:
         """Write keys[output] and present[output] of one event."""
-        values = np.zeros((len(self._inputs), 1), np.int64)
-        there = np.zeros((len(self._inputs), 1), np.uint8)
-        doubles = values.view(np.float64)
-        for place, (node, compute) in enumerate(zip(self._inputs, self._of_row, strict=True)):
-            value = compute(row)
-            if value is None:
-                continue
-            there[place, 0] = kernel.THERE
-            if node.type == DOUBLE:
-                doubles[place, 0] = value
-            elif node.type.kind is not Kind.DECIMAL:
-                values[place, 0] = value
-            elif abs(number := unscaled(value, node.type.scale)) <= INT64_MAX:
-                values[place, 0] = number
-            else:
-                there[place, 0] = TOO_LONG
-        self._run(values, there, keys.reshape(-1, 1), present.reshape(-1, 1), 1)
+        self._run(*self._inputs_of_rows([row]), keys.reshape(-1, 1), present.reshape(-1, 1))
         for output in self._too_long(present):
             compute, key = self._alone[output]
             value = compute(row)
             keys[output], present[output] = 0 if value is None else key(value), value is not None
+
+    def test_elements(
+        self, elements: TermColumns | Sequence[Row], owners: Array, decisive: Array, keys: Array,
+        present: Array,
+    ) -> None:  # fmt: skip
+        """Change keys[output, event] and present[output, event] by what elements pass.
+
+        The terms are tests, and none of them has a decimal. owners[element] is an event; an element
+        for which a test is decisive[output] decides for it.
+        """
+        if not len(owners):
+            return
+        if isinstance(elements, TermColumns):
+            inputs = self._inputs_of_columns(elements)
+        else:
+            inputs = self._inputs_of_rows(elements)
+        self._run(*inputs, keys, present, owners, decisive)
+
+    def _inputs_of_columns(self, columns: TermColumns) -> tuple[Array, Array]:
+        """values[input, lane] and there[input, lane] of many events or elements."""
+        values = np.empty((len(self._inputs), columns.size), np.int64)
+        there = np.empty(values.shape, np.uint8)
+        for place, node in enumerate(self._inputs):
+            vector = columns.vector(node)
+            found, known = vector.values, vector.present
+            if node.type.kind is Kind.DECIMAL:
+                found, known = _short(found, known)
+            values[place] = found.view(np.int64) if found.dtype == np.float64 else found
+            there[place] = known
+        return values, there
+
+    def _inputs_of_rows(self, rows: Sequence[Row]) -> tuple[Array, Array]:
+        """As `_inputs_of_columns`, of a few rows."""
+        values = np.zeros((len(self._inputs), len(rows)), np.int64)
+        there = np.zeros(values.shape, np.uint8)
+        doubles = values.view(np.float64)
+        for place, (node, compute) in enumerate(zip(self._inputs, self._of_row, strict=True)):
+            for lane, row in enumerate(rows):
+                value = compute(row)
+                if value is None:
+                    continue
+                there[place, lane] = kernel.THERE
+                if node.type == DOUBLE:
+                    doubles[place, lane] = value
+                elif node.type.kind is not Kind.DECIMAL:
+                    values[place, lane] = value
+                elif abs(number := unscaled(value, node.type.scale)) <= INT64_MAX:
+                    values[place, lane] = number
+                else:
+                    there[place, lane] = TOO_LONG
+        return values, there
 
     def _too_long(self, present: Array) -> list[int]:
         """The outputs with a value that is computed in another way."""
@@ -282,17 +313,22 @@ class TermProgram:
             for place, (output, term) in enumerate(self._of_decimals.items())
         }
 
-    def _run(self, values: Array, there: Array, keys: Array, present: Array, lanes: int) -> None:
-        registers = np.empty((self._registers, max(lanes, 1)), np.int64)
+    def _run(
+        self, values: Array, there: Array, keys: Array, present: Array,
+        owners: Array = _NO_OWNERS, decisive: Array = _NOTHING,
+    ) -> None:  # fmt: skip
+        lanes = max(min(values.shape[1], LANES), 1)
+        registers = np.empty((self._registers, lanes), np.int64)
         known = np.empty(registers.shape, np.uint8)
         with np.errstate(all="ignore"):  # for kernels that are not compiled
             run_terms(
                 self._steps, values, there, self._constants, self._given, registers,
-                registers.view(np.float64), known, keys, present,
+                registers.view(np.float64), known, owners, decisive, keys, present,
             )  # fmt: skip
 
 
-def _has_decimals(term: Node) -> bool:
+def has_decimals(term: Node) -> bool:
+    """Whether a decimal is computed on the way, which may be too long."""
     return any(part.type.kind is Kind.DECIMAL for part in ast.walk(term))
 
 

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from tamis.bounded_caches import BoundedCache
+from tamis.events.event_reader import Row
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.evaluation import compile_value
-from tamis.predicates.event_batches import Column, batch_of_rows
+from tamis.predicates.event_batches import batch_of_rows
 from tamis.predicates.keys import Keys
 from tamis.predicates.term_columns import TermColumns
 from tamis.predicates.term_programs import is_held
-from tamis.predicates.vectors import vector_of
 from tamis.schema import Attribute, Schema
 from tamis.types import STRING
 
@@ -45,7 +45,7 @@ def text_terms(
             found.setdefault(place, {})[number] = term
     most = MOST_REMEMBERED // max(len(found), 1)
     return {
-        place: TextTerms(own, schema.attributes[place], most)
+        place: TextTerms(own, place, schema.attributes[place], most)
         for place, own in found.items()
         if len(own) >= FEWEST_TERMS
     }
@@ -54,10 +54,13 @@ def text_terms(
 class TextTerms:
     """The terms of one attribute, by their numbers."""
 
-    def __init__(self, terms: Mapping[int, Node], attribute: Attribute, most: int) -> None:
+    def __init__(
+        self, terms: Mapping[int, Node], place: int, attribute: Attribute, most: int
+    ) -> None:
         self.numbers = np.array(list(terms), np.int64)
         self._terms = list(terms.values())
-        self._attribute = attribute
+        self._place = place
+        self._text = ast.Attribute(attribute.path, attribute.type)
         self._schema = Schema.of_attributes([attribute])
         made = [Attribute((str(number),), term.type) for number, term in terms.items()]
         keys = Keys(Schema.of_attributes(made))
@@ -67,13 +70,14 @@ class TextTerms:
         ]
         self._known: BoundedCache[str | None, KeyRow] = BoundedCache(most)
 
-    def of_text(self, text: str | None) -> KeyRow:
-        """keys[term] and present[term] of one string."""
+    def of_row(self, row: Row) -> KeyRow:
+        """keys[term] and present[term] of one event."""
+        text = row[self._place]
         return self._known.find(text) or self._learn_one(text)
 
-    def of_column(self, column: Column) -> tuple[Array, Array]:
-        """keys[term, event] and present[term, event] of a column of strings."""
-        vector = vector_of(column, self._attribute)
+    def of_batch(self, columns: TermColumns) -> tuple[Array, Array]:
+        """keys[term, event] and present[term, event] of many events."""
+        vector = columns.vector(self._text)
         texts: list[str | None] = [*(vector.texts or ()), None]
         codes = np.where(vector.present, vector.values, len(texts) - 1)
         distinct, places = np.unique(codes, return_inverse=True)
