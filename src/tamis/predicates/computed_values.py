@@ -39,6 +39,7 @@ from tamis.predicates.classification import (
     classify,
 )
 from tamis.predicates.element_terms import ElementTerms, element_terms
+from tamis.predicates.element_text_terms import ElementTextTerms, element_text_terms
 from tamis.predicates.event_batches import Batch, Column
 from tamis.predicates.keys import constant_key, has_values
 from tamis.predicates.term_columns import TermColumns
@@ -142,7 +143,7 @@ class ComputedAttributes:
         return {n: term for n, term in found.items() if first + n not in self._apart}
 
     @cached_property
-    def _together(self) -> list[TextTerms | ElementTerms]:
+    def _together(self) -> list[TextTerms | ElementTerms | ElementTextTerms]:
         """The terms of one string, and those of the elements of one array."""
         first = len(self.plain)
         apart = {n for n in range(len(self.terms)) if first + n in self._apart}
@@ -150,6 +151,7 @@ class ComputedAttributes:
         return [
             *text_terms(self.terms, self.plain, apart).values(),
             *element_terms(self.terms, self.plain, apart).values(),
+            *element_text_terms(self.terms, self.plain, apart).values(),
         ]
 
     @cached_property

@@ -35,15 +35,22 @@ def element_terms(
 
 
 def _is_tested(term: ast.Call) -> bool:
-    if term.name not in QUANTIFIERS:
-        return False
-    array, of = term.arguments[0], term.arguments[0].type.element
-    if isinstance(array, ast.Call) and array.name == "map_values":
-        array = array.arguments[0]
-    if not isinstance(array, ast.Attribute) or of is None or not is_held(of):
+    array = quantified_array(term)
+    of = None if array is None else array.type.element
+    if of is None or not is_held(of):
         return False
     condition = condition_on(_element(term), term)
     return bool(in_programs([condition])) and not has_decimals(condition)
+
+
+def quantified_array(term: Node) -> Node | None:
+    """The array of exists or forall, if columns have it; None for other terms."""
+    if not isinstance(term, ast.Call) or term.name not in QUANTIFIERS:
+        return None
+    array = term.arguments[0]
+    is_part = isinstance(array, ast.Call) and array.name in {"map_keys", "map_values"}
+    holder = ast.children(array)[0] if is_part else array
+    return array if isinstance(holder, ast.Attribute) else None
 
 
 def _element(term: ast.Call) -> ast.Variable:
