@@ -12,7 +12,8 @@ from function_differences import value_tree
 from oracles import expected_key
 from strategies import DECIMALS, EXACT, LONG_DECIMALS, MOMENTS, SCHEMA
 from tamis import TypeMismatch
-from tamis.kernels.term_steps import LANES, MOST_OPERANDS, OPERATIONS
+from tamis.kernels.term_operations import MOST_OPERANDS, OPERATIONS
+from tamis.kernels.term_steps import LANES
 from tamis.language import ast
 from tamis.language.evaluation import compile_value
 from tamis.language.functions.table import FUNCTIONS

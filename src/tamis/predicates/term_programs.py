@@ -15,8 +15,16 @@ import numpy as np
 
 from tamis.deep_stack import with_deep_stack
 from tamis.events.event_reader import Row
-from tamis.kernels import term_steps as kernel
-from tamis.kernels.term_steps import LANES, MOST_OPERANDS, OPERATIONS, TOO_LONG, run_terms
+from tamis.kernels.term_operations import (
+    CONSTANT,
+    LOAD,
+    MOST_OPERANDS,
+    OPERATIONS,
+    STORE,
+    THERE,
+    TOO_LONG,
+)
+from tamis.kernels.term_steps import LANES, run_terms
 from tamis.language import ast
 from tamis.language.arithmetic import as_decimal, loses_digits
 from tamis.language.ast import Node
@@ -150,7 +158,7 @@ class _Steps:
     def store(self, term: Node, output: int) -> None:
         """Compute a term and write its keys to an output."""
         value = self._value(term, as_key=True)
-        self.steps.append((kernel.STORE, value, output))
+        self.steps.append((STORE, value, output))
 
     def _value(self, node: Node, *, as_key: bool = False) -> int:
         """The value of a node, or its key where that is something else."""
@@ -169,7 +177,7 @@ class _Steps:
         found = operations_of(node)
         if found is None:
             number = self.inputs.setdefault(node, len(self.inputs))
-            return self._put(kernel.LOAD, number)
+            return self._put(LOAD, number)
         names, operands = found
         as_key = isinstance(node, ast.Compare) and operands[0].type == DOUBLE
         return self._step(names, [self._value(part, as_key=as_key) for part in operands])
@@ -196,7 +204,7 @@ class _Steps:
         kind = np.float64 if of == DOUBLE else np.int64
         bits = np.array(_number(value, of), kind).view(np.int64)
         place = self.constants.setdefault((int(bits), value is not None), len(self.constants))
-        return self._put(kernel.CONSTANT, place)
+        return self._put(CONSTANT, place)
 
     def _put(self, *step: int) -> int:
         self.steps.append(step)
@@ -209,7 +217,7 @@ class TermProgram:
     def __init__(self, terms: Mapping[int, Node], schema: Schema) -> None:
         made = _steps_of(terms)
         self._steps, self._registers = _with_registers(made.steps)
-        ends = np.flatnonzero(self._steps[:, 0] == kernel.STORE)  # of the terms, in their order
+        ends = np.flatnonzero(self._steps[:, 0] == STORE)  # of the terms, in their order
         self.shares = np.diff(ends, prepend=-1) / len(self._steps)  # of the terms in all steps
         self._inputs = list(made.inputs)
         self._constants = np.array([bits for bits, _ in made.constants], np.int64)
@@ -282,7 +290,7 @@ class TermProgram:
                 value = compute(row)
                 if value is None:
                     continue
-                there[place, lane] = kernel.THERE
+                there[place, lane] = THERE
                 if node.type == DOUBLE:
                     doubles[place, lane] = value
                 elif node.type.kind is not Kind.DECIMAL:
@@ -338,7 +346,7 @@ def _short(numbers: Array, present: Array) -> tuple[Array, Array]:
         fits = np.asarray(abs(numbers) <= INT64_MAX, np.bool_)
     else:
         fits = numbers >= -INT64_MAX
-    known = np.where(fits, kernel.THERE, TOO_LONG) * present
+    known = np.where(fits, THERE, TOO_LONG) * present
     return np.where(fits, numbers, 0).astype(np.int64), known
 
 
@@ -365,7 +373,7 @@ def _with_registers(steps: list[tuple[int, ...]]) -> tuple[Array, int]:
     count = 0
     for place, step in enumerate(steps):
         read = _read(step)
-        if step[0] == kernel.STORE:
+        if step[0] == STORE:
             found[place, [0, 2, 3]] = step[0], register_of[step[1]], step[2]
         else:
             if not free:
@@ -381,9 +389,9 @@ def _with_registers(steps: list[tuple[int, ...]]) -> tuple[Array, int]:
 
 def _read(step: tuple[int, ...]) -> Iterable[int]:
     """The values that a step reads."""
-    if step[0] in {kernel.LOAD, kernel.CONSTANT}:
+    if step[0] in {LOAD, CONSTANT}:
         return ()
-    return step[1:2] if step[0] == kernel.STORE else step[1:]
+    return step[1:2] if step[0] == STORE else step[1:]
 
 
 def in_programs(terms: Iterable[Node]) -> dict[int, Node]:

@@ -74,9 +74,10 @@ class Function:
     `typed` checks and converts the arguments or raises a `Refusal`; `meaning` gives the function of
     Python values for a checked call, `kernel` the same for arrays or None if there is none for
     these types. Without a kernel, the meaning is called once for each distinct combination of
-    values. `operations` are the names of what `kernels.term_steps` does for a call of these types:
-    the first of its arguments, the next of the result; none if it cannot. An operation of two
-    operands is repeated for more arguments, one of one operand takes the first argument.
+    values. `operations` name what a program does for a call of these types
+    (`kernels.term_operations`): the first of its arguments, the next of the result; none if it
+    cannot. An operation of two operands is repeated for more arguments, one of one operand
+    takes the first argument.
     """
 
     name: str
