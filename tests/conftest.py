@@ -152,7 +152,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Stop where xdist did not take the groups: each process would start a Spark of its own."""
+    """Freeze what there is; stop where xdist has lost the groups: each would start a Spark."""
     collect_garbage_less_often()
     for item in session.items if getattr(session.config.option, "loadgroup", False) else ():
         if item.get_closest_marker("xdist_group") and "@" not in item.nodeid:

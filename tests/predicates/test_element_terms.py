@@ -9,8 +9,10 @@ from array_strategies import ARRAYS, DOUBLES, MOMENTS, WHOLE
 from cases import each
 from tamis import Matcher
 from tamis.events.values import MapValue
+from tamis.kernels.term_steps import LANES
 from tamis.language.evaluation import compile_value
 from tamis.language.parser import parse_tree
+from tamis.predicates import element_terms as module
 from tamis.predicates.element_terms import element_terms
 from tamis.predicates.event_batches import batch_of_rows
 from tamis.predicates.term_columns import TermColumns
@@ -76,6 +78,8 @@ def rows():
         ("exists(array(i, 1), e -> e > 1)", False),  # no column of arrays
         ("exists(ns, e -> e > 1.5)", False),  # compared as decimals
         ("exists(bs, e -> e)", False), ("forall(xs, e -> e <=> x)", False),
+        ("exists(xs, e -> power(e, 2) > x)", False),  # once per distinct element
+        ("exists(ns, e -> e > 1 AND instr(CAST(e AS STRING), '1') > 0)", False),
         ("array_contains(ns, 1)", False), ("size(ns) = 1", False),
         (f"exists(ns, e -> e IN ({', '.join(map(str, range(40)))}))", False),
     ],
@@ -89,7 +93,10 @@ def test_others_are_left_alone():
     assert found.numbers.tolist() == [1, 3]
 
 
-def test_conditions_have_their_meaning():
+@pytest.mark.parametrize("at_once", [3, LANES])
+def test_conditions_have_their_meaning(monkeypatch, at_once):
+    monkeypatch.setattr(module, "LANES", at_once)
+    monkeypatch.setattr(module, "MOST_HELD", 0)
     events = rows()
     computes = [compile_value(term, ARRAYS) for term in TERMS]
     columns = TermColumns(batch_of_rows(events, ARRAYS))
@@ -107,6 +114,26 @@ def test_conditions_have_their_meaning():
             assert list(zip(keys[place], present[place], strict=True)) == wanted, TERMS[number]
             assert [(k[place], p[place]) for k, p in alone] == wanted, TERMS[number]
     assert answers == {True, False, None}
+
+
+def test_what_is_decided_is_not_tested_further(monkeypatch):
+    terms = [parse_tree(f"exists(ns, e -> e > i + {n})", ARRAYS) for n in range(3)]
+    terms += [parse_tree(f"forall(ns, e -> e < {n + 10})", ARRAYS) for n in range(3)]
+    (part,) = element_terms(terms, ARRAYS, others=()).values()
+    tested = []
+
+    def noting(inputs, elements, *others):
+        tested.append(elements[0].tolist())
+        test_elements(inputs, elements, *others)
+
+    test_elements = part._program.test_elements
+    monkeypatch.setattr(part._program, "test_elements", noting)
+    keys, present = part.of_row(row(ns=(100, *range(3 * LANES)), i=5))
+    assert (keys.tolist(), present.tolist()) == ([1, 1, 1, 0, 0, 0], [1] * 6)
+    assert tested == [[100, *range(LANES - 1)]]
+    keys, present = part.of_row(row(ns=(None, *[7] * 3 * LANES), i=5))
+    assert (keys.tolist(), present.tolist()) == ([1, 1, 0, 0, 0, 0], [1, 1, 0, 0, 0, 0])
+    assert len(tested) == 1 + 4
 
 
 def test_a_batch_without_elements():

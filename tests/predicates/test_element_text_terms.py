@@ -6,7 +6,8 @@ from array_strategies import ARRAYS, TEXTS
 from cases import each
 from tamis import Matcher
 from tamis.events.values import MapValue
-from tamis.language.evaluation import compile_value
+from tamis.language.evaluation import Logic, compile_value
+from tamis.language.negations import settle_conditions
 from tamis.language.parser import parse_tree
 from tamis.predicates import element_text_terms as module
 from tamis.predicates.element_text_terms import element_text_terms
@@ -64,13 +65,16 @@ def test_which_conditions_are_tested_once_per_string(condition, expected):
     assert not element_text_terms(terms, ARRAYS, others={2, 5, 7})
 
 
-@pytest.mark.parametrize("remembered", [0, 64_000_000])
-def test_conditions_have_their_meaning(monkeypatch, remembered):
+@pytest.mark.parametrize("logic", Logic)
+@pytest.mark.parametrize(("remembered", "held"), [(0, 0), (64_000_000, 1 << 22)])
+def test_conditions_have_their_meaning(monkeypatch, logic, remembered, held):
     monkeypatch.setattr(module, "MOST_REMEMBERED", remembered)
+    monkeypatch.setattr(module, "MOST_HELD", held)
     events = rows()
-    computes = [compile_value(term, ARRAYS) for term in TERMS]
+    terms = [settle_conditions(term, logic) for term in TERMS]
+    computes = [compile_value(term, ARRAYS) for term in terms]
     columns = TermColumns(batch_of_rows(events, ARRAYS))
-    parts = element_text_terms(TERMS, ARRAYS, others=()).values()
+    parts = element_text_terms(terms, ARRAYS, others=()).values()
     assert sorted(n for part in parts for n in part.numbers) == list(range(len(TERMS)))
     answers = set()
     for part in parts:
@@ -85,9 +89,13 @@ def test_conditions_have_their_meaning(monkeypatch, remembered):
     assert answers == {True, False, None}
 
 
-def test_only_conditions_that_may_be_true_are_tested():
+@pytest.mark.parametrize("logic", Logic)
+def test_only_conditions_that_may_be_true_are_tested(logic):
     terms = [parse_tree(f"exists(tags, t -> t LIKE '%x{n}y%')", ARRAYS) for n in range(100)]
     terms += [parse_tree(f"forall(tags, t -> t <> 'x{n}y')", ARRAYS) for n in range(100)]
+    terms += [parse_tree(f"exists(tags, t -> t <> 'x{n}y')", ARRAYS) for n in range(100)]
+    terms += [parse_tree(f"forall(tags, t -> t LIKE '%x{n}y%')", ARRAYS) for n in range(100)]
+    terms = [settle_conditions(term, logic) for term in terms]
     (part,) = element_text_terms(terms, ARRAYS, others=()).values()
     tested = []
 
@@ -99,15 +107,30 @@ def test_only_conditions_that_may_be_true_are_tested():
         return holds
 
     part._conditions = [noting(*numbered) for numbered in enumerate(part._conditions)]
-    event = tuple((dict.fromkeys(ARRAYS) | {"tags": ("ax7yb", "x8y", "none")}).values())
-    keys, present = part.of_row(event)
+
+    def event(tags):
+        return tuple((dict.fromkeys(ARRAYS) | {"tags": tags}).values())
+
+    keys, present = part.of_row(event(("ax7yb", "x8y", "none")))
     assert present.all()
-    assert keys.nonzero()[0].tolist() == [7, 8, *(100 + n for n in range(100) if n != 8)]
-    assert sorted(tested) == [7, 8, 108]
+    assert keys.nonzero()[0].tolist() == [
+        7, 8, *(100 + n for n in range(100) if n != 8), *range(200, 300),
+    ]  # fmt: skip
+    assert sorted(tested) == [7, 8, 108, 208, 307, 308]
+    tested.clear()
+    keys, present = part.of_row(event(("ax7yb", "x7yx8y")))
+    assert keys[300:].nonzero()[0].tolist() == [7]  # the one text that all strings have
+    assert present.all()
 
 
-@pytest.mark.parametrize("engine", ["sliced", "auto", "counting-list"])
-def test_matches_are_those_of_naive(engine):
+@pytest.mark.parametrize(
+    ("engine", "settings"),
+    [
+        ("sliced", {}), ("auto", {}), ("counting-list", {}),
+        ("sliced", {"semantics": "default", "defaults": dict.fromkeys(ARRAYS)}),
+    ],
+)  # fmt: skip
+def test_matches_are_those_of_naive(engine, settings):
     rules = {
         number: f"{name}({array}, t -> {condition})"
         for number, (array, condition, name) in enumerate(
@@ -118,7 +141,7 @@ def test_matches_are_those_of_naive(engine):
         )
     }
     schema_rows = [dict(zip(ARRAYS, row, strict=True)) for row in rows()]
-    naive, other = Matcher(ARRAYS, "naive"), Matcher(ARRAYS, engine)
+    naive, other = (Matcher(ARRAYS, name, **settings) for name in ("naive", engine))
     for matcher in (naive, other):
         matcher.subscribe_many(rules)
     expected = [naive.match(event) for event in schema_rows]

@@ -54,7 +54,7 @@ def test_no_string_passes_without_the_text(pattern, values):
         needed = needed_text(predicate)
         if needed is None:
             continue
-        test, texts = compile_tree(predicate, SMALL), NeededTexts([(0, needed)])
+        test, texts = compile_tree(predicate, SMALL), NeededTexts({0: needed})
         at = SMALL.positions[("s",)]
         for value in values:
             row = [None] * len(SMALL)
@@ -74,7 +74,7 @@ def test_candidates_are_those_whose_texts_are_there(most):
         for place in ("startswith", "endswith", "contains")
         for _ in range(20)
     ]
-    texts = NeededTexts(enumerate(needed))
+    texts = NeededTexts(dict(enumerate(needed)))
     limit, needed_texts.MOST_PARTS = needed_texts.MOST_PARTS, most
     try:
         for size in range(9):

@@ -73,7 +73,7 @@ def run_terms(
     inputs[input, lane] has whole numbers or the bits of doubles, there[input, lane] whether they
     are given, or TOO_LONG, as present[output, event] may be; constants[*] and given[*] are the same
     for all lanes. A lane is an event, unless there are owners[lane]: then it is an element, and
-    keys and present are what they are without any, which `_quantify` changes.
+    keys and present, which say what is true of arrays without elements, are changed.
     """
     width = wholes.shape[1]
     for start in range(0, inputs.shape[1], width):
@@ -145,6 +145,7 @@ def _write(
     values: Array, known: Array, start: Number, end: Number, owners: Array, decisive: Array,
     output: Number, keys: Array, present: Array,
 ) -> None:  # fmt: skip
+    """Write what events have, or let elements decide for them."""
     if owners.size:
         _quantify(values, known, owners[start:end], decisive[output], keys[output], present[output])
     else:

@@ -1,8 +1,9 @@
 """Conditions on the elements of one array, like ``exists(scores, s -> s > bar + 3)``, as a program.
 
 The program (`term_programs`) is run for each element, as others are for each event; what
-conditions have in common is computed once. Elements are numbers, truth values or times: conditions
-on strings are tested once for each distinct string (`term_columns`).
+conditions have in common is computed once. Elements are numbers, truth values or times. Conditions
+on strings are in `element_text_terms`. Those with parts that no program computes from an element,
+like ``power(s, 2)``, are tested once for each distinct element (`term_columns`).
 """
 
 from collections.abc import Container, Sequence
@@ -11,16 +12,26 @@ from typing import Any
 import numpy as np
 
 from tamis.events.event_reader import Row
+from tamis.kernels.term_steps import LANES
 from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.evaluation import compile_value
 from tamis.language.functions.arrays import QUANTIFIERS
 from tamis.predicates import nested_vectors as nested
-from tamis.predicates.term_columns import ElementColumns, TermColumns
-from tamis.predicates.term_programs import TermProgram, has_decimals, in_programs, is_held
+from tamis.predicates.term_columns import TermColumns, has_variable
+from tamis.predicates.term_programs import (
+    TermProgram,
+    has_decimals,
+    in_programs,
+    inputs_of,
+    is_held,
+)
 from tamis.schema import Schema
+from tamis.types import DOUBLE
 
 Array = np.ndarray[Any, Any]
+
+MOST_HELD = 1 << 20  # inputs of elements in memory together, each of nine bytes
 
 
 def element_terms(
@@ -40,7 +51,10 @@ def _is_tested(term: ast.Call) -> bool:
     if of is None or not is_held(of):
         return False
     condition = condition_on(_element(term), term)
-    return bool(in_programs([condition])) and not has_decimals(condition)
+    if not in_programs([condition]) or has_decimals(condition):
+        return False
+    inputs = inputs_of(condition)
+    return not any(has_variable(one) for one in inputs if not isinstance(one, ast.Variable))
 
 
 def quantified_array(term: Node) -> Node | None:
@@ -76,6 +90,7 @@ class ElementTerms:
         self.numbers = np.array(list(terms), np.int64)
         self._array = array
         self._array_of_row = compile_value(array, schema)
+        self._held = np.float64 if array.type.element == DOUBLE else np.int64
         self._decisive = np.array([term.name == "exists" for term in terms.values()], np.int64)
         conditions = [condition_on(_element(term), term) for term in terms.values()]
         self._program = TermProgram(dict(enumerate(conditions)), schema)
@@ -83,24 +98,39 @@ class ElementTerms:
     def of_batch(self, columns: TermColumns) -> tuple[Array, Array]:
         """keys[term, event] and present[term, event]."""
         array = columns.vector(self._array)
-        owners = nested.owners_of(nested.offsets_of(array))
-        present = np.empty((len(self.numbers), columns.size), np.uint8)
-        present[:] = array.present
-        keys = (1 - self._decisive)[:, np.newaxis] * present
-        inner, of = array.parts[0], self._array.type.element or self._array.type
-        elements = ElementColumns(columns, inner, owners, of)
-        self._program.test_elements(elements, owners, self._decisive, keys, present)
+        keys, present = self._without_elements(array.present)
+        owners, (inner,) = nested.owners_of(nested.offsets_of(array)), array.parts
+        values = inner.values.astype(self._held, copy=False).view(np.int64)
+        inputs = self._program.inputs_of_batch(columns)
+        step = max(MOST_HELD // max(self._program.inputs, 1), LANES)
+        for start in range(0, len(owners), step):
+            part = slice(start, start + step)
+            elements = values[part], inner.present[part]
+            self._test(inputs, elements, owners[part], keys, present)
         return keys, present
 
     def of_row(self, row: Row) -> tuple[Array, Array]:
         """keys[term] and present[term] of one event."""
         array = self._array_of_row(row)
-        if array is None:
-            return np.zeros(len(self.numbers), np.int64), np.zeros(len(self.numbers), np.uint8)
-        keys, present = 1 - self._decisive, np.ones(len(self.numbers), np.uint8)
-        rows = [(*row, element) for element in array]
-        owners = np.zeros(len(rows), np.int64)
-        self._program.test_elements(
-            rows, owners, self._decisive, keys.reshape(-1, 1), present.reshape(-1, 1)
-        )
-        return keys, present
+        keys, present = self._without_elements(np.array([array is not None]))
+        inputs = self._program.inputs_of_row(row) if array else None
+        for start in range(0, len(array) if inputs else 0, LANES):
+            block = array[start : start + LANES]
+            there = np.array([element is not None for element in block], np.uint8)
+            given = [0 if element is None else element for element in block]
+            values = np.array(given, self._held).view(np.int64)
+            self._test(inputs, (values, there), np.zeros(len(block), np.int64), keys, present)
+            if np.array_equal(keys[:, 0], self._decisive) and present.all():
+                break  # all is decided, whatever comes
+        return keys[:, 0], present[:, 0]
+
+    def _without_elements(self, has_array: Array) -> tuple[Array, Array]:
+        """keys[term, event] and present[term, event] of arrays that have no elements."""
+        present = np.empty((len(self.numbers), len(has_array)), np.uint8)
+        present[:] = has_array
+        return (1 - self._decisive)[:, np.newaxis] * present, present
+
+    def _test(
+        self, inputs: Any, elements: tuple[Array, Array], owners: Array, keys: Array, present: Array
+    ) -> None:
+        self._program.test_elements(inputs, elements, owners, self._decisive, keys, present)

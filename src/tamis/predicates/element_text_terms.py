@@ -4,8 +4,8 @@ They are tested once for each distinct string, and the answers are remembered. O
 only those are tested that may be true of the string (`needed_texts`).
 """
 
-from collections.abc import Container, Iterable, Sequence
-from typing import Any
+from collections.abc import Container, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,14 +26,13 @@ from tamis.predicates.element_terms import condition_on, quantified_array
 from tamis.predicates.needed_texts import START, NeededText, NeededTexts, needed_text
 from tamis.predicates.term_columns import TermColumns
 from tamis.predicates.text_terms import FEWEST_TERMS, MOST_REMEMBERED
+from tamis.predicates.vectors import Vector, distinct_texts
 from tamis.schema import Attribute, Schema
 from tamis.types import STRING
 
 Array = np.ndarray[Any, Any]
-Verdict = tuple[Array, Array]  # the terms that a string decides, and those that it leaves open
-
+MOST_HELD = 1 << 22  # terms of verdicts in memory together, each of up to twelve bytes
 TRUE, OPEN = 1, 2  # the truth of a condition or a term; 0 is false
-_OPPOSITE = {"=": "<>", "<>": "="}
 _ELEMENT = ast.Attribute(("element",), STRING)
 _ELEMENTS = Schema.of_attributes([Attribute(_ELEMENT.path, STRING)])
 
@@ -57,6 +56,14 @@ def element_text_terms(
     }
 
 
+class Verdict(NamedTuple):
+    """What one string says of the terms."""
+
+    decided: Array  # terms that it decides, but for those of `ElementTextTerms._negated`
+    spared: Array  # of the places in `_negated`: the terms that it does not decide
+    left_open: Array  # terms that are null if no other string decides them
+
+
 class ElementTextTerms:
     """The terms of one array, by their numbers.
 
@@ -72,64 +79,85 @@ class ElementTextTerms:
         conditions = [condition_on(_ELEMENT, term) for term in terms.values()]
         self._conditions = [compile_value(condition, _ELEMENTS) for condition in conditions]
         deciding = [
-            condition if decisive else _negation(condition)
+            _deciding(condition, is_decisive=bool(decisive))
             for condition, decisive in zip(conditions, self._decisive, strict=True)
         ]
         needed = {place: _needed(condition) for place, condition in enumerate(deciding)}
-        known = {place: text for place, text in needed.items() if text is not None}
-        self._texts = NeededTexts(known.items())
-        self._others = [place for place, text in needed.items() if text is None]
-        # Without the text, the string decides these.
-        self._negated = np.array(
-            [place for place in known if isinstance(deciding[place], ast.Not)], np.int32
-        )
+        self._texts = NeededTexts(needed)
+        # Terms that a string decides if it does not have the text.
+        negated = [n for n, test in enumerate(deciding) if needed[n] and isinstance(test, ast.Not)]
+        self._negated = np.array(negated, np.int64)
+        self._place_in_negated = np.full(len(terms), -1, np.int64)
+        self._place_in_negated[self._negated] = np.arange(len(negated))
         self._known: BoundedCache[str | None, Verdict] = BoundedCache(most)
 
     def of_batch(self, columns: TermColumns) -> tuple[Array, Array]:
         """keys[term, event] and present[term, event]."""
         array = columns.vector(self._array)
-        owners, inner = nested.owners_of(nested.offsets_of(array)), array.parts[0]
-        texts: list[str | None] = [*(inner.texts or ()), None]
-        codes = np.where(inner.present, inner.values, len(texts) - 1)
-        distinct, places = np.unique(codes, return_inverse=True)
-        verdicts = [self._verdict(texts[code]) for code in distinct.tolist()]
-        truth = np.empty((columns.size, len(self.numbers)), np.uint8)
-        truth[:] = np.where(array.present[:, np.newaxis], 1 - self._decisive, OPEN)
-        for owner, (_, left_open) in _of_elements(owners, places, verdicts, 1):
-            truth[owner, left_open] = OPEN
-        for owner, (decided, _) in _of_elements(owners, places, verdicts, 0):
-            truth[owner, decided] = self._decisive[decided]
-        return (truth == TRUE).T.astype(np.int64), (truth != OPEN).T.astype(np.uint8)
+        owners, (inner,) = nested.owners_of(nested.offsets_of(array)), array.parts
+        truth, spared = self._without_elements(array.present)
+        step = max(MOST_HELD // len(self.numbers), 1)
+        for start in range(0, len(owners), step):
+            end = start + step
+            part = Vector(inner.present[start:end], inner.values[start:end], inner.texts)
+            self._hear(*distinct_texts(part), owners[start:end], truth, spared)
+        self._decide_negated(truth, spared, np.bincount(owners, minlength=len(truth)))
+        transposed = np.ascontiguousarray(truth.T)
+        return (transposed == TRUE).astype(np.int64), (transposed != OPEN).astype(np.uint8)
 
     def of_row(self, row: Row) -> tuple[Array, Array]:
         """keys[term] and present[term] of one event."""
         array = self._array_of_row(row)
-        truth = 1 - self._decisive
-        if array is None:
-            truth[:] = OPEN
-        verdicts = [self._verdict(text) for text in array or ()]
-        for _, left_open in verdicts:
-            truth[left_open] = OPEN
-        for decided, _ in verdicts:
-            truth[decided] = self._decisive[decided]
-        return (truth == TRUE).astype(np.int64), (truth != OPEN).astype(np.uint8)
+        texts = list(array or ())
+        truth, spared = self._without_elements(np.array([array is not None]))
+        self._hear(texts, np.arange(len(texts)), np.zeros(len(texts), np.int64), truth, spared)
+        self._decide_negated(truth, spared, np.array([len(texts)]))
+        return (truth[0] == TRUE).astype(np.int64), (truth[0] != OPEN).astype(np.uint8)
+
+    def _without_elements(self, has_array: Array) -> tuple[Array, Array]:
+        """truth[event, term] and spared[event, place] of arrays that have no elements."""
+        truth = np.empty((len(has_array), len(self.numbers)), np.uint8)
+        truth[:] = np.where(has_array[:, np.newaxis], 1 - self._decisive, OPEN)
+        return truth, np.zeros((len(has_array), len(self._negated)), np.int32)
+
+    def _hear(
+        self, texts: Sequence[str | None], places: Array, owners: Array, truth: Array, spared: Array
+    ) -> None:
+        """Change truth[event, term] and spared[event, place] by texts[places[element]]."""
+        verdicts = [self._verdict(text) for text in texts]
+        says = np.array([any(map(len, verdict)) for verdict in verdicts], np.bool_)
+        some = np.flatnonzero(says[places])
+        for owner, place in zip(owners[some].tolist(), places[some].tolist(), strict=True):
+            verdict, own = verdicts[place], truth[owner]
+            left_open = verdict.left_open
+            if len(left_open):
+                own[left_open[own[left_open] != self._decisive[left_open]]] = OPEN
+            own[verdict.decided] = self._decisive[verdict.decided]
+            spared[owner, verdict.spared] += 1
+
+    def _decide_negated(self, truth: Array, spared: Array, sizes: Array) -> None:
+        """Decide the terms that not every element has spared."""
+        if len(self._negated):
+            decided = spared < sizes[:, np.newaxis]
+            own = truth[:, self._negated]
+            truth[:, self._negated] = np.where(decided, self._decisive[self._negated], own)
 
     def _verdict(self, text: str | None) -> Verdict:
         return self._known.find(text) or self._learn(text)
 
     def _learn(self, text: str | None) -> Verdict:
-        if text is None:
-            tried: Sequence[int] = range(len(self._conditions))
-            decided = []
-        else:
-            candidates = self._texts.candidates(text)
-            tried = [*candidates, *self._others]
-            decided = [np.setdiff1d(self._negated, candidates)]
+        tried: Sequence[int] = range(len(self._conditions))
+        if text is not None:
+            tried = self._texts.candidates(text)
         row = (text,)
         truths = np.array([_truth(self._conditions[place](row)) for place in tried], np.uint8)
-        places = np.array(tried, np.int32)
-        decided.append(places[truths == self._decisive[places]])
-        verdict = np.concatenate(decided).astype(np.int32), places[truths == OPEN]
+        terms = np.array(tried, np.int32)
+        places, decides = self._place_in_negated[terms], truths == self._decisive[terms]
+        verdict = Verdict(
+            terms[decides & (places < 0)],
+            places[~decides & (places >= 0)].astype(np.int32),
+            terms[truths == OPEN],
+        )
         self._known.keep(text, verdict)
         return verdict
 
@@ -138,34 +166,32 @@ def _truth(value: bool | None) -> int:
     return OPEN if value is None else int(value)
 
 
-def _of_elements(
-    owners: Array, places: Array, verdicts: Sequence[Verdict], part: int
-) -> Iterable[tuple[int, Verdict]]:
-    """The events and verdicts of elements, where a part of the verdict is not empty."""
-    says = np.array([len(verdict[part]) > 0 for verdict in verdicts], np.bool_)
-    some = np.flatnonzero(says[places])
-    return zip(owners[some].tolist(), [verdicts[k] for k in places[some].tolist()], strict=True)
-
-
-def _negation(condition: Node) -> Node:
-    """A condition that is true where another one is false."""
-    match condition:
-        case ast.Not(operand):
-            return operand
-        case ast.Compare(op, left, right) if op in _OPPOSITE:
-            return ast.Compare(_OPPOSITE[op], left, right)
-        case _:
-            return ast.Not(condition)
+def _deciding(condition: Node, *, is_decisive: bool) -> Node:
+    """A condition that is true of the strings that decide, if none of its parts is null."""
+    if isinstance(condition, ast.IsTruth) and condition.truth:
+        condition = condition.operand  # as all conditions are, where nothing is unknown
+    if isinstance(condition, ast.Compare) and condition.op == "<>":
+        condition = ast.Not(ast.Compare("=", condition.left, condition.right))
+    if is_decisive:
+        return condition
+    return condition.operand if isinstance(condition, ast.Not) else ast.Not(condition)
 
 
 def _needed(condition: Node) -> NeededText | None:
-    """A text without which a condition is false, or true if it is a negation."""
-    if isinstance(condition, ast.And):
-        parts = [_needed(part) for part in condition.items if not isinstance(part, ast.Not)]
-        found = [text for text in parts if text is not None]
-        return max(found, key=lambda one: len(one.text), default=None)
+    """A text without which a condition is false or, if it is a negation, true."""
     if any(isinstance(part, ast.Literal) and part.value is None for part in ast.walk(condition)):
         return None  # it may be null
+    return _text_of(condition.operand if isinstance(condition, ast.Not) else condition)
+
+
+def _text_of(condition: Node) -> NeededText | None:
+    """A text without which a condition, which is not a negation, is false."""
+    if isinstance(condition, ast.And):
+        parts = [_text_of(part) for part in condition.items]
+        found = [text for text in parts if text is not None]
+        return max(found, key=lambda one: len(one.text), default=None)
+    if isinstance(condition, ast.Not):
+        return None
     match classify(condition):
         case Comparison(value, "=", str(text)) if value == _ELEMENT and text:
             return NeededText(START, text)

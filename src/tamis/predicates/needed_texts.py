@@ -6,7 +6,7 @@ parts, however many there are.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from tamis.language.ast import Node
@@ -61,17 +61,21 @@ def _of_like(pieces: tuple[Piece, ...]) -> list[NeededText]:
 
 
 class NeededTexts:
-    """The texts that tests need, by the numbers of the tests."""
+    """The texts that tests need, by the numbers of the tests; None if nothing is known of one."""
 
-    def __init__(self, texts: Iterable[tuple[int, NeededText]]) -> None:
+    def __init__(self, texts: Mapping[int, NeededText | None]) -> None:
         self._tests: dict[str, dict[str, list[int]]] = {START: {}, END: {}, ANYWHERE: {}}
-        for number, (place, text) in texts:
-            self._tests[place].setdefault(text, []).append(number)
+        self._others: list[int] = []
+        for number, needed in texts.items():
+            if needed is None:
+                self._others.append(number)
+            else:
+                self._tests[needed.place].setdefault(needed.text, []).append(number)
         self._lengths = {place: sorted(set(map(len, own))) for place, own in self._tests.items()}
 
     def candidates(self, value: str) -> list[int]:
-        """The tests whose texts a string has where they need them."""
-        found: list[int] = []
+        """The tests whose texts a string has where they need them, and those that need none."""
+        found = [*self._others]
         size = len(value)
         for length in self._lengths[START]:
             if length <= size:

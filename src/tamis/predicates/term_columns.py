@@ -253,10 +253,10 @@ class TermColumns:
             raise NoColumn
         owners = nested.owners_of(nested.offsets_of(array))
         if ast.attributes(function):
-            truth = ElementColumns(self, inner, owners, of).vector(function.body)
+            truth = _ElementColumns(self, inner, owners, of).vector(function.body)
         else:
             distinct, codes = nested.distinct_elements(inner, of)
-            truth = taken(ElementColumns(self, distinct, None, of).vector(function.body), codes)
+            truth = taken(_ElementColumns(self, distinct, None, of).vector(function.body), codes)
         return nested.quantified(array, truth, decisive=node.name == "exists")
 
     # --- one by one
@@ -413,7 +413,7 @@ def _key_of(node: Node) -> str:
     raise NoColumn
 
 
-class ElementColumns(TermColumns):
+class _ElementColumns(TermColumns):
     """The columns of terms over elements, each of which belongs to an event of other columns."""
 
     def __init__(self, outer: TermColumns, element: Vector, owners: Array | None, of: Type) -> None:
@@ -430,7 +430,7 @@ class ElementColumns(TermColumns):
     def vector(self, node: Node) -> Vector:
         if isinstance(node, ast.Variable):
             return self._variable
-        if isinstance(node, ast.Literal) or self._owners is None or _has_variable(node):
+        if isinstance(node, ast.Literal) or self._owners is None or has_variable(node):
             return super().vector(node)
         return taken(self._outer.vector(node), self._owners)
 
@@ -445,5 +445,6 @@ class ElementColumns(TermColumns):
         return place, [listed[owner] for owner in owners], is_few
 
 
-def _has_variable(node: Node) -> bool:
+def has_variable(node: Node) -> bool:
+    """Whether a node is computed from an element."""
     return any(isinstance(part, ast.Variable) for part in ast.walk(node))

@@ -7,7 +7,7 @@ a single event, by `evaluation`. They also compute the terms of an event whose d
 for 64 bits on the way.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -54,8 +54,7 @@ _COMPARE = {  # the operation, and whether the sides are exchanged
 _ALIGNED = {"+", "-", "%"}  # operators on decimals that bring them to one scale first
 _MOST_PLACES = 22  # powers of ten up to this one are doubles
 _MOST_LISTED = 16  # constants of an IN that are compared one after the other
-_NO_OWNERS = np.zeros(0, np.int64)
-_NOTHING = np.zeros(0, np.int64)
+_NONE = np.zeros(0, np.int64)
 
 
 def is_held(of: Type) -> bool:
@@ -232,11 +231,16 @@ class TermProgram:
         """How many operations the program has."""
         return len(self._steps)
 
+    @property
+    def inputs(self) -> int:
+        """How many values it is given for each event."""
+        return len(self._inputs)
+
     def of_batch(self, columns: TermColumns, outputs: int) -> tuple[Array, Array]:
         """keys[output, event] and present[output, event]; arbitrary where an output has no term."""
         size = columns.size
         keys, present = np.empty((outputs, size), np.int64), np.empty((outputs, size), np.uint8)
-        self._run(*self._inputs_of_columns(columns), keys, present)
+        self._run(*self.inputs_of_batch(columns), keys, present)
         for output in self._too_long(present):
             column = columns.column(self._of_decimals[output])
             keys[output], present[output] = column.keys, column.present
@@ -244,34 +248,19 @@ class TermProgram:
 
     def of_row(self, row: Row, keys: Array, present: Array) -> None:
         """Write keys[output] and present[output] of one event."""
-        self._run(*self._inputs_of_rows([row]), keys.reshape(-1, 1), present.reshape(-1, 1))
+        self._run(*self.inputs_of_row(row), keys.reshape(-1, 1), present.reshape(-1, 1))
         for output in self._too_long(present):
             compute, key = self._alone[output]
             value = compute(row)
             keys[output], present[output] = 0 if value is None else key(value), value is not None
 
-    def test_elements(
-        self, elements: TermColumns | Sequence[Row], owners: Array, decisive: Array, keys: Array,
-        present: Array,
-    ) -> None:  # fmt: skip
-        """Change keys[output, event] and present[output, event] by what elements pass.
-
-        The terms are tests, and none of them has a decimal. owners[element] is an event; an element
-        for which a test is decisive[output] decides for it.
-        """
-        if not len(owners):
-            return
-        if isinstance(elements, TermColumns):
-            inputs = self._inputs_of_columns(elements)
-        else:
-            inputs = self._inputs_of_rows(elements)
-        self._run(*inputs, keys, present, owners, decisive)
-
-    def _inputs_of_columns(self, columns: TermColumns) -> tuple[Array, Array]:
-        """values[input, lane] and there[input, lane] of many events or elements."""
+    def inputs_of_batch(self, columns: TermColumns) -> tuple[Array, Array]:
+        """values[input, event] and there[input, event]; nothing is said of a variable."""
         values = np.empty((len(self._inputs), columns.size), np.int64)
         there = np.empty(values.shape, np.uint8)
         for place, node in enumerate(self._inputs):
+            if isinstance(node, ast.Variable):
+                continue
             vector = columns.vector(node)
             found, known = vector.values, vector.present
             if node.type.kind is Kind.DECIMAL:
@@ -280,26 +269,41 @@ class TermProgram:
             there[place] = known
         return values, there
 
-    def _inputs_of_rows(self, rows: Sequence[Row]) -> tuple[Array, Array]:
-        """As `_inputs_of_columns`, of a few rows."""
-        values = np.zeros((len(self._inputs), len(rows)), np.int64)
+    def inputs_of_row(self, row: Row) -> tuple[Array, Array]:
+        """The same of one event."""
+        values = np.zeros((len(self._inputs), 1), np.int64)
         there = np.zeros(values.shape, np.uint8)
         doubles = values.view(np.float64)
         for place, (node, compute) in enumerate(zip(self._inputs, self._of_row, strict=True)):
-            for lane, row in enumerate(rows):
-                value = compute(row)
-                if value is None:
-                    continue
-                there[place, lane] = THERE
-                if node.type == DOUBLE:
-                    doubles[place, lane] = value
-                elif node.type.kind is not Kind.DECIMAL:
-                    values[place, lane] = value
-                elif abs(number := unscaled(value, node.type.scale)) <= INT64_MAX:
-                    values[place, lane] = number
-                else:
-                    there[place, lane] = TOO_LONG
+            value = None if isinstance(node, ast.Variable) else compute(row)
+            if value is None:
+                continue
+            there[place, 0] = THERE
+            if node.type == DOUBLE:
+                doubles[place, 0] = value
+            elif node.type.kind is not Kind.DECIMAL:
+                values[place, 0] = value
+            elif abs(number := unscaled(value, node.type.scale)) <= INT64_MAX:
+                values[place, 0] = number
+            else:
+                there[place, 0] = TOO_LONG
         return values, there
+
+    def test_elements(
+        self, inputs: tuple[Array, Array], elements: tuple[Array, Array], owners: Array,
+        decisive: Array, keys: Array, present: Array,
+    ) -> None:  # fmt: skip
+        """Change keys[output, event] and present[output, event] by what elements pass.
+
+        The terms are tests, and none of them has a decimal; their variable is an element. inputs
+        are those of the events, elements are values[element] and there[element]. owners[element] is
+        an event; an element for which a test is decisive[output] decides for it.
+        """
+        values, there = inputs[0][:, owners], inputs[1][:, owners]
+        for place, node in enumerate(self._inputs):
+            if isinstance(node, ast.Variable):
+                values[place], there[place] = elements
+        self._run(values, there, keys, present, owners, decisive)
 
     def _too_long(self, present: Array) -> list[int]:
         """The outputs with a value that is computed in another way."""
@@ -323,7 +327,7 @@ class TermProgram:
 
     def _run(
         self, values: Array, there: Array, keys: Array, present: Array,
-        owners: Array = _NO_OWNERS, decisive: Array = _NOTHING,
+        owners: Array = _NONE, decisive: Array = _NONE,
     ) -> None:  # fmt: skip
         lanes = max(min(values.shape[1], LANES), 1)
         registers = np.empty((self._registers, lanes), np.int64)
@@ -333,6 +337,22 @@ class TermProgram:
                 self._steps, values, there, self._constants, self._given, registers,
                 registers.view(np.float64), known, owners, decisive, keys, present,
             )  # fmt: skip
+
+
+def inputs_of(term: Node) -> list[Node]:
+    """The parts of a term that a program does not compute, but is given."""
+    found: list[Node] = []
+    left = [term]
+    while left:
+        node = left.pop()
+        if isinstance(ast.without_cast(node), ast.Literal):
+            continue
+        operations = operations_of(node)
+        if operations is None:
+            found.append(node)
+        else:
+            left += operations[1]
+    return found
 
 
 def has_decimals(term: Node) -> bool:

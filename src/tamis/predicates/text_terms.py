@@ -18,6 +18,7 @@ from tamis.predicates.event_batches import batch_of_rows
 from tamis.predicates.keys import Keys
 from tamis.predicates.term_columns import TermColumns
 from tamis.predicates.term_programs import is_held
+from tamis.predicates.vectors import distinct_texts
 from tamis.schema import Attribute, Schema
 from tamis.types import STRING
 
@@ -77,16 +78,13 @@ class TextTerms:
 
     def of_batch(self, columns: TermColumns) -> tuple[Array, Array]:
         """keys[term, event] and present[term, event] of many events."""
-        vector = columns.vector(self._text)
-        texts: list[str | None] = [*(vector.texts or ()), None]
-        codes = np.where(vector.present, vector.values, len(texts) - 1)
-        distinct, places = np.unique(codes, return_inverse=True)
-        rows = self._rows([texts[code] for code in distinct.tolist()])
+        texts, places = distinct_texts(columns.vector(self._text))
+        rows = self._rows(texts)
         keys = np.empty((len(self._terms), len(rows)), np.int64)
         present = np.empty(keys.shape, np.uint8)
         for place, (own, there) in enumerate(rows):
             keys[:, place], present[:, place] = own, there
-        return keys[:, places], present[:, places]
+        return keys.take(places, 1), present.take(places, 1)  # rows in one piece, as kernels expect
 
     def _rows(self, texts: list[str | None]) -> list[KeyRow]:
         """The keys of some strings, after learning the new ones."""

@@ -47,6 +47,14 @@ def part_types(of: Type) -> tuple[Type, ...]:
 # --- columns
 
 
+def distinct_texts(vector: Vector) -> tuple[list[str | None], Array]:
+    """The strings of a vector, each once, None among them; and the place of each value's string."""
+    texts: list[str | None] = [*(vector.texts or ()), None]
+    codes = np.where(vector.present, vector.values, len(texts) - 1)
+    distinct, places = np.unique(codes, return_inverse=True)
+    return [texts[code] for code in distinct.tolist()], places
+
+
 def vector_of(column: Column, attribute: Attribute) -> Vector:
     """The vector of a column."""
     present = column.present.view(np.bool_)

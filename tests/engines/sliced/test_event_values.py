@@ -8,9 +8,9 @@ import pytest
 from cases import each
 from tamis import Matcher, Schema
 from tamis.engines.sliced.event_values import (
-    MOST_ELEMENTS,
     MOST_KEPT,
-    MOST_TEXT,
+    ROOM_FOR_ELEMENTS,
+    ROOM_FOR_TEXT,
     ValueBuffers,
 )
 
@@ -35,9 +35,10 @@ EVENTS = [
     FULL, {}, FULL, *({k: v for k, v in FULL.items() if k != name} for name in FULL),
     FULL | {"x": math.nan, "n": -(2**63)}, FULL | {"x": -0.0, "n": 2**63 - 1},
     FULL | {"x": -math.inf, "xs": [math.nan, math.inf]}, {"x": -1.5, "s": "", "t": "az"},
-    FULL | {"s": "long" * MOST_TEXT, "t": "z" * MOST_TEXT}, {"t": "z" * 10 * MOST_TEXT},
-    FULL | {"tags": ["é", *("ab" * k for k in range(3 * MOST_ELEMENTS))]}, {"tags": ["b", None]},
-    {"codes": list(range(2 * MOST_ELEMENTS))}, {"codes": [None, 3]}, {"tags": [], "codes": []},
+    FULL | {"s": "long" * ROOM_FOR_TEXT, "t": "z" * ROOM_FOR_TEXT}, {"t": "z" * 10 * ROOM_FOR_TEXT},
+    FULL | {"tags": ["é", *("ab" * k for k in range(3 * ROOM_FOR_ELEMENTS))]},
+    {"tags": ["b", None]},
+    {"codes": list(range(2 * ROOM_FOR_ELEMENTS))}, {"codes": [None, 3]}, {"tags": [], "codes": []},
     FULL,
 ]  # fmt: skip
 

@@ -1,7 +1,7 @@
 """Single events in memory, as kernels take them.
 
-Each thread writes an event to buffers of its own, which are made once. Most numbers are written
-together, by one call.
+An event is written to buffers that no other thread uses meanwhile; they are used again, unless one
+event was so large that they have become large. Most numbers are written together, by one call.
 """
 
 from collections.abc import Container
@@ -29,8 +29,8 @@ from tamis.predicates.keys import Keys, getter
 
 Array = np.ndarray[Any, Any]
 
-MOST_TEXT = 256  # bytes of text, and
-MOST_ELEMENTS = 16  # elements of arrays, for which there is room at first
+ROOM_FOR_TEXT = 256  # bytes of text, and
+ROOM_FOR_ELEMENTS = 16  # elements of arrays, for which there is room at first
 MOST_KEPT = 1_000_000  # bytes of both, in buffers that are used again
 
 _TRUE_ROWS = np.array([[0], [1]], np.uint64)  # the rows of a single event: false and true
@@ -42,8 +42,8 @@ class ValueBuffers:
     def __init__(self, attributes: int) -> None:
         self._kinds = np.zeros(attributes, np.uint8)
         self._numbers = np.zeros(attributes, np.int64)
-        self._elements = np.empty((MOST_ELEMENTS, 2), np.int64)
-        self._texts = np.empty(MOST_TEXT, np.uint8)
+        self._elements = np.empty((ROOM_FOR_ELEMENTS, 2), np.int64)
+        self._texts = np.empty(ROOM_FOR_TEXT, np.uint8)
         self.is_partial = True  # whether a value was missing that is written with others
         self._pack()
 

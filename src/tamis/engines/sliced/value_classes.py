@@ -86,17 +86,14 @@ class SoughtTests:
     def __init__(self, tests: Sequence[tuple[int, Node, Condition]]) -> None:
         self._conditions = {number: condition for number, _, condition in tests}
         needed = {number: needed_text(test) for number, test, _ in tests}
-        self._others = [number for number, text in needed.items() if text is None]
-        known = [(number, text) for number, text in needed.items() if text is not None]
-        self._texts = NeededTexts(known)
+        self._texts = NeededTexts(needed)
         negated = [n for n, test, _ in tests if isinstance(test, ast.Not) and needed[n] is not None]
         self._negated = np.array(negated, np.int32)  # true without the text
 
     def passed(self, value: str, row: Row) -> Array:
         """The numbers of the tests that a string passes; it is in the row."""
         found = self._texts.candidates(value)
-        tried = [(number, self._conditions[number]) for number in (*found, *self._others)]
-        passed = _passed(tried, row)
+        passed = _passed([(number, self._conditions[number]) for number in found], row)
         if not len(self._negated):
             return passed
         return np.concatenate([np.setdiff1d(self._negated, found).astype(np.int32), passed])
