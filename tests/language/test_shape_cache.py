@@ -33,13 +33,27 @@ ATOMS = [
     "symbol SUBSTRING OF 'IBM Corp'", "symbol substring of\n'x'", "side SUBSTRING OF 'buyer'",
     "`it's 5` = 5", "`größe` = 5", "größe = 5", "a.b2 = 2",
     "price = a.b2", "halted", "10 < price", "price + 1 < 10", "(price) < 10", "price < 10 + 1",
+    "contains('IBM Corp', symbol)", "startswith( 'it''s' , symbol )", "endswith('AND', symbol)",
+    "length(symbol) BETWEEN 1 AND 2 + volume", "((price + 1)) * 2 NOT BETWEEN -1 AND 1",
+    "(halted = (price > 1 AND volume > 2))", "(price < 1) IS NOT TRUE", "(NOT halted) IS UNKNOWN",
+    "coalesce(price, if(halted AND price > 1, 2, 3)) >= 2", "lower(symbol) IN ('and', 'or')",
+    "at > TIMESTAMP '2024-01-01' - INTERVAL 1 DAY", "symbol LIKE ANY ('a%', '%b') ",
+    "(CASE WHEN halted AND price > 1 THEN 1 ELSE 2 END) = 1", "symbol LIKE 'a/%' ESCAPE '/'",
+    "CASE WHEN halted AND price > 1 THEN 1 ELSE 2 END = 1", "price IN [1, 2]", "volume IN {1, 2}",
+    "price <=> 3", "! halted", "trim(BOTH 'x' FROM symbol) = 'AND'", "year(at) = 2024",
+    "price IN (NULL, 0.5)", "symbol IN ('a', NULL, 'b')", "volume BETWEEN NULL AND 3",
 ]  # fmt: skip
+# These are read by the parser: their words may belong to them or not.
+CASES = {text for text in ATOMS if text.startswith("CASE")}
 BROKEN = [
     "price <", "prise < 10", "symbol = 5", "price < 10abc", "level = 9", "side = 'x'", "", "(",
     "price < 10 AND", "AND", "price < 10 price < 10", "NOT", "price < 10)", "price = '10'",
     "symbol LIKE 'a\\\\b'", "symbol RLIKE '('", "at > 'x'", "price < 3AND price < 4",
     "price < 1234567890.12345678901234567890123456789",
     "symbol = '\ud800'", "price < 1__0", "price IN ()", "volume < \u0663",
+    "length(symbol) > ", "length(symbol > 1", "price + 1) > 2", "price + 1", "length(symbol) OR",
+    "(price + 1 > 2", "length(symbol) > 1 AND AND halted", "length(x) > 1", "halted NOT halted",
+    "price BETWEEN 1 AND", "halted, halted", "[halted]", "price + 1 > 2 > 3", "NOT length(symbol)",
 ]  # fmt: skip
 
 
@@ -74,6 +88,17 @@ def test_formulas_of_atoms(atoms, chance):
         word = chance.choice([" AND ", " OR ", " and not ", ") OR (", " AND NOT ("])
         text = f"({text}{word}{atom})"
     assert_same(text, STOCK, CACHE)
+
+
+@given(st.lists(st.sampled_from(ATOMS), min_size=1, max_size=5), st.randoms())
+def test_formulas_of_any_atoms_need_no_parser(atoms, chance):
+    text = atoms[0]
+    for atom in atoms[1:]:
+        sides = [text, atom] if chance.random() < 0.5 else [atom, text]
+        negation = chance.choice(["", "", "NOT ", "!"])
+        text = f"{negation}({sides[0]} {chance.choice(['AND', 'or'])} {sides[1]})"
+    assert_same(text, STOCK, CACHE)
+    assert isinstance(CACHE.parse(text), ShapedExpression) == CASES.isdisjoint(atoms)
 
 
 CACHE = ShapeCache(STOCK)

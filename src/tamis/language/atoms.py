@@ -197,6 +197,8 @@ def atom_shape(node: Node, key: tuple[str, ...], schema: Schema) -> AtomShape | 
     make = _maker(node, schema)
     if make is None or not negative:
         return None
+    if sum(isinstance(part, ast.Literal) for part in ast.walk(node)) > len(negative):
+        return None  # some constants, such as NULL, have no class
     (path,) = ast.attributes(node)
     attribute = schema.attributes[schema.positions[path]]
     classes = key[1::2]

@@ -5,15 +5,17 @@ glue is looked up: it is one of a few boolean structures, each parsed once. Each
 as it is written; a new one is looked up again without its constants (``price <= ?``), which need no
 parser. No tree is built until it is needed.
 
-There are two ways to split. Most filters are written with ``AND`` and ``OR`` between single spaces;
-split there, they fall into *pieces*: an atom with perhaps NOT and parentheses around it. Pieces are
-looked up whole. If something is not a piece, a regular expression finds all atoms of the filter.
+There are three ways to split. Most filters are written with ``AND`` and ``OR`` between single
+spaces; split there, they fall into *pieces*: an atom with perhaps NOT and parentheses around it.
+Pieces are looked up whole. If something is not a piece, a regular expression finds all atoms of the
+filter. If there are other atoms than it knows, as ``length(s) > 3``, they are found among the
+tokens of the filter (`atom_places`); such an atom goes to the parser when it is first seen.
 
 Correctness rests on two properties. One is of the grammar: if everything between the atoms is AND,
 OR, NOT and parentheses, then the atoms are exactly the maximal comparisons of the filter. The other
 is of the tokens: a piece that can be read by itself closes every string that it opens, so between
-two such pieces AND is a keyword and not a part of a string. Everything else (arithmetic, nested
-functions, an unknown name, an error) goes to the ordinary parser, which alone decides what is
+two such pieces AND is a keyword and not a part of a string. Everything else (CASE outside of
+parentheses, an unknown name, an error) goes to the ordinary parser, which alone decides what is
 correct and how error messages read.
 """
 
@@ -24,9 +26,11 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from tamis.bounded_caches import BoundedCache, remembered
+from tamis.deep_stack import with_deep_stack
 from tamis.errors import ExpressionError
 from tamis.language import ast
 from tamis.language.ast import Node
+from tamis.language.atom_places import atom_places
 from tamis.language.atoms import (
     AnotherShape,
     Atom,
@@ -71,7 +75,8 @@ _ATOM = rf"""(
               | IS\s++(?:NOT\s++)?NULL\b
             ))
         )
-      | (?i:contains|startswith|endswith)\s*+\(\s*+{_PATH}\s*+,\s*+(?:{STRING})\s*+\)
+      | (?i:contains|startswith|endswith)\s*+\(
+            \s*+(?:{_PATH}\s*+,\s*+(?:{STRING})|(?:{STRING})\s*+,\s*+{_PATH})\s*+\)
       | (?i:array_contains)\s*+\(\s*+{_PATH}\s*+,\s*+{_CONSTANT}\s*+\)
     )
     | (?:{STRING})\s*+(?i:SUBSTRING\s++OF)\s++{_PATH}
@@ -87,6 +92,8 @@ _CUT = re.compile(rf"({QUOTED}|(?<![\w.])(?:{NUMBER})(?!\w)|{STRING})", re.DOTAL
 # The codes of structures, see `structures`.
 _CODES = {"AND": "&", "OR": "|", "NOT": "!", "!": "!", "(": "(", ")": ")"}
 _WORDS = {"&": "AND", "|": "OR", "!": "!", "(": "(", ")": ")"}
+
+_atom_tree = with_deep_stack(parse_tree)
 
 
 class _NotCached(Exception):
@@ -149,7 +156,17 @@ class _PieceCache(BoundedCache[str, tuple[str, Atom]]):
         return piece
 
     def size(self, text: str, piece: tuple[str, Atom]) -> int:
-        return PIECE_BYTES + 2 * len(text) + CONSTANT_BYTES * len(piece[1].constants)
+        atom = piece[1]
+        held = CONSTANT_BYTES * len(atom.constants) if atom.shape else atom.node.nbytes
+        return PIECE_BYTES + 2 * len(text) + held
+
+    def whole(self, text: str) -> Atom:
+        """The atom that is a whole text, whatever it is made of."""
+        piece = self.find(text)
+        if piece is None:
+            piece = "a", self._atom(text)
+            self.keep(text, piece)
+        return piece[1]
 
     def _short(self, text: str) -> Atom | None:
         """The short way for ``name op constant`` and ``name BETWEEN constant AND constant``."""
@@ -197,7 +214,7 @@ class _PieceCache(BoundedCache[str, tuple[str, Atom]]):
             except AnotherShape:
                 pass  # it is read like one that has no shape
         warn_of_lost_escapes(text)
-        return Atom(None, node=parse_tree(text, self.schema))
+        return Atom(None, node=_atom_tree(text, self.schema))
 
     def _learn(self, key: tuple[str, ...], text: str) -> AtomShape | None:
         if "" in key[1::2]:
@@ -208,7 +225,7 @@ class _PieceCache(BoundedCache[str, tuple[str, Atom]]):
             self.words.clear()
             self._shape_bytes = 0
         self._shape_bytes += size
-        shape = atom_shape(parse_tree(text, self.schema), key, self.schema)
+        shape = atom_shape(_atom_tree(text, self.schema), key, self.schema)
         self.shapes[key] = shape
         words = tuple("".join(key).split(" "))
         if shape is not None and key[-1] == "" and words[2::2] == shape.classes:
@@ -257,6 +274,10 @@ class ShapeCache:
             try:
                 return self._search(text)
             except (_NotCached, NoStructure, OutsideDomain, ExpressionError):
+                pass  # some part is neither an atom nor between atoms
+            try:
+                return self._separate(text)
+            except (NoStructure, OutsideDomain, ExpressionError):
                 pass  # the ordinary parser reports errors with their place in the text
         return parse_with(text, self.schema)
 
@@ -280,6 +301,13 @@ class ShapeCache:
         structure = "a".join(map(self.glue.__getitem__, parts[::2]))
         postfix = self.structures[structure]
         atoms = tuple([self.atoms[atom][1] for atom in parts[1::2]])
+        return ShapedExpression(structure, postfix, atoms, self.schema)
+
+    def _separate(self, text: str) -> Expression:
+        """Read a filter by its atoms, which may be anything, as its tokens tell them apart."""
+        structure, written = atom_places(text)
+        postfix = self.structures[structure]
+        atoms = tuple([self.atoms.whole(atom) for atom in written])
         return ShapedExpression(structure, postfix, atoms, self.schema)
 
 

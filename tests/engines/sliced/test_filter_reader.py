@@ -11,7 +11,7 @@ from cases import each
 from filter_readings import STOCK, STOCK_ROW, as_set, assert_same_meaning, prepared, semantics_of
 from strategies import SCHEMA, STRINGS, delicate_rows, filters, rows, values
 from tamis import ExpressionError, Schema, parse
-from tamis.engines.sliced import fragments
+from tamis.engines.sliced import filter_reader, fragments
 from tamis.engines.sliced.filter_reader import FilterReader
 from tamis.engines.sliced.leaves import (
     leaves_of,
@@ -274,6 +274,22 @@ def test_an_atom_is_normalised_once(monkeypatch):
     likes = [tree for tree, _ in calls if isinstance(tree, ast.Like)]
     assert len(likes) == 1
     assert len(calls) == 2
+
+
+def test_many_leaves_of_atoms_that_become_larger_are_read_by_the_normal_form(monkeypatch):
+    reader, meaning, cache = (
+        FilterReader(semantics_of("sql")),
+        semantics_of("sql"),
+        ShapeCache(STOCK),
+    )
+    larger, plain = cache.parse("(n > 1) = (m > 1) AND x > 1"), cache.parse("n > 1 AND x > 1 AND b")
+    few = reader.leaves(larger), reader.leaves(plain)
+    assert all(not hasattr(expression, "_tree") for expression in (larger, plain))
+    monkeypatch.setattr(filter_reader, "MOST_LEAVES", len(few[0].codes) - 1)
+    many = reader.leaves(larger), reader.leaves(plain)
+    assert many[0] == leaves_of(larger, meaning)
+    assert many[1] == few[1]
+    assert [hasattr(expression, "_tree") for expression in (larger, plain)] == [True, False]
 
 
 def test_an_atom_that_is_gone_is_not_mistaken_for_another():

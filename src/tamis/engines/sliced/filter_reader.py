@@ -10,8 +10,8 @@ that of its atoms, or of their negations, put together as the structure says:
 
 The result means what `leaves_of` gives. It may have leaves twice that the normal form has once.
 Filters that did not come through the shape cache, and those with an atom that is always or never
-true, go the slow way. The limit of normal forms needs no test here: the texts of the shape cache
-are far too short for it.
+true, go the slow way. So do those that might be beyond the limit of normal forms: the texts of the
+shape cache are far too short for it, but some atoms, such as ``(a > 1) = (b > 1)``, become larger.
 """
 
 from itertools import chain
@@ -27,6 +27,8 @@ from tamis.language.structures import needed_atoms
 from tamis.predicates.presence import positions_in
 from tamis.semantics import Semantics
 
+# Of a filter with atoms that may become larger; a leaf has fewer than two hundred nodes.
+MOST_LEAVES = 1_000
 _NEW = tuple.__new__  # what the constructor of a named tuple calls, without the detour
 
 
@@ -66,6 +68,8 @@ class FilterReader:
         else:
             leaf_codes = tuple(chain.from_iterable(codes))
             leaf_constants = tuple(chain.from_iterable(constants))
+        if len(leaf_codes) > MOST_LEAVES and any(atom.shape is None for atom in atoms):
+            return self._slowly(expression)
         if is_conjunction(shape):
             shape = conjunction_of(len(leaf_codes))
         return _NEW(Leaves, (shape, leaf_codes, leaf_constants))
