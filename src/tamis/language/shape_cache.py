@@ -144,10 +144,12 @@ class _PieceCache(BoundedCache[str, tuple[str, Atom]]):
     def __missing__(self, text: str) -> tuple[str, Atom]:
         piece = self._older.get(text)
         if piece is None:
-            try:
-                atom = self._short(text) or self._of_numbers(text)
-            except AnotherShape:
-                atom = None
+            atom = None
+            if text[:1] != "(" and text.count(")") == text.count("("):  # perhaps an atom alone
+                try:
+                    atom = self._short(text) or self._of_numbers(text)
+                except AnotherShape:
+                    pass
             piece = self._piece(text) if atom is None else ("a", atom)
         if len(text) <= SHORT and len(self) < self._room:
             self[text] = piece  # without `keep`: millions come this way
