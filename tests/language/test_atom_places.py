@@ -25,6 +25,12 @@ from tamis.language.structures import NoStructure
         ("! (f(x) = ')' OR g[1] = '(')", "!(a|a)", ["f(x) = ')'", "g[1] = '('"]),
         ("'a AND b' = s AND `or` = 1", "a&a", ["'a AND b' = s", "`or` = 1"]),
         ("(CASE WHEN a AND b THEN 1 END) = 1", "a", ["(CASE WHEN a AND b THEN 1 END) = 1"]),
+        ("CASE WHEN a OR b THEN c END AND d", "a&a", ["CASE WHEN a OR b THEN c END", "d"]),
+        (
+            "case x WHEN 1 THEN CASE WHEN a OR b THEN 1 END End > 0 OR d",
+            "a|a",
+            ["case x WHEN 1 THEN CASE WHEN a OR b THEN 1 END End > 0", "d"],
+        ),
     ],
 )
 def test_the_structure_and_the_atoms(text, structure, atoms):
@@ -33,8 +39,11 @@ def test_the_structure_and_the_atoms(text, structure, atoms):
 
 @each(
     "text",
-    ["", "AND", "a AND", "a OR OR b", "NOT", "(", ")", "(a", "a)", "(a))", "f(a", "()", "[a",
-     "CASE WHEN a AND b THEN 1 END = 1", "NOT (a) AND", "((a) OR"],
+    [
+        "", "AND", "a AND", "a OR OR b", "NOT", "(", ")", "(a", "a)", "(a))", "f(a", "()", "[a",
+        "case = 3 OR end AND x", "case ILIKE 'a' OR end AND x", "CASE WHEN a OR b THEN 1",
+        "NOT (a) AND", "((a) OR",
+    ],
 )  # fmt: skip
 def test_what_is_left_to_the_parser(text):
     with pytest.raises(NoStructure):

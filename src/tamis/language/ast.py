@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from operator import attrgetter, is_
 from typing import Any, TypeVar, dataclass_transform
 
 from tamis.names import Path
@@ -272,23 +273,28 @@ def without_cast(node: Node) -> Node:
 
 def children(node: Node) -> tuple[Node, ...]:
     """The nodes directly below a node, from left to right."""
-    match node:
-        case Literal() | Attribute() | Variable() | Slot():
-            return ()
-        case Lambda(_, body):
-            return (body,)
-        case And(items) | Or(items):
-            return items
-        case Compare(_, left, right):
-            return (left, right)
-        case Between(operand, low, high, _, _):
-            return (operand, low, high)
-        case In(operand, items):
-            return (operand, *items)
-        case Call(_, arguments, _):
-            return arguments
-        case _:
-            return (node.operand,)
+    return _CHILDREN[type(node)](node)
+
+
+def _no_children(_node: Any) -> tuple[Node, ...]:
+    return ()
+
+
+def _operand(node: Any) -> tuple[Node, ...]:
+    return (node.operand,)
+
+
+_CHILDREN: dict[type[Any], Callable[[Any], tuple[Node, ...]]] = {
+    Literal: _no_children, Attribute: _no_children, Variable: _no_children, Slot: _no_children,
+    Lambda: lambda node: (node.body,),
+    And: attrgetter("items"), Or: attrgetter("items"),
+    Compare: attrgetter("left", "right"),
+    Between: attrgetter("operand", "low", "high"),
+    In: lambda node: (node.operand, *node.items),
+    Call: attrgetter("arguments"),
+    Cast: _operand, Elements: _operand, Like: _operand, RLike: _operand, IsNull: _operand,
+    IsTruth: _operand, Not: _operand,
+}  # fmt: skip
 
 
 def rebuild(node: Node, parts: tuple[Node, ...]) -> Node:
@@ -395,8 +401,8 @@ def bottom_up(node: Node, change: Callable[[Node], Node]) -> Node:
         result = done.get(id(part))
         if result is None:
             parts = children(part)
-            changed = tuple(visit(below) for below in parts)
-            same = all(new is old for new, old in zip(changed, parts, strict=True))
+            changed = tuple([visit(below) for below in parts])
+            same = all(map(is_, changed, parts))
             result = done[id(part)] = change(part if same else rebuild(part, changed))
         return result
 

@@ -1,9 +1,9 @@
 """Where the atoms of a filter are, by its tokens: for atoms that no regular expression describes.
 
 An atom reaches from AND, OR, NOT or a parenthesis to the next one. These words do not end it: the
-AND of its BETWEEN, the NOT after a value, and all that is in brackets of its own. Parentheses are
-the atom's own if something other than AND, OR, a closing parenthesis or the end of the filter
-follows them, as in ``(a + b) > 3``.
+AND of its BETWEEN, the NOT after a value, and all that is in brackets of its own or between CASE
+and END. Parentheses are the atom's own if something other than AND, OR, a closing parenthesis or
+the end of the filter follows them, as in ``(a + b) > 3``.
 
 Whether an atom is correct is found when it is read by itself. The parser counts levels of nesting
 from the outermost parentheses of a filter, so an atom that may be too deep there has no place here.
@@ -21,6 +21,7 @@ _CODES = {"AND": "&", "OR": "|"}
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _AFTER = frozenset({"AND", "OR", ")", ""})  # what may follow a part in parentheses
 _NESTING = {TokenKind.OPERATOR, TokenKind.KEYWORD, TokenKind.NAME}
+_VALUES = {TokenKind.NAME, TokenKind.QUOTED, TokenKind.NUMBER, TokenKind.STRING}
 
 
 class AtomPlaces(NamedTuple):
@@ -83,12 +84,32 @@ def _end_of_atom(tokens: list[Token], start: int, closing: dict[int, int]) -> in
             betweens += (word == "BETWEEN") - (word == "AND")
         elif kind is TokenKind.END:
             break
-        elif kind is TokenKind.NAME and word.upper() == "CASE":
-            raise NoStructure  # it has conditions, and perhaps no brackets
+        elif kind is TokenKind.NAME and len(word) == 4 and word.upper() == "CASE":
+            place = _end_of_case(tokens, place, closing)
         place += 1
     if place == start:
         raise NoStructure
     return place
+
+
+def _end_of_case(tokens: list[Token], start: int, closing: dict[int, int]) -> int:
+    """The place of the END that closes a CASE; an attribute may have either name."""
+    after = tokens[start + 1]
+    if after.kind not in _VALUES or after.text.upper() in {"ILIKE", "SUBSTRING"}:
+        raise NoStructure
+    place, cases = start, 0
+    while True:
+        kind, word, _, _ = tokens[place]
+        if kind is TokenKind.OPERATOR:
+            place = closing.get(place, place)
+        elif kind is TokenKind.END:
+            raise NoStructure
+        elif kind is TokenKind.NAME:
+            upper = word.upper()
+            cases += (upper == "CASE") - (upper == "END")
+            if not cases:
+                return place
+        place += 1
 
 
 def _levels(tokens: list[Token]) -> int:

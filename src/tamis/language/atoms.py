@@ -215,6 +215,9 @@ def _maker(node: Node, schema: Schema) -> Callable[[Sequence[ast.Literal]], Node
         case ast.Compare(op, left, right) if _replaceable(left, right, schema):
             convert = _cast_as(right)
             return lambda literals: ast.Compare(op, left, convert(literals[0]))
+        case ast.Compare(op, left, right) if _replaceable(right, left, schema):
+            convert = _cast_as(left)
+            return lambda literals: ast.Compare(op, convert(literals[0]), right)
         case ast.Between(operand, low, high, low_type, high_type) if _replaceable(
             operand, low, schema
         ) and _replaceable(operand, high, schema):

@@ -14,9 +14,9 @@ tokens of the filter (`atom_places`); such an atom goes to the parser when it is
 Correctness rests on two properties. One is of the grammar: if everything between the atoms is AND,
 OR, NOT and parentheses, then the atoms are exactly the maximal comparisons of the filter. The other
 is of the tokens: a piece that can be read by itself closes every string that it opens, so between
-two such pieces AND is a keyword and not a part of a string. Everything else (CASE outside of
-parentheses, an unknown name, an error) goes to the ordinary parser, which alone decides what is
-correct and how error messages read.
+two such pieces AND is a keyword and not a part of a string. Everything else (an unknown
+name, an error) goes to the ordinary parser, which alone decides what is correct and how error
+messages read.
 """
 
 import itertools
@@ -61,7 +61,7 @@ SHORT = 60  # characters of a piece that takes no more than others
 _NAME = rf"(?:[A-Za-z_][A-Za-z_0-9]*+(?!\w)|{QUOTED})"
 _PATH = rf"{_NAME}(?:\.{_NAME})*+"
 _CONSTANT = rf"(?:-?(?:{NUMBER})(?!\w)|{STRING})"
-_ATOM = rf"""(
+_ATOM = rf"""
     (?<![\w.`])(?:
         {_PATH}(?:
             \s++(?i:SUBSTRING\s++OF)\s*+(?:{STRING})
@@ -80,11 +80,12 @@ _ATOM = rf"""(
       | (?i:array_contains)\s*+\(\s*+{_PATH}\s*+,\s*+{_CONSTANT}\s*+\)
     )
     | (?:{STRING})\s*+(?i:SUBSTRING\s++OF)\s++{_PATH}
-    )"""
-ATOM = re.compile(_ATOM, re.VERBOSE | re.DOTALL)
+    | (?<![\w.`])(?:{_CONSTANT})\s*+(?:{COMPARISON})\s*+{_PATH}
+    """
+ATOM = re.compile(f"({_ATOM})", re.VERBOSE | re.DOTALL)
 # Where pieces end. The AND of BETWEEN is followed by a constant.
 _CHAIN = re.compile(r" (AND|OR) (?![-.0-9'\"])")
-_PIECE = re.compile(rf"((?:[\s(!]|(?i:NOT\b))*+){_ATOM}([\s)]*+)", re.VERBOSE | re.DOTALL)
+_PIECE = re.compile(rf"((?:[\s(!]|(?i:NOT\b))*+)({_ATOM}|{_PATH})([\s)]*+)", re.VERBOSE | re.DOTALL)
 # Plain numbers, and all constants. Plain numbers begin with a digit, which is found fast.
 _NUMBERS = re.compile(r"([0-9](?<![\w.][0-9])[0-9]*+(?:\.[0-9]++)?(?![\w.]))")
 _CUT = re.compile(rf"({QUOTED}|(?<![\w.])(?:{NUMBER})(?!\w)|{STRING})", re.DOTALL)
@@ -149,7 +150,7 @@ class _PieceCache(BoundedCache[str, tuple[str, Atom]]):
                 try:
                     atom = self._short(text) or self._of_numbers(text)
                 except AnotherShape:
-                    pass
+                    atom = None
             piece = self._piece(text) if atom is None else ("a", atom)
         if len(text) <= SHORT and len(self) < self._room:
             self[text] = piece  # without `keep`: millions come this way

@@ -46,6 +46,7 @@ _TOKEN = re.compile(
     rf"|(?P<COMMENT>--|/\*)|(?P<OPERATOR>->|{COMPARISON}|\|\||[-+*/%!(),.\[\]{{}}])|(?P<SPACE>\s+)",
     re.DOTALL,
 )
+_KINDS: dict[str | None, TokenKind] = {kind.name: kind for kind in TokenKind}  # of its groups
 _WORD = re.compile(r"\w")
 _PARAMETER = re.compile(rf":{NAME}")
 
@@ -55,29 +56,31 @@ def tokenize(text: str) -> list[Token]:
     check_text(text)
     tokens: list[Token] = []
     position = 0
-    while position < len(text):
-        found = _TOKEN.match(text, position)
-        if found is None:
+    for found in _TOKEN.finditer(text):
+        start, end = found.span()
+        if start != position:
             raise _unreadable(text, position)
-        kind, start, position = found.lastgroup, position, found.end()
+        position = end
+        word, kind = found[0], found.lastgroup
         if kind == "SPACE":
+            continue
+        if kind == "NAME" and (upper := word.upper()) in RESERVED:
+            tokens.append(Token(TokenKind.KEYWORD, upper, start, end))
             continue
         if kind == "COMMENT":
             raise ParseError(
-                f"{found[0]} starts a comment in SQL",
-                text, start, position, "comments are not part of a filter; write - -x for --x",
+                f"{word} starts a comment in SQL",
+                text, start, end, "comments are not part of a filter; write - -x for --x",
             )  # fmt: skip
-        if kind == "NUMBER" and _WORD.match(text, position):
+        if kind == "NUMBER" and _WORD.match(text, end):
             raise ParseError(
-                "a number runs into a word", text, start, position + 1,
+                "a number runs into a word", text, start, end + 1,
                 "put a space between them, or backticks around a name that begins with a digit",
             )  # fmt: skip
-        word = found[0]
-        if kind == "NAME" and word.upper() in RESERVED:
-            tokens.append(Token(TokenKind.KEYWORD, word.upper(), start, position))
-        else:
-            tokens.append(Token(TokenKind[kind or ""], word, start, position))
-    tokens.append(Token(TokenKind.END, "", len(text), len(text)))
+        tokens.append(Token(_KINDS[kind], word, start, end))
+    if position < len(text):
+        raise _unreadable(text, position)
+    tokens.append(Token(TokenKind.END, "", position, position))
     return tokens
 
 
