@@ -251,7 +251,8 @@ def is_true(
     row = listed[number - base]
     if row != NO_ROW:
         return bool((rows[row, e >> 6] >> np.uint64(e & 63)) & np.uint64(1))
-    for a in range(absent_from.size - 1):
-        if absent_from[a] <= number - base < absent_from[a + 1]:
-            return bool(classes[a] != MISSING)
-    return False
+    listed_number, last = number - base, absent_from.size - 1
+    if not absent_from[0] <= listed_number < absent_from[last]:
+        return False
+    a = first_at_least(absent_from, 0, last, listed_number + 1) - 1  # whose NOT IN it is
+    return bool(classes[a] != MISSING)
