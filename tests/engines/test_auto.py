@@ -91,10 +91,25 @@ def test_events_of_batches_count_too(monkeypatch, ask):
 def test_kernels_that_are_loaded_are_used_sooner(is_loaded, name):
     with pytest.MonkeyPatch.context() as patch:
         limit(patch, MOST_EVALUATIONS_LOADED=20)
-        patch.setattr(auto.AutoEngine, "kernels_are_loaded", is_loaded)
+        patch.setattr(auto, "kernels_are_loaded", lambda: is_loaded)
         tested = Both("auto").put(stock_filters(1, 5)).tested
         tested.count_batch(batch_of_rows(stock_rows(1, 5), SMALL))
         assert tested.name == name
+
+
+LOADING = """
+from tamis import Matcher
+from tamis.engines import auto
+for engine in ("auto", "sliced"):
+    Matcher({"i": "int"}, engine=engine).subscribe(1, "i < 5")
+    print(auto.kernels_are_loaded())
+"""
+
+
+def test_kernels_are_loaded_once_either_engine_has_compiled_filters():
+    command = [sys.executable, "-c", LOADING]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert answer.stdout.split() == ["False", "True"]
 
 
 def test_new_filters_are_compiled_once_asking_them_has_cost_as_much(monkeypatch):

@@ -7,6 +7,7 @@ compiled first, which takes seconds, this goes on meanwhile. From then on filter
 subscription costs the next event microseconds, not a compilation.
 """
 
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -42,6 +43,11 @@ MOST_LIVE = 64  # newest filters that are not compiled
 MOST_LIVE_EVALUATIONS = 20_000  # of these, before they are compiled too
 FEW_FILTERS, FEW_PREDICATES = 8, 48  # of all filters; up to so many, a single event needs no kernel
 PIECE = 512  # events
+
+
+def kernels_are_loaded() -> bool:
+    """Whether this process has compiled filters before, for any matcher and either engine."""
+    return "tamis.engines.sliced.engine" in sys.modules
 
 
 class Prepared(NamedTuple):
@@ -96,7 +102,6 @@ class AutoEngine:
     """Some filters that are evaluated one by one, and a sliced engine for the others."""
 
     options_class: ClassVar[type[Options]] = Resources
-    kernels_are_loaded: ClassVar[bool] = False  # by this process, for any matcher
 
     def __init__(self, semantics: Semantics, options: Resources) -> None:
         self._semantics = semantics
@@ -258,7 +263,7 @@ class AutoEngine:
         for some time. Matches let them be compiled in the background meanwhile.
         """
         allowed = MOST_EVALUATIONS
-        if AutoEngine.kernels_are_loaded:
+        if kernels_are_loaded():
             allowed = min(allowed, MOST_EVALUATIONS_LOADED)
         many = filters > MOST_UNCOMPILED or evaluations > allowed
         most = filters > MOST_WAITING or evaluations > MOST_WAITING_EVALUATIONS
@@ -277,7 +282,6 @@ class AutoEngine:
             from tamis.engines.sliced import SlicedEngine
 
             self.compiled = SlicedEngine(self._semantics, self._options)
-            AutoEngine.kernels_are_loaded = True
         known, prepare = self._leaves, self.compiled.prepare
         ready = [(h, known.get(h) or prepare(e)) for h, e in self._live.filters()]
         for handle, leaves in ready:
