@@ -11,7 +11,7 @@ from tamis.engines.sliced import (
     segment,
     segment_merges,
     segment_predicates,
-    value_classes,
+    segment_tests,
 )
 
 NEVER, EVER = -1, 10**9
@@ -41,7 +41,7 @@ WAYS = {
         (buffers, "COARSE"): 4,
         (layout, "NAMED"): 0,
     },
-    "nothing remembered": {(value_classes, "MOST_REMEMBERED"): 1},
+    "nothing remembered": {(segment_tests, "MOST_REMEMBERED"): 1},
     "small pieces": {(blocks, "DENSE"): NEVER, (blocks, "PIECE"): 40},
     "small windows": {(blocks, "DENSE"): EVER, (blocks, "MOST_MATCHES"): 900},
     "small windows and pieces": {

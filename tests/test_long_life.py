@@ -9,7 +9,7 @@ import pytest
 from cases import each
 from tamis import Matcher, Schema, covers, parse
 from tamis.bounded_caches import BoundedCache
-from tamis.engines.sliced import fragments, value_classes
+from tamis.engines.sliced import fragments, segment_tests
 from tamis.language import shape_cache
 from tamis.predicates import attribute_index
 
@@ -19,7 +19,7 @@ SMALL = 500_000  # bytes of each cache
 @pytest.fixture
 def small_caches(monkeypatch):
     """All caches are small: those that are made from now on, and those of functions."""
-    for module in (value_classes, attribute_index):
+    for module in (segment_tests, attribute_index):
         monkeypatch.setattr(module, "MOST_REMEMBERED", SMALL)
     for name in ("MOST_PIECES", "MOST_SHAPES", "MOST_STRUCTURES"):
         monkeypatch.setattr(shape_cache, name, SMALL)

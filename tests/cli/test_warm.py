@@ -9,7 +9,14 @@ import pytest
 
 from tamis.cli import main
 from tamis.engines.rehearsal import rehearse_matching
-from tamis.kernels import kernel_cache, match_bits, one_event, predicate_rows, programs
+from tamis.kernels import (
+    kernel_cache,
+    match_bits,
+    one_event,
+    predicate_rows,
+    programs,
+    text_facts,
+)
 from tamis.kernels.kernel_cache import KernelCache
 
 
@@ -31,7 +38,7 @@ def test_all_kernels_of_matching(tmp_path, monkeypatch):
     folder = Path(report["folder"])
     assert folder == tmp_path / "tamis" / kernel_cache.content_key()
     names = {path.name.partition("-")[0] for path in folder.glob(f"*{kernel_cache.SUFFIX}")}
-    for module in (predicate_rows, programs, match_bits, one_event):
+    for module in (predicate_rows, programs, match_bits, one_event, text_facts):
         for name, kernel in vars(module).items():
             is_called = isinstance(getattr(kernel, "_cache", None), KernelCache)
             if is_called and kernel.py_func.__module__ == module.__name__:

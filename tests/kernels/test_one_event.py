@@ -22,7 +22,8 @@ from tamis.engines.sliced.interning import intern_filters, sets_of
 from tamis.engines.sliced.leaves import leaves_of
 from tamis.engines.sliced.segment import Segment
 from tamis.engines.sliced.segment_predicates import SegmentPredicates
-from tamis.engines.sliced.value_classes import SegmentTests, classes_of
+from tamis.engines.sliced.segment_tests import SegmentTests
+from tamis.engines.sliced.value_classes import classes_of
 from tamis.kernels.comparisons import EQUAL, UNEQUAL
 from tamis.kernels.event_truth import (
     EventValues,

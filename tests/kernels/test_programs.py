@@ -14,7 +14,6 @@ from cases import each
 from kernel_calls import from_python
 from tamis import Schema, parse
 from tamis.engines.sliced import layout
-from tamis.engines.sliced import value_classes as of_events
 from tamis.engines.sliced.buffers import BlockBuffers
 from tamis.engines.sliced.interning import intern_filters
 from tamis.engines.sliced.leaves import (
@@ -29,6 +28,8 @@ from tamis.engines.sliced.leaves import (
     Leaves,
 )  # fmt: skip
 from tamis.engines.sliced.segment import Segment
+from tamis.engines.sliced.segment_tests import SegmentTests
+from tamis.engines.sliced.value_classes import classes_of
 from tamis.kernels.comparisons import ABOVE, AT_LEAST, AT_MOST, BELOW
 from tamis.kernels.event_truth import EventTruth
 from tamis.kernels.one_event import run_clusters
@@ -148,7 +149,7 @@ class Bench:
         self.segment = segment
         self.room = BlockBuffers(segment)
         self._computed = ComputedAttributes(SCHEMA, segment.predicates.terms)
-        self._tests = of_events.SegmentTests(segment.predicates, self._computed)
+        self._tests = SegmentTests(segment.predicates, self._computed)
         if shift is not None and len(self.room.block_rows.coarse):
             coarse = np.empty((segment.predicates.size >> shift) + 1, np.int32)
             self.room.block_rows = self.room.block_rows._replace(coarse=coarse, shift=shift)
@@ -157,7 +158,7 @@ class Bench:
         """Classes, truth and plan of a block."""
         segment, block = self.segment, self.room.block_rows
         batch = self._computed.batch(batch_of_rows(rows, SCHEMA))
-        classes = of_events.classes_of(batch, segment.predicates, segment.used)
+        classes = classes_of(batch, segment.predicates, segment.used)
         make_rows(
             classes, 0, len(rows), segment.used, segment.numbering, block, self.room.order,
             self.room.spare, self.room.digits,

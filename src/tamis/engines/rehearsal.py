@@ -16,6 +16,7 @@ from tamis.engines.sliced.segment_checks import check_steps
 from tamis.kernels.match_bits import write_numbers
 from tamis.language.expression import parse
 from tamis.predicates.event_batches import Batch, batch_of_table
+from tamis.predicates.text_index import TextIndex, TextTest
 from tamis.schema import Schema
 from tamis.semantics import Semantics
 
@@ -49,8 +50,17 @@ def rehearse_batches() -> None:
         for _ in range(2):  # what an engine learns from one answer decides how it finds the next
             list(engine.match_batch(batch))
             engine.count_batch(batch)
+    rehearse_text_tests()
     numbers = np.arange(3)
     write_numbers(numbers, numbers, np.empty(3, np.int64))  # where a table of pairs is large
+
+
+def rehearse_text_tests() -> None:
+    """Call the kernels that find the tests of strings."""
+    test = TextTest("contains", "b", of_constant=False, negated=False, decided=True)
+    index = TextIndex({0: test})
+    for most in (0, 1):  # with and without counting them before
+        index.of_texts(np.arange(2), np.frombuffer(b"b", np.uint8), most)
 
 
 def rehearse_matching() -> None:

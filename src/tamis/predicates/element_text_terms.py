@@ -1,7 +1,7 @@
 """Conditions on the strings of one array, like ``exists(tags, t -> t LIKE 'a%')``.
 
 They are tested once for each distinct string, and the answers are remembered. Of many conditions
-only those are tested that may be true of the string (`needed_texts`).
+only those are tested that may be true of the string (`text_index`).
 """
 
 from collections.abc import Container, Sequence
@@ -23,8 +23,9 @@ from tamis.predicates.classification import (
     classify,
 )
 from tamis.predicates.element_terms import condition_on, quantified_array
-from tamis.predicates.needed_texts import START, NeededText, NeededTexts, needed_text
+from tamis.predicates.needed_texts import START, NeededText, needed_text
 from tamis.predicates.term_columns import TermColumns
+from tamis.predicates.text_index import TextIndex, TextTest
 from tamis.predicates.text_terms import FEWEST_TERMS, MOST_REMEMBERED
 from tamis.predicates.vectors import Vector, distinct_texts
 from tamis.schema import Attribute, Schema
@@ -83,7 +84,12 @@ class ElementTextTerms:
             for condition, decisive in zip(conditions, self._decisive, strict=True)
         ]
         needed = {place: _needed(condition) for place, condition in enumerate(deciding)}
-        self._texts = NeededTexts(needed)
+        self._index = TextIndex({
+            place: TextTest(*text, of_constant=False, negated=False, decided=False)
+            for place, text in needed.items()
+            if text is not None
+        })  # fmt: skip
+        self._others = [place for place, text in needed.items() if text is None]
         # Terms that a string decides if it does not have the text.
         negated = [n for n, test in enumerate(deciding) if needed[n] and isinstance(test, ast.Not)]
         self._negated = np.array(negated, np.int64)
@@ -148,7 +154,7 @@ class ElementTextTerms:
     def _learn(self, text: str | None) -> Verdict:
         tried: Sequence[int] = range(len(self._conditions))
         if text is not None:
-            tried = self._texts.candidates(text)
+            tried = [*self._index.of_text(text)[1].tolist(), *self._others]
         row = (text,)
         truths = np.array([_truth(self._conditions[place](row)) for place in tried], np.uint8)
         terms = np.array(tried, np.int32)

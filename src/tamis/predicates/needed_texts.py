@@ -1,12 +1,10 @@
-"""Texts that a string must have to pass a test: which of many tests may be true of it.
+"""Texts that a string must have to pass a test: of many tests, only few need to be run.
 
-``s LIKE '%PC%x'`` can be true only of a string that has ``PC`` in it. A string of ten characters
-has few parts as long as the texts of filters, so the texts that it has are found by looking up its
-parts, however many there are.
+``s LIKE '%PC%x'`` can be true only of a string that has ``PC`` in it. `text_index` finds the tests
+whose texts a string has.
 """
 
 import re
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from tamis.language.ast import Node
@@ -14,7 +12,6 @@ from tamis.language.like_patterns import Piece, parse_like
 from tamis.predicates.classification import LikeTest, RegexTest, StringTest, classify
 
 START, END, ANYWHERE = "startswith", "endswith", "contains"
-MOST_PARTS = 16  # of a string for each text; with more, texts are sought one by one
 
 # What may mean that a text is not needed, a class of characters, a number of repetitions, and runs
 # of characters that stand for themselves, none of them optional.
@@ -58,39 +55,3 @@ def _of_like(pieces: tuple[Piece, ...]) -> list[NeededText]:
         if number == len(pieces) - 1:
             found.insert(0, NeededText(END, runs[-1]))
     return found
-
-
-class NeededTexts:
-    """The texts that tests need, by the numbers of the tests; None if nothing is known of one."""
-
-    def __init__(self, texts: Mapping[int, NeededText | None]) -> None:
-        self._tests: dict[str, dict[str, list[int]]] = {START: {}, END: {}, ANYWHERE: {}}
-        self._others: list[int] = []
-        for number, needed in texts.items():
-            if needed is None:
-                self._others.append(number)
-            else:
-                self._tests[needed.place].setdefault(needed.text, []).append(number)
-        self._lengths = {place: sorted(set(map(len, own))) for place, own in self._tests.items()}
-
-    def candidates(self, value: str) -> list[int]:
-        """The tests whose texts a string has where they need them, and those that need none."""
-        found = [*self._others]
-        size = len(value)
-        for length in self._lengths[START]:
-            if length <= size:
-                found += self._tests[START].get(value[:length], ())
-        for length in self._lengths[END]:
-            if length <= size:
-                found += self._tests[END].get(value[size - length :], ())
-        texts, lengths = self._tests[ANYWHERE], self._lengths[ANYWHERE]
-        if size * len(lengths) > MOST_PARTS * len(texts):
-            for text in texts:
-                if text in value:
-                    found += texts[text]
-            return found
-        for length in lengths:
-            parts = {value[start : start + length] for start in range(size - length + 1)}
-            for text in parts & texts.keys():
-                found += texts[text]
-        return found

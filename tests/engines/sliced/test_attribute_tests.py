@@ -1,4 +1,4 @@
-"""Patterns are searched in all new strings of a batch at once."""
+"""Which tests of an attribute its values pass, for all strings of a batch and for one."""
 
 import pyarrow as pa
 import pytest
@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis import Matcher
-from tamis.engines.sliced import value_classes
+from tamis.engines.sliced import attribute_tests, segment_tests
+from tamis.engines.sliced.attribute_tests import AttributeTests
+from tamis.predicates import text_index
 
 SCHEMA = {"s": "string", "t": "string"}
 PARTS = ["", "a", "b", "ab", "\u00e9", "\U0001f600", "%", "_", "\n", "\x00", "'"]
@@ -22,89 +24,114 @@ def filters(text):
     return [
         f"contains(s, {s})", f"startswith(s, {s})", f"endswith(s, {s})", f"NOT contains(s, {s})",
         f"NOT startswith(s, {s}) AND endswith(t, {s})", f"lower(s) = {s} OR contains(t, {s})",
+        f"contains({s}, s)", f"NOT startswith({s}, t)", f"endswith({s}, s) OR s = 'a'",
+        f"NOT endswith({s}, s)",
     ]  # fmt: skip
 
 
+def answers(engine, held, events):
+    """The matches of a batch, found twice, and those of each event alone."""
+    matcher = Matcher(SCHEMA, engine)
+    matcher.subscribe_many(enumerate(held))
+    found = matcher.match_batch(events, "lists")["subscriptions"].to_pylist()
+    assert matcher.match_batch(events, "lists")["subscriptions"].to_pylist() == found
+    alone = Matcher(SCHEMA, engine)
+    alone.subscribe_many(enumerate(held))
+    assert [alone.match(event) for event in events.to_pylist()] == found
+    return found
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("fewest", [1, 8, 1000])
+@pytest.mark.parametrize("fewest", [0, 8, 1000])
 @given(st.lists(texts, min_size=1, max_size=4), st.lists(st.none() | texts, max_size=20))
-def test_searched_together_or_one_by_one(fewest, patterns, values):
+def test_looked_up_together_or_one_by_one(fewest, patterns, values):
     held = [text for pattern in patterns for text in filters(pattern)]
-    events = pa.table(
-        {"s": pa.array(values, pa.string()), "t": pa.array(values[::-1], pa.string())}
-    )
-    answers = []
+    columns = {"s": pa.array(values, pa.string()), "t": pa.array(values[::-1], pa.string())}
+    events = pa.table(columns)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(value_classes, "FEWEST_LEARNED", fewest)
-        for engine in ("sliced", "naive"):
-            matcher = Matcher(SCHEMA, engine)
-            matcher.subscribe_many(enumerate(held))
-            once = matcher.match_batch(events, "lists").to_pydict()
-            assert matcher.match_batch(events, "lists").to_pydict() == once
-            answers.append(once)
-    assert answers[0] == answers[1]
+        patch.setattr(attribute_tests, "FEWEST_TEXTS", fewest)
+        patch.setattr(attribute_tests, "FEWEST_SOUGHT", fewest)
+        assert answers("sliced", held, events) == answers("naive", held, events)
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("longest", [2, 1000])
 @given(st.lists(texts, min_size=1, max_size=4), st.lists(st.none() | texts, max_size=20))
-def test_tests_are_sought_by_the_texts_that_they_need(patterns, values):
+def test_tests_that_texts_do_not_decide(longest, patterns, values):
     held = [
         *(text for pattern in patterns for text in filters(pattern)),
         *(f"s {test} {quoted(pattern)}" for pattern in patterns
           for test in ("LIKE", "NOT LIKE", "ILIKE")),
         *(f"s {test} {quoted('a' + pattern.replace('%', '.*').replace(chr(0), 'b?'))}"
           for pattern in patterns for test in ("RLIKE", "NOT RLIKE")),
-        *(f"s SUBSTRING OF {quoted(pattern)}" for pattern in patterns),
     ]  # fmt: skip
     events = pa.table({name: pa.array(values, pa.string()) for name in SCHEMA})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(value_classes, "FEWEST_SOUGHT", 1)
-        patch.setattr(value_classes, "MOST_SEARCHED", 0)
-        answers = []
-        for engine in ("sliced", "naive"):
-            matcher = Matcher(SCHEMA, engine)
-            matcher.subscribe_many(enumerate(held))
-            lists = matcher.match_batch(events, "lists")["subscriptions"].to_pylist()
-            again = Matcher(SCHEMA, engine)
-            again.subscribe_many(enumerate(held))
-            assert [again.match(event) for event in events.to_pylist()] == lists
-            answers.append(lists)
-    assert answers[0] == answers[1]
+        patch.setattr(attribute_tests, "FEWEST_TEXTS", 0)
+        patch.setattr(attribute_tests, "FEWEST_SOUGHT", 0)
+        patch.setattr(text_index, "LONGEST_TEXT", longest)
+        patch.setattr(text_index, "LONGEST_CONSTANT", longest)
+        assert answers("sliced", held, events) == answers("naive", held, events)
+
+
+def count_run(monkeypatch):
+    """A list to which the number of tests is added that are run together."""
+    asked, real = [], AttributeTests._passed
+
+    def passed(self, tests, value):
+        asked.append(len(tests))
+        return real(self, tests, value)
+
+    monkeypatch.setattr(AttributeTests, "_passed", passed)
+    return asked
 
 
 def test_few_tests_are_run_where_few_may_be_true(monkeypatch):
     matcher = Matcher(SCHEMA, "sliced")
     matcher.subscribe_many({n: f"s LIKE 'w{n}x%_'" for n in range(500)})
-    asked = []
-    real = value_classes._passed
-    monkeypatch.setattr(
-        value_classes, "_passed", lambda tests, row: asked.append(len(tests)) or real(tests, row)
-    )
+    asked = count_run(monkeypatch)
     assert matcher.match({"s": "w17xy"}) == [17]
     assert matcher.match({"s": "w17x"}) == matcher.match({"s": "w"}) == []
-    assert asked == [1, 1, 0]
+    assert asked == [1, 1]
 
 
-def test_no_function_is_called_for_a_pattern(monkeypatch):
+def test_no_test_is_run_that_its_text_decides(monkeypatch):
     matcher = Matcher(SCHEMA, "sliced")
-    matcher.subscribe_many({n: f"s LIKE '%w{n}x%'" for n in range(50)} | {50: "s RLIKE '^w3x$'"})
-    asked = []
-    real = value_classes._passed
-    monkeypatch.setattr(
-        value_classes, "_passed", lambda tests, row: asked.append(len(tests)) or real(tests, row)
-    )
-    events = pa.table({"s": [f"w{n}x" for n in range(50)]})
-    assert matcher.match_batch(events, "counts")["count"].to_pylist() == [1] * 3 + [2] + [1] * 46
-    assert asked.count(1) == 50  # the one that is not a pattern, of each string
-    assert set(asked) == {1, 51}  # all of them of what is missing
+    matcher.subscribe_many(
+        {n: f"s LIKE '%w{n}x%'" for n in range(50)}
+        | {n + 100: f"contains('w{n}x-{'x' * 600 if n == 7 else ''}', s)" for n in range(50)}
+        | {200: "s RLIKE '^w3x$'"}
+    )  # fmt: skip
+    asked = count_run(monkeypatch)
+    values = [*(f"w{n}x" for n in range(50)), None]
+    found = matcher.match_batch(pa.table({"s": values}), "lists")["subscriptions"].to_pylist()
+    expected = [[n, n + 100] for n in range(50)]
+    expected[3].append(200)
+    assert found == [*expected, []]
+    # The long constant with each string, the regular expression where its text is, none of null.
+    assert asked == [1] * 3 + [2] + [1] * 46 + [0]
+
+
+def test_values_of_an_enumeration():
+    schema = {"side": "enum('buy', 'sell', 'é')"}
+    held = [f"side LIKE '{text}%'" for text in ("b", "s", "é", "")]
+    held += [f"NOT contains('buyer {k}', side)" for k in range(20)]
+    events = [{"side": "buy"}, {"side": "sell"}, {"side": "é"}, {"side": None}] * 3
+    found = []
+    for engine in ("sliced", "naive"):
+        matcher = Matcher(schema, engine)
+        matcher.subscribe_many(enumerate(held))
+        found.append(matcher.match_batch(events, "lists")["subscriptions"].to_pylist())
+        assert [matcher.match(event) for event in events] == found[-1]
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("most", [1, 1_500, 4_000])
 def test_few_strings_are_remembered(monkeypatch, most):
-    monkeypatch.setattr(value_classes, "MOST_REMEMBERED", most)
-    monkeypatch.setattr(value_classes, "FEWEST_LEARNED", 2)
+    monkeypatch.setattr(segment_tests, "MOST_REMEMBERED", most)
+    monkeypatch.setattr(attribute_tests, "FEWEST_TEXTS", 2)
     matcher = Matcher(SCHEMA, "sliced")
-    matcher.subscribe_many({n: f"contains(s, '{n}')" for n in range(10)})
+    matcher.subscribe_many({n: f"contains(s, '{n}')" for n in range(10)} | {10: "s LIKE '_1_%_'"})
     for start in (0, 3, 30, 0):
         values = [str(n) for n in range(start, start + 10)]
         found = matcher.match_batch(pa.table({"s": values}), "lists")["subscriptions"].to_pylist()

@@ -333,7 +333,7 @@ def test_what_is_gone_is_left_out_in_the_end(background):
 
 def test_values_of_tests_are_not_kept_for_ever(tested, monkeypatch):
     """Strings that never come again are forgotten."""
-    monkeypatch.setattr("tamis.engines.sliced.value_classes.MOST_REMEMBERED", 10_000)
+    monkeypatch.setattr("tamis.engines.sliced.segment_tests.MOST_REMEMBERED", 10_000)
     (one,) = prepared(tested, ["s LIKE '%7_' AND i > 0"])
     tested.add(0, one)
     sizes = []

@@ -1,9 +1,8 @@
-"""Events as classes between cuts, and the tests that they pass: of one event and of many."""
+"""Events as classes between cuts: of one event and of many."""
 
 import math
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,7 +10,6 @@ from cases import each
 from kernel_calls import from_python
 from strategies import SCHEMA, delicate_rows, filters, rows
 from tamis import ExpressionError, Schema, parse
-from tamis.engines.sliced import value_classes
 from tamis.engines.sliced.event_values import EventWriter, ValueBuffers
 from tamis.engines.sliced.interning import intern_filters
 from tamis.engines.sliced.leaves import leaves_of
@@ -19,7 +17,6 @@ from tamis.engines.sliced.segment_predicates import Texts
 from tamis.engines.sliced.value_classes import classes_of
 from tamis.kernels.event_truth import read_classes
 from tamis.kernels.value_classes import MISSING
-from tamis.language.evaluation import compile_tree
 from tamis.predicates.computed_values import ComputedAttributes
 from tamis.predicates.event_batches import batch_of_rows
 from tamis.predicates.keys import Keys, decimal_key, key_values
@@ -111,9 +108,6 @@ class SingleEvents:
         return found.tolist()
 
 
-# --- classes
-
-
 @given(st.lists(filters(), min_size=1, max_size=10), st.lists(rows(), max_size=8))
 @settings(max_examples=25)
 def test_classes_of_any_events(texts, some):
@@ -150,87 +144,3 @@ def test_a_column_of_strings_that_are_all_missing():
     predicates, _ = predicates_of(["s = 'a'", "t > ''"], SMALL)
     check(predicates, SMALL, [(None,) * 5] * 3)
     check(predicates, SMALL, [(None, None, None, None, "t"), (1, None, "a", None, None)])
-
-
-# --- tests
-
-
-TESTED = [
-    "s LIKE 'a%'", "s RLIKE 'b$'", "length(s) > 1", "s LIKE '%é%'", "t LIKE '_'", "i % 2 = 0",
-    "abs(x) > 1", "x * 2 = x", "side LIKE 's%'", "i > x", "lower(s) = t", "s > t AND i + x > 3",
-    "(i > x) IS NULL", "upper(s) LIKE '%B_'", "s || t RLIKE 'a.'",
-]  # fmt: skip
-ROWS = [
-    (i, x, s, side, t)
-    for i, x in ((None, None), (2, 1.5), (3, math.nan), (-4, -0.0), (2, math.inf))
-    for s, t in ((None, None), ("ab", "a"), ("é", "ab"), ("b", None), ("", ""))
-    for side in (None, "buy", "sell")
-]
-
-
-def passed_by(predicates, schema, row):
-    """The numbers of the tests that a row passes, by asking each."""
-    return [
-        predicates.first_test + place
-        for place, test in enumerate(predicates.tests)
-        if compile_tree(test, schema)(row) is True
-    ]
-
-
-def segment_tests(predicates):
-    """The tests of some predicates, and the attributes that they are written with."""
-    computed = ComputedAttributes(SMALL, predicates.terms)
-    return computed, value_classes.SegmentTests(predicates, computed)
-
-
-@pytest.mark.parametrize("remembered", [0, 1_000, 32_000_000])
-@pytest.mark.parametrize(
-    "texts", [TESTED, [*TESTED[:3], "i IN (1, 2)", "s IN ('a', 'b')"], ["i > 0"]]
-)
-def test_what_rows_and_batches_pass(monkeypatch, texts, remembered):
-    monkeypatch.setattr(value_classes, "MOST_REMEMBERED", remembered)
-    predicates, _ = predicates_of(texts, SMALL)
-    computed, tests = segment_tests(predicates)
-    expected = [passed_by(predicates, SMALL, row) for row in ROWS]
-    for _ in range(2):  # what is remembered is the same
-        passed = [tests.of_row(computed.row(row)) for row in ROWS]
-        assert [sorted(numbers.tolist()) for numbers in passed] == expected
-        found = [[] for _ in ROWS]
-        for part in tests.of_batch(computed.batch(batch_of_rows(ROWS, SMALL))):
-            assert part.codes.shape == (len(ROWS),)
-            for event, code in enumerate(part.codes.tolist()):
-                found[event] += part.numbers[part.starts[code] : part.starts[code + 1]].tolist()
-        assert [sorted(numbers) for numbers in found] == expected
-    assert all(known.nbytes <= remembered for known in tests._known.values())
-
-
-def test_a_value_is_tested_once(monkeypatch):
-    asked = []
-    compiled = value_classes.compile_tree
-
-    def counting(tree, schema):
-        test = compiled(tree, schema)
-        return lambda row: asked.append(row) or test(row)
-
-    monkeypatch.setattr(value_classes, "compile_tree", counting)
-    predicates, _ = predicates_of(["s LIKE 'a%'", "t RLIKE 'b'"], SMALL)
-    _, tests = segment_tests(predicates)
-    some = [(1, 1.0, "ab", None, t) for t in ("a", "b", None, "ab", "b")] * 10
-    tests.of_batch(batch_of_rows(some, SMALL))
-    first = len(asked)
-    assert first <= 2 + 4  # two strings, with the missing one, and four
-    for row in some:
-        tests.of_row(row)
-    tests.of_batch(batch_of_rows(some, SMALL))
-    assert len(asked) == first
-
-
-def test_no_events_and_no_tests():
-    predicates, _ = predicates_of(TESTED, SMALL)
-    computed, tests = segment_tests(predicates)
-    passed = tests.of_batch(computed.batch(batch_of_rows([], SMALL)))
-    assert all(len(part.codes) == 0 for part in passed)
-    predicates, _ = predicates_of(["i > 0"], SMALL)
-    _, tests = segment_tests(predicates)
-    assert tests.of_batch(batch_of_rows(ROWS, SMALL)) == []
-    assert tests.of_row(ROWS[0]).tolist() == []

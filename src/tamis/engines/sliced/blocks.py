@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from tamis.engines.matches import Piece
+from tamis.engines.sliced.attribute_tests import PassedTests
 from tamis.engines.sliced.buffers import BlockBuffers
 from tamis.engines.sliced.element_sets import ElementSets
 from tamis.engines.sliced.event_values import EventBuffers, EventWriter
 from tamis.engines.sliced.segment import Segment
-from tamis.engines.sliced.value_classes import PassedTests, SegmentTests, classes_of
+from tamis.engines.sliced.segment_tests import SegmentTests
+from tamis.engines.sliced.value_classes import classes_of
 from tamis.events.event_reader import Row
 from tamis.kernels.event_truth import EventTruth
 from tamis.kernels.handles import SPARSE

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tamis.engines.sliced.attribute_tests import PassedTests
 from tamis.engines.sliced.segment_predicates import Cuts, SegmentPredicates, Texts, texts_of
-from tamis.engines.sliced.value_classes import PassedTests
 from tamis.kernels.predicate_rows import PredicateNumbering
 from tamis.kernels.value_classes import key_classes, string_classes
 from tamis.predicates.event_batches import Batch, Column

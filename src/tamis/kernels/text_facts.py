@@ -1,0 +1,332 @@
+"""Which of many tests are true of a string, by the texts that are found in it.
+
+A test asks for one *fact* of a string in UTF-8: that a text is somewhere in it, begins it or ends
+it, or that the string itself is a part, the beginning or the end of a constant. Facts have numbers,
+and each is found once however many tests ask for it:
+
+* The texts are the ways through a trie from its three roots, the nodes ANYWHERE, START and END;
+  those that end a string are written backwards. ends[node] is the fact of the text that ends at a
+  node, or NONE. The edges are a hash table: edges[slot] is 256 * node + byte, or NONE where the
+  slot is free, and children[slot] is where the edge leads. Below ANYWHERE they make an automaton of
+  Aho and Corasick, which looks at every byte of a string once: from a node without an edge for
+  the next byte it goes on at fails[node], whose way from the root is the longest that ends the way
+  to the node. reports[node] is the next node of these, one after the other, that ends a text, or
+  NONE.
+* A string is a part of a constant if a suffix of the constant begins with it. Constant c is
+  data[offsets[c]:offsets[c + 1]]; suffix k is one of owners[k] and begins at suffixes[k]. They are
+  in order, so those that begin with a string are neighbours; heads[suffix] is a number that has
+  its first bytes as digits (`head_of`). The facts of constant c are first_part + 3 * c and the two
+  after it, in the order of the roots.
+
+The tests of fact f are numbers[starts[f]:starts[f + 1]], of the kinds beside them. A test is
+NEGATED if it is true of the strings without the fact. It is OPEN if the fact does not decide it: a
+string with the fact may pass it or not. A string without the fact fails it, or passes it if it is
+negated.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tamis.kernels.comparisons import first_at_least
+from tamis.kernels.jit import Number, inner, jit
+from tamis.kernels.records import record
+
+Array = np.ndarray[Any, Any]
+
+ANYWHERE, START, END = range(3)  # the roots
+ROOTS = 3
+NONE = -1
+PLAIN, NEGATED, OPEN = 0, 1, 2  # kinds: the sum of those that a test is
+HEAD, DIGITS = 7, 257  # digits, and what each of them may be, of a number of 64 bits
+GROUP = 64  # facts, of which most strings have none
+
+
+@record
+class TextFacts(NamedTuple):
+    """The facts and the tests that ask for them."""
+
+    edges: Array  # int64[slot]; a power of two, not all in use
+    children: Array  # int32[slot]
+    firsts: Array  # uint8[256]: whether a text that may be anywhere begins with a byte
+    ends: Array  # int32[node]
+    fails: Array  # int32[node]
+    reports: Array  # int32[node]
+    data: Array  # uint8[*]
+    offsets: Array  # int64[constant + 1]
+    heads: Array  # int64[suffix]
+    suffixes: Array  # int32[suffix]
+    owners: Array  # int32[suffix]
+    longest: int  # bytes of a constant
+    first_part: int
+    starts: Array  # int64[fact + 1]
+    numbers: Array  # int32[*]
+    kinds: Array  # uint8[*]
+    negated: Array  # int32[*]: the tests that are NEGATED, by fact, and
+    negated_facts: Array  # int32[*]: the fact that each asks for
+    negated_at: Array  # int64[group + 1]: where those of each GROUP of facts begin
+
+
+@record
+class FactScratch(NamedTuple):
+    """Scratch memory of one thread."""
+
+    marks: Array  # int64[fact + 1]: the last string with the fact; at the end, the last string
+    group_marks: Array  # int64[group]: the same for each GROUP of facts
+    found: Array  # int32[fact]
+
+
+@inner
+def _slot(node: Number, byte: Number, edges: Array) -> Number:
+    """The slot of an edge, or the free one where it would be."""
+    key = np.int64(node) * 256 + byte
+    mixed = np.int64(node) * 0x5F356495 + np.int64(byte) * 0x1B873593
+    slot = (mixed ^ mixed >> 15) & (edges.size - 1)
+    while edges[slot] != key and edges[slot] != NONE:
+        slot = (slot + 1) & (edges.size - 1)
+    return slot
+
+
+@record
+class NewNodes(NamedTuple):
+    """The nodes of a trie that is being made; a root is its own parent."""
+
+    ends: Array  # int32[node], NONE before
+    parents: Array  # int32[node]
+    bytes: Array  # uint8[node]: the byte of the edge from the parent
+    depths: Array  # int32[node], 0 before
+
+
+@jit
+def insert_texts(
+    starts: Array, bytes_: Array, roots: Array, edges: Array, children: Array, nodes: NewNodes
+) -> int:
+    """Make the trie of the texts bytes_[starts[f]:starts[f + 1]]; returns how many nodes it has.
+
+    edges[slot] is NONE before.
+    """
+    for root in range(ROOTS):
+        nodes.parents[root] = root
+    count = ROOTS
+    for f in range(starts.size - 1):
+        node = np.int64(roots[f])
+        for k in range(starts[f], starts[f + 1]):
+            slot = _slot(node, bytes_[k], edges)
+            if edges[slot] == NONE:
+                edges[slot], children[slot] = node * 256 + bytes_[k], count
+                nodes.parents[count], nodes.bytes[count] = node, bytes_[k]
+                nodes.depths[count] = nodes.depths[node] + 1
+                count += 1
+            node = np.int64(children[slot])
+        nodes.ends[node] = f
+    return count
+
+
+@jit
+def link_nodes(
+    order: Array, nodes: NewNodes, edges: Array, children: Array, fails: Array, reports: Array
+) -> None:
+    """Write fails[node] and reports[node]; `order` has the nodes by ascending depth."""
+    for n in order:
+        node, parent = np.int64(n), np.int64(nodes.parents[n])
+        if nodes.depths[node] < 2:  # a root, or below it
+            fails[node] = parent
+        else:
+            at, byte = np.int64(fails[parent]), nodes.bytes[node]
+            slot = _slot(at, byte, edges)
+            while edges[slot] == NONE and nodes.depths[at] > 0:
+                at = np.int64(fails[at])
+                slot = _slot(at, byte, edges)
+            fails[node] = at if edges[slot] == NONE else children[slot]
+        at = np.int64(fails[node])
+        if at == node:
+            reports[node] = NONE
+        else:
+            reports[node] = reports[at] if nodes.ends[at] == NONE else at
+
+
+@jit
+def count_tests(
+    starts: Array, bytes_: Array, facts: TextFacts, scratch: FactScratch,
+    passed_at: Array, open_at: Array,
+) -> None:  # fmt: skip
+    """Write to passed_at and open_at where `find_tests` writes the tests of the next string."""
+    count, opened = np.int64(0), np.int64(0)
+    for s in range(starts.size - 1):
+        count += facts.negated.size
+        for k in range(_find_facts(bytes_[starts[s] : starts[s + 1]], facts, scratch)):
+            fact = scratch.found[k]
+            for j in range(facts.starts[fact], facts.starts[fact + 1]):
+                kind = facts.kinds[j]
+                count += kind == PLAIN
+                count -= kind & NEGATED
+                opened += kind >= OPEN
+        passed_at[s + 1], open_at[s + 1] = count, opened
+
+
+@jit
+def find_tests(
+    starts: Array, bytes_: Array, facts: TextFacts, scratch: FactScratch,
+    passed_at: Array, passed: Array, open_at: Array, left_open: Array,
+) -> None:  # fmt: skip
+    """Write the tests that strings pass, and those that are left open.
+
+    String s is bytes_[starts[s]:starts[s + 1]]. Its tests are passed[passed_at[s]:passed_at[s + 1]]
+    and left_open[open_at[s]:open_at[s + 1]]. One place after the last test may be overwritten.
+    """
+    count, opened = np.int64(0), np.int64(0)
+    for s in range(starts.size - 1):
+        for k in range(_find_facts(bytes_[starts[s] : starts[s + 1]], facts, scratch)):
+            fact = scratch.found[k]
+            for j in range(facts.starts[fact], facts.starts[fact + 1]):
+                kind = facts.kinds[j]
+                passed[count] = left_open[opened] = facts.numbers[j]
+                count += kind == PLAIN
+                opened += kind >= OPEN
+        count = _pass_negated(facts, scratch, passed, count)
+        passed_at[s + 1], open_at[s + 1] = count, opened
+
+
+@inner
+def _pass_negated(facts: TextFacts, scratch: FactScratch, passed: Array, count: Number) -> Number:
+    """Write the negated tests whose facts a string does not have; returns how many tests it has."""
+    stamp = scratch.marks[scratch.found.size]
+    for group in range(facts.negated_at.size - 1):
+        begin, end = facts.negated_at[group], facts.negated_at[group + 1]
+        if scratch.group_marks[group] == stamp:
+            for k in range(begin, end):
+                passed[count] = facts.negated[k]
+                count += scratch.marks[facts.negated_facts[k]] != stamp
+        else:
+            part, tests = passed[count : count + end - begin], facts.negated[begin:end]
+            for k in range(part.size):  # never negative, so the compiler copies many at once
+                part[k] = tests[k]
+            count += part.size
+    return count
+
+
+@inner
+def _find_facts(text: Array, facts: TextFacts, scratch: FactScratch) -> Number:
+    """Write the facts of a string to scratch.found, and mark them; returns how many."""
+    marks, found = scratch.marks, scratch.found
+    marks[found.size] += 1
+    count, size = np.int64(0), text.size
+    for root in range(ROOTS):  # an empty text
+        count = _note(facts.ends[root], scratch, count)
+    if size > 0:
+        count = _walk(text, 0, size, 1, START, facts, scratch, count)
+        count = _walk(text, size - 1, -1, -1, END, facts, scratch, count)
+    count = _find_texts(text, facts, scratch, count)
+    if size == 0:
+        for fact in range(facts.first_part, found.size):
+            count = _note(fact, scratch, count)
+    elif size <= facts.longest:
+        count = _find_constants(text, facts, scratch, count)
+    return count
+
+
+@inner
+def _walk(
+    text: Array, begin: Number, end: Number, step: Number, root: Number,
+    facts: TextFacts, scratch: FactScratch, count: Number,
+) -> Number:  # fmt: skip
+    """Note the texts that begin or end a string."""
+    node = np.int64(root)
+    for place in range(begin, end, step):
+        slot = _slot(node, text[place], facts.edges)
+        if facts.edges[slot] == NONE:
+            break
+        node = np.int64(facts.children[slot])
+        count = _note(facts.ends[node], scratch, count)
+    return count
+
+
+@inner
+def _find_texts(text: Array, facts: TextFacts, scratch: FactScratch, count: Number) -> Number:
+    """Note the texts that are anywhere in a string."""
+    edges, stamp = facts.edges, scratch.marks[scratch.found.size]
+    node = np.int64(ANYWHERE)
+    for byte in text:
+        if node == ANYWHERE and not facts.firsts[byte]:
+            continue
+        slot = _slot(node, byte, edges)
+        while edges[slot] == NONE and node != ANYWHERE:
+            node = np.int64(facts.fails[node])
+            slot = _slot(node, byte, edges)
+        if edges[slot] != NONE:
+            node = np.int64(facts.children[slot])
+        at = node
+        while at != NONE:
+            fact = facts.ends[at]
+            if fact != NONE and scratch.marks[fact] == stamp:
+                break  # those after it were noted with it
+            count = _note(fact, scratch, count)
+            at = np.int64(facts.reports[at])
+    return count
+
+
+@inner
+def _find_constants(text: Array, facts: TextFacts, scratch: FactScratch, count: Number) -> Number:
+    """Note the constants of which a string, which is not empty, is a part."""
+    head, heads = head_of(text, 0, text.size), facts.heads
+    span = np.int64(1)
+    for _ in range(text.size, HEAD):
+        span *= DIGITS
+    low = first_at_least(heads, 0, heads.size, head)
+    high = first_at_least(heads, low, heads.size, head + span)
+    if text.size > HEAD:
+        low = _first_below(text, low, high, 1, facts)
+        high = _first_below(text, low, high, 0, facts)
+    for k in range(low, high):
+        begin, owner = facts.suffixes[k], np.int64(facts.owners[k])
+        fact = facts.first_part + ROOTS * owner
+        count = _note(fact + ANYWHERE, scratch, count)
+        if begin == facts.offsets[owner]:
+            count = _note(fact + START, scratch, count)
+        if begin + text.size == facts.offsets[owner + 1]:
+            count = _note(fact + END, scratch, count)
+    return count
+
+
+@inner
+def _first_below(text: Array, low: Number, high: Number, order: Number, facts: TextFacts) -> Number:
+    """The first suffix from `low` to `high` whose order to a string is less than another."""
+    while low < high:
+        middle = (low + high) // 2
+        if _order(text, middle, facts) >= order:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inner
+def head_of(data: Array, begin: Number, end: Number) -> Number:
+    """The first HEAD bytes of data[begin:end], or as many as there are, in one number."""
+    head = np.int64(0)
+    for place in range(begin, begin + HEAD):
+        head = head * DIGITS + (np.int64(data[place]) + 1 if place < end else 0)
+    return head
+
+
+@inner
+def _order(text: Array, suffix: Number, facts: TextFacts) -> Number:
+    """0 if a suffix begins with a string, else 1 if the string comes after it, or -1."""
+    begin, end = np.int64(facts.suffixes[suffix]), facts.offsets[facts.owners[suffix] + 1]
+    for k in range(text.size):
+        if begin + k == end:
+            return 1
+        if text[k] != facts.data[begin + k]:
+            return 1 if text[k] > facts.data[begin + k] else -1
+    return 0
+
+
+@inner
+def _note(fact: Number, scratch: FactScratch, count: Number) -> Number:
+    """Write a fact after `count` others, unless it is NONE or there already; returns how many."""
+    marks, found = scratch.marks, scratch.found
+    if fact != NONE and marks[fact] != marks[found.size]:
+        marks[fact] = scratch.group_marks[fact // GROUP] = marks[found.size]
+        found[count] = fact
+        count += 1
+    return count

@@ -1,0 +1,253 @@
+"""Tests of one string, of which those that may be true are found by the texts in the string.
+
+``s LIKE '%PC%x'`` can be true only of a string that has ``PC`` in it; ``contains(s, 'PC')`` is true
+of every such string, and ``contains('a PC', s)`` of every string that is in the text. However many
+tests there are, those that a string passes are found by one walk through it
+(`tamis.kernels.text_facts`), and those that its texts do not decide are named.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tamis.kernels.records import packed
+from tamis.kernels.text_facts import (
+    ANYWHERE,
+    DIGITS,
+    END,
+    GROUP,
+    HEAD,
+    NEGATED,
+    NONE,
+    OPEN,
+    ROOTS,
+    START,
+    FactScratch,
+    NewNodes,
+    TextFacts,
+    count_tests,
+    find_tests,
+    insert_texts,
+    link_nodes,
+)
+from tamis.language import ast
+from tamis.language.ast import Node
+from tamis.memory import RESULTS
+from tamis.predicates.classification import PartTest, StringTest, classify
+from tamis.predicates.needed_texts import needed_text
+
+Array = np.ndarray[Any, Any]
+
+LONGEST_TEXT = 128  # bytes of a text that are looked for; whoever has them may have all of it
+LONGEST_CONSTANT = 512  # bytes of a constant whose parts are found, and
+MOST_CONSTANTS = 1 << 23  # bytes of all of them, the shortest first
+MOST_AT_ONCE = 1 << 22  # tests of strings that are found without counting them before
+
+_ROOTS = {"contains": ANYWHERE, "startswith": START, "endswith": END}
+Asking = list[tuple[int, int]]  # the numbers and kinds of the tests that ask for a fact
+
+
+class TextTest(NamedTuple):
+    """What a test asks about a text, without its negation."""
+
+    place: str  # a function: ``contains``, ``startswith`` or ``endswith``
+    text: str
+    of_constant: bool  # whether the string is to be in the text; else the text in the string
+    negated: bool
+    decided: bool  # by the text alone
+
+
+class FoundTests(NamedTuple):
+    """The tests of strings: string s passes passed[passed_at[s]:passed_at[s + 1]]."""
+
+    passed_at: Array  # int64[string + 1]
+    passed: Array  # int32[*]
+    open_at: Array  # int64[string + 1]
+    left_open: Array  # int32[*]: tests that a string may pass; these must be run
+
+
+def text_test(predicate: Node) -> TextTest | None:
+    """The text that decides a predicate, or is needed by it; None if there is none."""
+    match classify(predicate):
+        case StringTest(_, place, text, negated):
+            return TextTest(place, text, of_constant=False, negated=negated, decided=True)
+        case PartTest(_, place, text, negated):
+            return TextTest(place, text, of_constant=True, negated=negated, decided=True)
+        case _:
+            found, negated = needed_text(predicate), isinstance(predicate, ast.Not)
+            return found and TextTest(*found, of_constant=False, negated=negated, decided=False)
+
+
+class TextIndex:
+    """Tests by the texts that they ask for; it never changes."""
+
+    def __init__(self, tests: Mapping[int, TextTest]) -> None:
+        """`tests` by their numbers; those whose text is too long are in `left_out`."""
+        self.left_out: list[int] = []
+        texts: dict[tuple[int, bytes], Asking] = {}
+        constants: dict[bytes, tuple[Asking, ...]] = {}
+        for number, test in tests.items():
+            data = test.text.encode("utf-8", "surrogatepass")
+            root, kind = _ROOTS[test.place], NEGATED * test.negated + OPEN * (not test.decided)
+            if test.of_constant:
+                if data not in constants:
+                    constants[data] = tuple([] for _ in range(ROOTS))
+                constants[data][root].append((number, kind))
+                continue
+            if root == END:
+                data = data[::-1]
+            if len(data) > LONGEST_TEXT:
+                data, kind = data[:LONGEST_TEXT], kind | OPEN
+            texts.setdefault((root, data), []).append((number, kind))
+        short = self._short_ones(constants)
+        asking = [*texts.values(), *(own for one in short for own in constants[one])]
+        self._facts = packed(_facts_of(list(texts), short, asking))
+        kinds = [kind for own in asking for _, kind in own]
+        self._facts_count = len(asking)
+        self._sizes = len(kinds), sum(kind >= OPEN for kind in kinds)
+        self._buffers: list[_Buffers] = []  # those not in use
+
+    @property
+    def decides_all(self) -> bool:
+        """Whether no test is left open."""
+        return not self._sizes[1]
+
+    def _short_ones(self, constants: Mapping[bytes, Sequence[Asking]]) -> list[bytes]:
+        """The constants whose parts are found."""
+        kept, held = [], 0
+        for constant in sorted(constants, key=len):
+            held += len(constant)
+            if len(constant) <= LONGEST_CONSTANT and held <= MOST_CONSTANTS:
+                kept.append(constant)
+            else:
+                self.left_out += [number for own in constants[constant] for number, _ in own]
+        return kept
+
+    def of_text(self, text: str) -> tuple[Array, Array]:
+        """The tests that one string passes, and those that it may pass."""
+        buffers = self._take_buffers()
+        passed_at, passed, open_at, left_open = buffers.of_one
+        data = text.encode("utf-8", "surrogatepass")
+        buffers.offsets[1] = len(data)
+        find_tests(
+            buffers.offsets, np.frombuffer(data, np.uint8), self._facts, buffers.scratch,
+            passed_at, passed, open_at, left_open,
+        )  # fmt: skip
+        found = passed[: passed_at[1]].copy(), left_open[: open_at[1]].copy()
+        self._buffers.append(buffers)
+        return found
+
+    def of_texts(self, offsets: Array, data: Array, most: int = MOST_AT_ONCE) -> FoundTests:
+        """The tests of many strings in UTF-8: string s is data[offsets[s]:offsets[s + 1]].
+
+        If they could be more than `most` tests together, they are counted first.
+        """
+        data.setflags(write=False)  # as most are: one kernel for all
+        size, (tests, may_be_open) = len(offsets) - 1, self._sizes
+        passed_at, open_at = np.zeros((2, size + 1), np.int64)
+        buffers = self._take_buffers()
+        room, open_room = size * tests, size * may_be_open
+        if room > most:
+            count_tests(offsets, data, self._facts, buffers.scratch, passed_at, open_at)
+            room, open_room = int(passed_at[-1]), int(open_at[-1])
+        passed = RESULTS.take(room + 1, np.int32)
+        left_open = RESULTS.take(open_room + 1, np.int32)
+        find_tests(
+            offsets, data, self._facts, buffers.scratch, passed_at, passed, open_at, left_open
+        )
+        self._buffers.append(buffers)
+        return FoundTests(passed_at, passed[: passed_at[-1]], open_at, left_open[: open_at[-1]])
+
+    def _take_buffers(self) -> "_Buffers":
+        try:
+            return self._buffers.pop()
+        except IndexError:
+            return _Buffers(self._facts_count, *self._sizes)
+
+
+class _Buffers:
+    """Memory for one thread at a time."""
+
+    def __init__(self, facts: int, tests: int, may_be_open: int) -> None:
+        marks, group_marks = np.zeros(facts + 1, np.int64), np.zeros(facts // GROUP + 1, np.int64)
+        self.scratch = packed(FactScratch(marks, group_marks, np.empty(facts, np.int32)))
+        self.offsets = np.zeros(2, np.int64)  # of a single string
+        passed, left_open = np.empty(tests + 1, np.int32), np.empty(may_be_open + 1, np.int32)
+        self.of_one = np.zeros(2, np.int64), passed, np.zeros(2, np.int64), left_open
+
+
+def _flat(texts: Sequence[bytes]) -> tuple[Array, Array]:
+    """offsets[text + 1] and the bytes of all texts."""
+    offsets = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum([len(text) for text in texts], out=offsets[1:])
+    return offsets, np.frombuffer(b"".join(texts), np.uint8)
+
+
+def _facts_of(
+    texts: Sequence[tuple[int, bytes]], constants: Sequence[bytes], asking: Sequence[Asking],
+) -> TextFacts:  # fmt: skip
+    """The facts about texts with their roots, then those about constants, and who asks for each."""
+    offsets, data = _flat([text for _, text in texts])
+    edges = np.full(1 << (3 * len(data) // 2 + 1).bit_length(), NONE, np.int64)
+    children = np.empty(len(edges), np.int32)
+    roots = np.array([root for root, _ in texts], np.int32)
+    ends = np.full(len(data) + ROOTS, NONE, np.int32)
+    parents, depths = np.zeros((2, len(ends)), np.int32)
+    nodes = NewNodes(ends, parents, np.zeros(len(ends), np.uint8), depths)
+    size = insert_texts(offsets, data, roots, edges, children, nodes)
+    fails, reports = np.empty((2, size), np.int32)
+    order = np.argsort(depths[:size], kind="stable")
+    link_nodes(order, nodes, edges, children, fails, reports)
+    firsts = np.zeros(256, np.uint8)
+    firsts[data[offsets[:-1][(roots == ANYWHERE) & (np.diff(offsets) > 0)]]] = 1
+    starts = np.zeros(len(asking) + 1, np.int64)
+    np.cumsum([len(own) for own in asking], out=starts[1:])
+    numbers = np.array([number for own in asking for number, _ in own], np.int32)
+    kinds = np.array([kind for own in asking for _, kind in own], np.uint8)
+    negated = np.flatnonzero(kinds & NEGATED)
+    negated_facts = np.repeat(np.arange(len(asking), dtype=np.int32), np.diff(starts))[negated]
+    groups = np.arange(0, len(asking) + GROUP, GROUP)
+    constant_offsets, constant_data = _flat(constants)
+    heads, suffixes, owners = _suffixes(constant_offsets, constant_data, asking[len(texts) :])
+    return TextFacts(
+        edges=edges, children=children, firsts=firsts, ends=ends[:size].copy(), fails=fails,
+        reports=reports, data=constant_data, offsets=constant_offsets, heads=heads,
+        suffixes=suffixes, owners=owners,
+        longest=max(map(len, constants), default=0), first_part=len(texts), starts=starts,
+        numbers=numbers, kinds=kinds, negated=numbers[negated],
+        negated_facts=negated_facts, negated_at=np.searchsorted(negated_facts, groups),
+    )  # fmt: skip
+
+
+def _suffixes(offsets: Array, data: Array, asking: Sequence[Asking]) -> tuple[Array, Array, Array]:
+    """The suffixes of constants in order: their heads, where they begin, and whose they are.
+
+    They are compared by their heads, then by the places in this order of what they begin with and
+    of what follows, which is twice as long each time.
+    """
+    size, constants = len(data), np.arange(len(offsets) - 1)
+    owners = np.repeat(constants, np.diff(offsets))
+    places = np.arange(size)
+    left = offsets[owners + 1] - places  # bytes from here to the end of the constant
+    digits = np.append(data.astype(np.int64) + 1, np.zeros(HEAD, np.int64))
+    keys = np.zeros(size, np.int64)
+    for k in range(HEAD):
+        keys = keys * DIGITS + np.where(left > k, digits[k : k + size], 0)
+    heads, width, longest = keys, HEAD, int(left.max(initial=0))
+    distinct, ranks = np.unique(keys, return_inverse=True)
+    while width < longest and len(distinct) < size:
+        after = np.append(ranks + 1, np.zeros(width, np.int64))[width:]
+        keys = ranks * (size + 1) + np.where(left > width, after[:size], 0)
+        distinct, ranks = np.unique(keys, return_inverse=True)
+        width *= 2
+    # A string begins with the first byte of a character; some constants are only begun with.
+    whole = [
+        bool(one or other)
+        for one, other in zip(asking[ANYWHERE::ROOTS], asking[END::ROOTS], strict=True)
+    ]
+    needed = (data & 0xC0 != 0x80) & np.array(whole, np.bool_)[owners]
+    needed |= places == offsets[owners]
+    chosen = np.flatnonzero(needed)
+    order = chosen[np.argsort(ranks[chosen], kind="stable")]
+    return heads[order], order.astype(np.int32), owners[order].astype(np.int32)
