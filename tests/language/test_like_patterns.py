@@ -5,7 +5,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cases import each
-from tamis.language.like_patterns import BadPattern, LikePattern, compile_like, parse_like
+from tamis.language import ast
+from tamis.language.like_patterns import (
+    BadPattern,
+    LikePattern,
+    compile_like,
+    form_of_pattern,
+    parse_like,
+)
+from tamis.language.normal_form import normalize
+from tamis.types import BOOL, STRING
+
+EMPTY = ast.Literal("", STRING)
 
 
 @each(
@@ -143,3 +154,20 @@ def test_a_long_piece_with_a_wildcard_in_a_long_value():
     fits = compile_like("%" + "a" * 5000 + "_b%")
     assert not fits("a" * 200_000)
     assert fits("a" * 200_000 + "cb")
+
+
+@given(st.text("ab%_é ", max_size=6))
+@example("%%a%%")
+def test_the_form_of_a_pattern_is_what_it_becomes(pattern):
+    value = ast.Attribute(("s",), STRING)
+    became = normalize(ast.Like(value, pattern))
+    match form_of_pattern(pattern):
+        case None:
+            assert became in (ast.Not(ast.IsNull(value)), ast.Compare("=", value, EMPTY))
+        case "LIKE", text:
+            assert text == pattern
+            assert became == ast.Like(value, pattern)
+        case "=", text:
+            assert became == ast.Compare("=", value, ast.Literal(text, STRING))
+        case form, text:
+            assert became == ast.Call(form, (value, ast.Literal(text, STRING)), BOOL)

@@ -10,6 +10,7 @@ from cases import each
 from strategies import SCHEMA, filters
 from tamis import Expression, ExpressionError, Schema, parse
 from tamis.language import shape_cache
+from tamis.language.limits import MAX_PATTERN
 from tamis.language.shape_cache import ShapeCache, ShapedExpression
 
 STOCK = Schema(
@@ -128,6 +129,27 @@ def test_constants_of_one_class_share_a_shape():
         cache.parse(f"price < {n / 7!r}")  # as Python prints a double
     assert len(cache.structures) == 2
     assert len(cache.atoms.shapes) == 4
+
+
+def test_string_tests_share_a_shape_unless_their_constants_are_unusual():
+    cache = ShapeCache(STOCK)
+    tests = [
+        "symbol LIKE '?'", "symbol NOT LIKE '?'", "like(symbol, '?')", "contains(symbol, '?')",
+        "endswith('?', symbol)", "'?' SUBSTRING OF symbol", "symbol SUBSTRING OF '?'",
+    ]  # fmt: skip
+    for test in tests:
+        shapes = set()
+        for text in ("a", "a%", "%b%", "_", "", "a AND b", ") (", "é", "x" * 9_000):
+            assert_same(test.replace("?", text), STOCK, cache)
+            shapes.add(cache.parse(test.replace("?", text)).atoms[0].shape)
+        assert len(shapes) == 1, test
+        assert None not in shapes
+        # What a string means, and whether a pattern may be used, is for the parser to say.
+        for text in ("it''s", "a\\%", "a\\n", "a\\"):
+            assert_same(test.replace("?", text), STOCK, cache)
+    assert_same("symbol LIKE '" + "x" * (MAX_PATTERN + 1) + "'", STOCK, cache)
+    for text in ("symbol LIKE 'a/%' ESCAPE '/'", "side LIKE 's%'", "contains(side, 'u')"):
+        assert cache.parse(text).atoms[0].shape is None
 
 
 def test_decimals_share_a_shape_if_they_fit():

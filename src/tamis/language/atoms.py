@@ -12,6 +12,8 @@ from typing import Any
 
 from tamis.language import ast
 from tamis.language.ast import Node
+from tamis.language.like_patterns import BACKSLASH, form_of_pattern
+from tamis.language.limits import MAX_PATTERN
 from tamis.language.literals import number_literal
 from tamis.schema import Attribute, IntRange, Schema
 from tamis.types import (
@@ -25,6 +27,11 @@ from tamis.types import (
     Type,
 )
 
+Maker = Callable[[Sequence[ast.Literal]], Node]  # makes an atom from its constants
+# Gives what a string test does with its text, and the text: the normal forms of tests that do the
+# same differ only in the text. None for a text that may decide its test, as '' does.
+FormOfText = Callable[[str], tuple[str, str] | None]
+
 
 class OutsideDomain(Exception):
     """A constant outside the domain of its attribute."""
@@ -37,14 +44,15 @@ class AnotherShape(Exception):
 class AtomShape:
     """An atom without its constants, and how to make it from them. Equal only to itself."""
 
-    __slots__ = ("classes", "converters", "decimal", "domain", "make", "negative")
+    __slots__ = ("classes", "converters", "decimal", "domain", "form_of_text", "make", "negative")
 
     def __init__(
         self,
-        make: Callable[[Sequence[ast.Literal]], Node],
+        make: Maker,
         negative: tuple[bool, ...],
         classes: tuple[str, ...],
         attribute: Attribute,
+        form_of_text: FormOfText | None = None,
     ) -> None:
         self.make = make
         self.negative = negative  # whether a minus precedes each constant
@@ -53,6 +61,7 @@ class AtomShape:
         self.converters = tuple([constant_converter(of, minus) for minus in negative])
         self.domain = attribute.domain  # that the constants must be in
         self.decimal = of if of.kind is Kind.DECIMAL else None  # which they must fit in
+        self.form_of_text = form_of_text  # of the text or pattern of a string test
 
     def with_constants(self, constants: tuple[str, ...]) -> "Atom":
         """The atom with these constants.
@@ -136,7 +145,7 @@ def constant_class(constant: str) -> str:
     quote = constant[:1]
     if quote not in {"'", '"'} or constant[-1] != quote or constant.count(quote) != 2:
         return ""
-    return "" if "\\" in constant else "string"
+    return "" if "\\" in constant or len(constant) > MAX_PATTERN else "string"
 
 
 def constant_converter(wanted: Type, minus: bool) -> Callable[[str], Any]:
@@ -191,23 +200,24 @@ def atom_shape(node: Node, key: tuple[str, ...], schema: Schema) -> AtomShape | 
     """The shape of an atom: how to make atoms like it from other constants of the same classes.
 
     `key` is the text of the atom, with the class in place of each constant. None if the constants
-    need more than a conversion, as patterns and timestamps do.
+    need more than a conversion, as regular expressions and timestamps do.
     """
     negative = tuple(piece.rstrip().endswith("-") for piece in key[:-1:2])
-    make = _maker(node, schema)
+    classes = key[1::2]
+    test = _string_test(node, schema) if classes == ("string",) else None
+    make, form_of_text = test or (_maker(node, schema), None)
     if make is None or not negative:
         return None
     if sum(isinstance(part, ast.Literal) for part in ast.walk(node)) > len(negative):
         return None  # some constants, such as NULL, have no class
     (path,) = ast.attributes(node)
     attribute = schema.attributes[schema.positions[path]]
-    classes = key[1::2]
     if "decimal" in classes and (attribute.type.element or attribute.type) == INT:
         return None  # the constant was perhaps rounded, which depends on its digits
-    return AtomShape(make, negative, classes, attribute)
+    return AtomShape(make, negative, classes, attribute, form_of_text)
 
 
-def _maker(node: Node, schema: Schema) -> Callable[[Sequence[ast.Literal]], Node] | None:
+def _maker(node: Node, schema: Schema) -> Maker | None:
     match node:
         case ast.Not(operand):
             inner = _maker(operand, schema)
@@ -237,6 +247,47 @@ def _maker(node: Node, schema: Schema) -> Callable[[Sequence[ast.Literal]], Node
             return lambda literals: ast.Call("array_contains", (array, convert(literals[0])), of)
         case _:
             return None
+
+
+_STRING_TESTS = frozenset(("startswith", "endswith", "contains"))
+
+
+def _string_test(node: Node, schema: Schema) -> tuple[Maker, FormOfText] | None:
+    """How to make string tests from their texts, and the forms of these; None for another node."""
+    match node:
+        case ast.Not(operand):
+            plain = _string_test(operand, schema)
+            if plain is None:
+                return None
+            make, form = plain
+            return (lambda literals: ast.Not(make(literals))), form
+        case ast.Like(ast.Attribute() as tested, _, escape) if escape == BACKSLASH and _is_open(
+            tested, schema
+        ):
+            return (
+                lambda literals: ast.Like(tested, str(literals[0].value), escape),
+                form_of_pattern,
+            )
+        case ast.Call(name, (ast.Attribute() as tested, ast.Literal()), of) if (
+            name in _STRING_TESTS and _is_open(tested, schema)
+        ):
+            return (lambda literals: ast.Call(name, (tested, literals[0]), of)), _form_of_part
+        case ast.Call(name, (ast.Literal(), ast.Attribute() as tested), of) if (
+            name in _STRING_TESTS and _is_open(tested, schema)
+        ):
+            return (lambda literals: ast.Call(name, (literals[0], tested), of)), _form_of_part
+        case _:
+            return None
+
+
+def _is_open(tested: ast.Attribute, schema: Schema) -> bool:
+    """Whether any string may be a value. Of an enumeration, a test may be true of all or none."""
+    attribute = schema.find(tested.path)
+    return attribute is not None and attribute.domain is None
+
+
+def _form_of_part(text: str) -> tuple[str, str] | None:
+    return ("part", text) if text else None
 
 
 def _is_element(array: ast.Attribute, value: Node) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from tamis.bounded_caches import BoundedCache
 
+BACKSLASH = "\\"  # escapes unless a filter says otherwise
 PATTERN_BYTES = 1_000  # of a compiled pattern, besides what it has for each character
 
 Piece = tuple[str | None, ...]  # characters; None is any one character
@@ -36,7 +37,7 @@ class LikePattern:
         return tuple(_text(piece) for piece in self.pieces)
 
 
-def compile_like(pattern: str, escape: str = "\\") -> Callable[[str], bool]:
+def compile_like(pattern: str, escape: str = BACKSLASH) -> Callable[[str], bool]:
     """A function that says whether a whole value matches the pattern."""
     return _COMPILED[pattern, escape]
 
@@ -73,7 +74,7 @@ class _CompiledLikes(BoundedCache[tuple[str, str], Callable[[str], bool]]):
 _COMPILED = _CompiledLikes(32_000_000)
 
 
-def parse_like(pattern: str, escape: str = "\\") -> LikePattern:
+def parse_like(pattern: str, escape: str = BACKSLASH) -> LikePattern:
     """Read a pattern; the escape character is allowed only before ``%``, ``_`` or itself."""
     pieces: list[Piece] = []
     piece: list[str | None] = []
@@ -96,6 +97,29 @@ def parse_like(pattern: str, escape: str = "\\") -> LikePattern:
             piece.append(None if character == "_" else character)
     pieces.append(tuple(piece))
     return LikePattern(tuple(pieces))
+
+
+def form_of_pattern(pattern: str) -> tuple[str, str] | None:
+    """What a pattern without escapes tests, and the text that it tests for.
+
+    The form is ``=``, ``startswith``, ``endswith`` or ``contains`` with a text, or LIKE with the
+    pattern itself. Patterns without any text, as ``''`` and ``%``, have none.
+    """
+    if "_" in pattern:
+        return "LIKE", pattern
+    texts = [piece for piece in pattern.split("%") if piece]
+    if len(texts) != 1:
+        return ("LIKE", pattern) if texts else None
+    (text,) = texts
+    return _FORMS[pattern[0] == "%", pattern[-1] == "%"], text
+
+
+_FORMS = {
+    (False, False): "=",
+    (False, True): "startswith",
+    (True, False): "endswith",
+    (True, True): "contains",
+}
 
 
 def _text(piece: Piece) -> str:

@@ -15,12 +15,12 @@ in Spark: nothing after the parser knows of them.
 from tamis.errors import LimitError, ParseError
 from tamis.language import ast
 from tamis.language.call_reader import CallReader
+from tamis.language.like_patterns import BACKSLASH
 from tamis.language.tokens import Token
 from tamis.language.typing_rules import LocatedNode
 
 PATTERN_WORDS = {"LIKE", "ILIKE", "RLIKE", "REGEXP"}
 _FUNCTIONS = PATTERN_WORDS | {"REGEXP_LIKE"}
-_ESCAPE = "\\"
 # Bytes of a tree. ANY and ALL repeat the tested value, and may be nested in it.
 MOST_REPEATED = 1_000_000
 
@@ -39,7 +39,7 @@ class PatternReader(CallReader):
                     left, word, quantifier, is_and=(quantifier == "ALL") != negated
                 )
         pattern = self.expect_string(f"after {word}")
-        escape, end = _ESCAPE, pattern.end
+        escape, end = BACKSLASH, pattern.end
         if self.accept_word("ESCAPE"):
             token = self.expect_string("after ESCAPE")
             escape, end = self.escape(token), token.end
@@ -83,7 +83,7 @@ class PatternReader(CallReader):
         self.expect(",", f"and a pattern: {written}(x, 'pattern')")
         pattern = self.expect_string(f"as the pattern of {written}")
         if word in {"LIKE", "ILIKE"}:
-            escape = _ESCAPE
+            escape = BACKSLASH
             if self.accept(","):
                 escape = self.escape(self.expect_string("as the escape character"))
             node = self.like(operand, word, pattern, escape)
@@ -92,7 +92,9 @@ class PatternReader(CallReader):
         end = self.expect(")", "after the pattern").end
         return self.located(node, name.start, end, operand)
 
-    def like(self, left: LocatedNode, word: str, pattern: Token, escape: str = _ESCAPE) -> ast.Node:
+    def like(
+        self, left: LocatedNode, word: str, pattern: Token, escape: str = BACKSLASH
+    ) -> ast.Node:
         """A test by LIKE or ILIKE."""
         text = self.string(pattern)
         folds = word == "ILIKE"

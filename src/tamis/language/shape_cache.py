@@ -148,7 +148,7 @@ class _PieceCache(BoundedCache[str, tuple[str, Atom]]):
             atom = None
             if text[:1] != "(" and text.count(")") == text.count("("):  # perhaps an atom alone
                 try:
-                    atom = self._short(text) or self._of_numbers(text)
+                    atom = self._short(text) or self._of_numbers(text) or self._of_string(text)
                 except AnotherShape:
                     atom = None
             piece = self._piece(text) if atom is None else ("a", atom)
@@ -193,6 +193,16 @@ class _PieceCache(BoundedCache[str, tuple[str, Atom]]):
         parts[1::2] = map(constant_class, constants)
         shape = self.shapes.get(tuple(parts))
         return None if shape is None else shape.with_constants(constants)
+
+    def _of_string(self, text: str) -> Atom | None:
+        """The short way for atoms whose only constant is a string in single quotes."""
+        parts = text.split("'")
+        if len(parts) != 3:
+            return None
+        before, string, after = parts
+        constant = f"'{string}'"
+        shape = self.shapes.get((before, constant_class(constant), after))
+        return None if shape is None else shape.with_constants((constant,))
 
     def _piece(self, text: str) -> tuple[str, Atom]:
         found = _PIECE.fullmatch(text)

@@ -161,8 +161,13 @@ def test_a_fresh_reader_for_many_filters(texts):
                          "r'\\d'", "'5'"]) for op in ("=", "<>", "<", "<=", ">", ">=")),
         *((f"side {op} ?", ["'buy'", "'sell'", '"hold"']) for op in ("=", "<>", "<", ">=")),
         ("at < ?", ["'2024-01-01'", "'2024-01-02 03:04:05'"]),
-        ("s LIKE ?", ["'a'", "'a%'", "'%a%'", "'a_'", "'%'"]),
-        ("s SUBSTRING OF ?", ["'aa'", "'b'"]),
+        *((atom, ["'a'", "'bc'", "'a%'", "'%a'", "'%%b'", "'%a%'", "'%bc%'", "'b%'", "'a%b'",
+                  "'a_'", "'b_%'", "'%'", "'%%'", "''", "'a b'", "' AND '", "'a%%'", "'%a%b%'",
+                  "'it''s'", '"a%"', "'\\%'", "r'b'", "'é%'"])
+          for atom in ("s LIKE ?", "s NOT LIKE ?", "side LIKE ?", "contains(s, ?)",
+                       "contains(?, s)", "startswith(s, ?)", "endswith(?, s)", "? SUBSTRING OF s",
+                       "s SUBSTRING OF ?", "contains(side, ?)", "endswith(?, side)")),
+        ("s LIKE ? ESCAPE '/'", ["'a'", "'a/%'", "'b%'"]),
         ("b = ?", ["TRUE", "FALSE"]),
     ],
 )  # fmt: skip
@@ -245,7 +250,8 @@ def check_exactly(name, texts, meaning=None):
 
 STOCK_TEXTS = [
     f"s = 'S{n}' AND x BETWEEN {n}.25 AND {n + 1}.50 AND n >= {n * 1000} AND NOT m < -{n} "
-    f"AND NOT (n IN ({n}, {n % 9}) OR s NOT IN ('a{n}', 'a{n % 7}') OR x NOT BETWEEN -{n} AND {n})"
+    f"AND NOT (n IN ({n}, {n % 9}) OR s NOT IN ('a{n}', 'a{n % 7}') OR x NOT BETWEEN -{n} AND {n} "
+    f"OR '{n}' SUBSTRING OF s OR s LIKE '{n}%' OR s LIKE '{n}_' OR startswith('ab {n}', s))"
     for n in range(30, 80)
 ]
 
@@ -270,9 +276,9 @@ def test_an_atom_is_normalised_once(monkeypatch):
     monkeypatch.setattr(fragments, "normalize", lambda *a: calls.append(a) or normalize(*a))
     cache, reader = ShapeCache(STOCK), FilterReader(semantics_of("sql"))
     for n in range(100):
-        reader.leaves(cache.parse(f"s LIKE 'a_b' AND n = {n}"))
-    likes = [tree for tree, _ in calls if isinstance(tree, ast.Like)]
-    assert len(likes) == 1
+        reader.leaves(cache.parse(f"s RLIKE 'a.b' AND n = {n}"))
+    patterns = [tree for tree, _ in calls if isinstance(tree, ast.RLike)]
+    assert len(patterns) == 1
     assert len(calls) == 2
 
 

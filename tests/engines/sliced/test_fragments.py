@@ -42,9 +42,18 @@ CLASSES = {
 }
 
 
+STRING_TESTS = [
+    "s LIKE {}", "s NOT LIKE {}", "NOT like(s, {})", "contains(s, {})", "contains({}, s)",
+    "startswith(s, {})", "startswith({}, s)", "endswith(s, {})", "NOT endswith({}, s)",
+    "{} SUBSTRING OF s", "s SUBSTRING OF {}", "NOT s SUBSTRING OF {}",
+]  # fmt: skip
+
+
 @st.composite
 def atoms(draw):
     """The text of an atom with places for constants, and two choices of these."""
+    if draw(st.integers(0, 3)) == 0:
+        return draw(st.sampled_from(STRING_TESTS)), [(draw(QUOTED),) for _ in range(2)]
     name = draw(st.sampled_from(list(CLASSES)))
     kind = draw(st.sampled_from(["compare", "between", "in"]))
     negation = draw(st.sampled_from(["", "NOT "]))
@@ -64,6 +73,9 @@ def atoms(draw):
 @example(("n IN ({}, {})", [("3", "3"), ("3", "4")]), "sql", True)
 @example(("x IN ({}, {})", [("-1.5", "2"), ("-0.0", "0")]), "sql", False)
 @example(("n NOT BETWEEN {} AND {}", [("5", "5"), ("9", "1")]), "default", True)
+@example(("s LIKE {}", [("'ab%'",), ("'%ab'",)]), "default", True)
+@example(("s NOT LIKE {}", [("'ab'",), ("'%'",)]), "total", False)
+@example(("contains({}, s)", [("'ab'",), ("''",)]), "sql", True)
 @settings(max_examples=150)
 def test_other_constants_give_the_same_leaves(case, name, negated):
     text, (first, second) = case

@@ -9,6 +9,9 @@ converters that the shape carries. What holds for every atom of a shape is this:
   numbers and decimals are moved by one: ``n < 5`` is ``n <= 4`` in normal form, and ``d < 0.50`` is
   ``d <= 0.49``.
 * ``x IN (c, d, ...)`` gives one leaf with the set of the constants.
+* A string test gives one leaf with the text, or with a predicate that has the text in it. What else
+  it becomes follows from the form of the text (`AtomShape.form_of_text`): ``s LIKE 'ab%'`` is
+  ``startswith(s, 'ab')`` in normal form, and ``s LIKE '%ab'`` is ``endswith(s, 'ab')``.
 * No constant of a shape makes its atoms always or never true: its class keeps whole numbers away
   from the ends of 64 bits, and decimals at the ends of their type have another shape.
 """
@@ -31,10 +34,12 @@ from tamis.engines.sliced.leaves import (
     leaf_of,
 )
 from tamis.language import ast
-from tamis.language.atoms import Atom, AtomShape
+from tamis.language.ast import Node
+from tamis.language.atoms import Atom, AtomShape, FormOfText
 from tamis.language.normal_form import normalize
 from tamis.predicates.presence import attribute_set, required_by_conjuncts
 from tamis.semantics import Semantics
+from tamis.types import STRING
 
 MOST_FRAGMENTS = 64_000_000  # bytes
 MOST_RULES = 16_000_000  # bytes
@@ -108,9 +113,65 @@ class Fragments(BoundedCache[Atom, Fragment]):
             self._rules.clear()
             self._rule_bytes = 0
         self._rule_bytes += size
-        has_tests = any(code % LEAF_KINDS == TEST for code in fragment[1])
-        self._rules[shape] = self.normalized if has_tests else rule_of(atom, shape, fragment)
+        if shape.form_of_text is not None:
+            self._rules[shape] = _StringTestRule(shape.form_of_text, self.normalized)
+        elif any(code % LEAF_KINDS == TEST for code in fragment[1]):
+            self._rules[shape] = self.normalized
+        else:
+            self._rules[shape] = rule_of(atom, shape, fragment)
         return fragment
+
+
+class _StringTestRule:
+    """How string tests of one shape become fragments: as the first one with a text of its form."""
+
+    def __init__(self, form_of_text: FormOfText, normalized: Rule) -> None:
+        self._form_of_text = form_of_text
+        self._normalized = normalized
+        self._with_text: dict[str, Callable[[str], Fragment] | None] = {}
+
+    def __call__(self, atom: Atom) -> Fragment:
+        found = self._form_of_text(atom.constants[0][1:-1])
+        if found is None:
+            return self._normalized(atom)
+        form, text = found
+        if form not in self._with_text:
+            fragment = self._normalized(atom)
+            self._with_text[form] = _with_another_text(fragment)
+            return fragment
+        make = self._with_text[form]
+        return self._normalized(atom) if make is None else make(text)
+
+
+def _with_another_text(fragment: Fragment) -> Callable[[str], Fragment] | None:
+    """A function that makes the same fragment with another text; None where that is not so easy."""
+    shape, codes, constants, attributes = fragment
+    places = [place for place, constant in enumerate(constants) if constant is not None]
+    if len(places) != 1:
+        return None
+    before, after = constants[: places[0]], constants[places[0] + 1 :]
+    sample = constants[places[0]]
+    if isinstance(sample, str):
+        return lambda text: (shape, codes, (*before, text, *after), attributes)
+    make = _predicate_maker(sample)
+    if make is None:
+        return None
+    return lambda text: (shape, codes, (*before, make(text), *after), attributes)
+
+
+def _predicate_maker(sample: Node) -> Callable[[str], Node] | None:
+    """A function that makes a predicate like a string test from another text."""
+    match sample:
+        case ast.Not(operand):
+            plain = _predicate_maker(operand)
+            return None if plain is None else lambda text: ast.Not(plain(text))
+        case ast.Like(value, _, escape):
+            return lambda text: ast.Like(value, text, escape)
+        case ast.Call(name, (value, ast.Literal()), of):
+            return lambda text: ast.Call(name, (value, ast.Literal(text, STRING)), of)
+        case ast.Call(name, (ast.Literal(), value), of):
+            return lambda text: ast.Call(name, (ast.Literal(text, STRING), value), of)
+    return None
 
 
 def rule_of(sample: Atom, shape: AtomShape, fragment: Fragment) -> Rule:
