@@ -26,6 +26,7 @@ from tamis.kernels.predicate_rows import (
     BlockRows,
     finish_block,
     make_rows,
+    rows_of_failed_tests,
     rows_of_tests,
 )
 from tamis.kernels.simd_rows import WORDS
@@ -47,6 +48,23 @@ class PassedTests(NamedTuple):
 
     codes: list[int]
     lists: list[list[int]]
+
+    def pass_(self, number, event):
+        return number in self.lists[self.codes[event]]
+
+
+class FailedTests(NamedTuple):
+    """The same for those of `tests` that events fail; the last of the lists is for no value."""
+
+    codes: list[int]
+    lists: list[list[int]]
+    tests: list[int]
+
+    def pass_(self, number, event):
+        is_missing = self.codes[event] == len(self.lists) - 1
+        return (
+            number in self.tests and not is_missing and not PassedTests.pass_(self, number, event)
+        )
 
 
 def predicates_of(cuts, inside=(), tests=0, outside=()):
@@ -88,10 +106,14 @@ class Bench:
         make_rows(
             classes, start, end, self.used, self.numbering, self.block_rows, order, spare, digits
         )
-        for codes, lists in passed:
-            starts = np.cumsum([0, *map(len, lists)]).astype(np.int64)
-            numbers = np.array([number for one in lists for number in one], np.int32)
-            rows_of_tests(np.array(codes[start:end], np.int64), starts, numbers, self.block_rows)
+        for part in passed:
+            starts = np.cumsum([0, *map(len, part.lists)]).astype(np.int64)
+            numbers = np.array([number for one in part.lists for number in one], np.int32)
+            listed = np.array(part.codes[start:end], np.int64), starts, numbers
+            if isinstance(part, FailedTests):
+                rows_of_failed_tests(*listed, np.array(part.tests, np.int32), self.block_rows)
+            else:
+                rows_of_tests(*listed, self.block_rows)
         finish_block(self.numbering, self.block_rows)
         self._is_within_bounds()
 
@@ -170,11 +192,9 @@ def listed_events(predicates, number, classes, passed, start):
     """The events of a set or a test, and whether any value is listed with it."""
     size = classes.shape[1]
     if predicates.first_test <= number < predicates.first_out:
-        found = [
-            e for e in range(size)
-            if any(number in lists[codes[start + e]] for codes, lists in passed)
-        ]  # fmt: skip
-        return found, bool(found)
+        found = [e for e in range(size) if any(part.pass_(number, start + e) for part in passed)]
+        is_usual = any(number in part.tests for part in passed if isinstance(part, FailedTests))
+        return found, bool(found) or is_usual
     is_in = number < predicates.first_test
     sets = predicates.in_sets if is_in else predicates.out_sets
     place = number if is_in else number - predicates.first_out
@@ -342,6 +362,21 @@ def test_tests_of_full_blocks():
         check(bench, nothing, start, end, [PassedTests(codes, [[0], [0, 2], []])])
 
 
+def test_tests_that_most_events_pass():
+    predicates = predicates_of([2], [(0, [0])], 5, [(0, [1])])
+    bench = Bench(predicates, [1 << BELOW])
+    classes = np.array([[3, 5, MISSING, 2]], np.int32)
+    usual = FailedTests([1, 0, 3, 2], [[], [2], [4, 1, 2], []], [1, 2, 4])
+    check(bench, classes, 0, 4, [usual, PassedTests([0, 1, 1, 0], [[], [3]])])
+    assert [bench.events_of(predicates.base + k, 0) for k in range(1, 6)] == [
+        [0, 1], [1], [1, 2], [0, 1], [],
+    ]  # fmt: skip
+    check(bench, classes, 0, 4, [FailedTests([3] * 4, [[], [2], [4], []], [1, 2, 4])])
+    assert bench.events_of(predicates.base + 1, 0) == []
+    check(bench, classes, 0, 4, [FailedTests([0] * 4, [[], []], [])])
+    assert bench.block_rows.sizes[NAMED] == 2  # the sets
+
+
 # --- everything together
 
 
@@ -376,5 +411,9 @@ def test_any_blocks(data):
         numbers = np.arange(predicates.first_test, predicates.first_out)
         for mine in np.array_split(numbers, 2) if tests else ():
             lists = [chance.permutation(mine)[: chance.integers(0, 4)].tolist() for _ in range(3)]
-            passed.append(PassedTests(chance.integers(0, 3, start + size + 2).tolist(), lists))
+            codes = chance.integers(0, 3, start + size + 2).tolist()
+            if chance.random() < 0.3:
+                passed.append(FailedTests(codes, [*lists[:2], []], mine.tolist()))
+            else:
+                passed.append(PassedTests(codes, lists))
         check(bench, classes, start, start + size, passed)

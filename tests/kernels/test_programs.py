@@ -14,6 +14,7 @@ from cases import each
 from kernel_calls import from_python
 from tamis import Schema, parse
 from tamis.engines.sliced import layout
+from tamis.engines.sliced.attribute_tests import FailedTests
 from tamis.engines.sliced.buffers import BlockBuffers
 from tamis.engines.sliced.interning import intern_filters
 from tamis.engines.sliced.leaves import (
@@ -33,7 +34,14 @@ from tamis.engines.sliced.value_classes import classes_of
 from tamis.kernels.comparisons import ABOVE, AT_LEAST, AT_MOST, BELOW
 from tamis.kernels.event_truth import EventTruth
 from tamis.kernels.one_event import run_clusters
-from tamis.kernels.predicate_rows import EVENTS, TOUCHED, finish_block, make_rows, rows_of_tests
+from tamis.kernels.predicate_rows import (
+    EVENTS,
+    TOUCHED,
+    finish_block,
+    make_rows,
+    rows_of_failed_tests,
+    rows_of_tests,
+)
 from tamis.kernels.programs import (
     ALIVE,
     FEW,
@@ -164,7 +172,11 @@ class Bench:
             self.room.spare, self.room.digits,
         )  # fmt: skip
         for part in self._tests.of_batch(batch):
-            rows_of_tests(part.codes, part.starts, part.numbers, block)
+            listed = part.codes, part.starts, part.numbers
+            if isinstance(part, FailedTests):
+                rows_of_failed_tests(*listed, part.tests, block)
+            else:
+                rows_of_tests(*listed, block)
         finish_block(segment.numbering, block)
         plan_visits(segment.programs, segment.steps, block, self.room.program_buffers)
         return classes

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tamis.kernels.bits import smaller
 from tamis.kernels.jit import Number, inner, jit
 from tamis.kernels.records import record
 
@@ -115,6 +116,16 @@ def first_at_least(keys: Array, start: int, end: int, key: Number) -> int:
         else:
             end = middle
     return start
+
+
+@inner
+def next_at_least(keys: Array, start: int, key: Number) -> int:
+    """As `first_at_least` up to the end of the keys, fast where the place is near `start`."""
+    step = 1
+    while start + step <= keys.size and keys[start + step - 1] < key:
+        start += step
+        step *= 2
+    return first_at_least(keys, start, smaller(start + step, keys.size), key)
 
 
 @inner

@@ -207,9 +207,8 @@ def forget_touched(listed: Array, touched: TouchedPredicates) -> None:
 
 @inner
 def fill_truth_table(
-    named: Array, numbering: PredicateNumbering, owners: NumberOwners, event: EventTruth,
-    table: Array,
-) -> None:  # fmt: skip
+    named: Array, numbering: PredicateNumbering, event: EventTruth, table: Array
+) -> None:
     """Write to table[place] whether named[place], ascending, is true of event 0."""
     classes, starts = event.classes[0], numbering.starts
     place: Number = np.int64(0)
@@ -218,11 +217,16 @@ def fill_truth_table(
         if place < end:
             _fill_of_class(named[place:end], np.int64(classes[a]), table[place:end])
         place = end
-    for listed in range(place, named.size):
-        table[listed] = is_true(
-            named[listed], 0, classes, starts, numbering.absent_from, event.rows, event.listed,
-            owners.attributes, owners.shift,
-        )  # fmt: skip
+    base = starts[numbering.masks.size]
+    for a in range(-1, numbering.masks.size):  # what is listed, and then the NOT IN of each
+        end = first_at_least(
+            named, place, named.size, (base + numbering.absent_from[a + 1]) * REF_KINDS
+        )
+        usual = np.uint8(a >= 0 and classes[a] != MISSING)
+        for k in range(place, end):
+            row = np.int64(event.listed[named[k] // REF_KINDS - base])
+            table[k] = usual if row == NO_ROW else np.uint8(event.rows[row, 0] & np.uint64(1))
+        place = end
 
 
 @inner

@@ -58,6 +58,8 @@ from tamis.kernels.value_classes import ABSENT, MISSING, PRESENT, REF_KINDS, TRU
 
 Array = np.ndarray[Any, Any]
 
+SEARCH = 16  # searching for a cluster takes as long as looking at so many
+
 
 @record
 class OneEventScratch(NamedTuple):
@@ -173,7 +175,7 @@ def match_event(
     touch_elements(values, elements, begin, cuts, numbering, event.listed, touched)
     touch_tests(passed, numbering, event.listed, touched)
     if programs.named.size:
-        fill_truth_table(programs.named, numbering, owners, event, event.table)
+        fill_truth_table(programs.named, numbering, event, event.table)
     marks = scratch.marks[: scratch.marks.size if are_many else 0]
     refs = touched.refs[: touched.sizes[0]]
     count = run_one_event(
@@ -202,27 +204,39 @@ def run_one_event(
             first = programs.chunk_bounds[shape, 0]
             are_known = are_worth_all(steps, start - first, end - first)
             if are_known:
-                fill_truth_table(steps.tested, numbering, owners, event, scratch.truth)
+                fill_truth_table(steps.tested, numbering, event, scratch.truth)
             count = _formula_chunks(programs, steps, numbering, owners, event, start, end,
                                     are_known, False, scratch, marks, found, count)  # fmt: skip
         elif start < end:
             count = _chunks(programs, numbering, owners, event, shape, start, end, np.int64(0),
                             scratch, marks, found, count)  # fmt: skip
-    size = programs.access.size
-    for k in range(touched.size if size else 0):
-        ref = np.int64(touched[k])
-        place = first_at_least(programs.access, 0, size, ref)
-        while place < size and programs.access[place] == ref:
-            first = np.int64(programs.access_chunks[place])
-            of = np.int64(programs.access_shapes[place])
-            after = cluster_end(first, of, programs, steps)
+    access, size = programs.access, programs.access.size
+    first_listed = numbering.starts[numbering.starts.size - 1] * REF_KINDS  # a set or a test
+    listed_at = first_at_least(access, 0, size, first_listed)
+    # Where many sets and tests are touched, looking at each cluster of one is faster.
+    looked_at = size - listed_at if touched.size * SEARCH > size - listed_at else 0
+    for k in range(touched.size + looked_at if size else 0):
+        if k >= touched.size:
+            place = listed_at + k - touched.size
+            after = place + is_true(
+                access[place], 0, event.classes[0], numbering.starts, numbering.absent_from,
+                event.rows, event.listed, owners.attributes, owners.shift,
+            )  # fmt: skip
+        elif looked_at and touched[k] >= first_listed:
+            continue
+        else:
+            place = after = first_at_least(access, 0, size, np.int64(touched[k]))
+            while after < size and access[after] == touched[k]:
+                after += 1
+        for cluster in range(place, after):
+            first, of = np.int64(programs.access_chunks[cluster]), programs.access_shapes[cluster]
+            end = cluster_end(first, np.int64(of), programs, steps)
             if programs.widths[of] == FORMULAS:
-                count = _formula_chunks(programs, steps, numbering, owners, event, first, after,
+                count = _formula_chunks(programs, steps, numbering, owners, event, first, end,
                                         are_known, True, scratch, marks, found, count)  # fmt: skip
             else:
-                count = _chunks(programs, numbering, owners, event, of, first, after, np.int64(1),
-                                scratch, marks, found, count)  # fmt: skip
-            place += 1
+                count = _chunks(programs, numbering, owners, event, np.int64(of), first, end,
+                                np.int64(1), scratch, marks, found, count)  # fmt: skip
     return count
 
 

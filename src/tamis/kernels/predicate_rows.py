@@ -282,6 +282,33 @@ def rows_of_failed_sets(
     block.sizes[ROWS] = free
 
 
+@jit
+def rows_of_failed_tests(
+    codes: Array, starts: Array, numbers: Array, tests: Array, block: BlockRows
+) -> None:
+    """Make the rows of some tests that most events pass.
+
+    As `rows_of_tests`, but numbers[starts[code]:starts[code + 1]] are those of tests[*] that an
+    event fails; it fails all of them if it has the last code.
+    """
+    if not tests.size:
+        return
+    rows, listed = block.rows, block.listed
+    first = free = block.sizes[ROWS]
+    store_row(rows, first, empty_row())
+    for e in range(codes.size):
+        passes = np.uint64(codes[e] < starts.size - 2)
+        rows[first, e >> 6] |= passes << np.uint64(e & 63)
+    for number in tests:
+        store_row(rows, free, load_row(rows, first))
+        _name(number, free, block)
+        free += 1
+    for e in range(codes.size):
+        for k in range(starts[codes[e]], starts[codes[e] + 1]):
+            rows[listed[numbers[k]], e >> 6] &= ~(np.uint64(1) << np.uint64(e & 63))
+    block.sizes[ROWS] = free
+
+
 def finish_block(numbering: PredicateNumbering, block: BlockRows) -> None:
     """Make the runs of sets and tests, and the table from numbers to runs."""
     block.names[: block.sizes[NAMED]].sort()

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.kernels.bits import count_ones
-from tamis.kernels.comparisons import first_at_least
+from tamis.kernels.comparisons import next_at_least
 from tamis.kernels.formula_steps import (
     NEEDED,
     NO_GATE,
@@ -122,10 +122,10 @@ def plan_visits(
             buffers.visits[visits, 0], buffers.visits[visits, 1] = start, end
             buffers.visits[visits, 2] = shape
             visits += 1
-    size = programs.access.size
+    size, place = programs.access.size, 0
     for t in range(block.sizes[TOUCHED] if size else 0):
-        ref = np.int64(block.touched[t, 0])
-        place = first_at_least(programs.access, 0, size, ref)
+        ref = np.int64(block.touched[t, 0])  # ascending
+        place = next_at_least(programs.access, place, ref)
         if place == size or programs.access[place] != ref:
             continue
         row = block.touched[t, 1]

@@ -18,10 +18,9 @@ and each is found once however many tests ask for it:
   its first bytes as digits (`head_of`). The facts of constant c are first_part + 3 * c and the two
   after it, in the order of the roots.
 
-The tests of fact f are numbers[starts[f]:starts[f + 1]], of the kinds beside them. A test is
-NEGATED if it is true of the strings without the fact. It is OPEN if the fact does not decide it: a
-string with the fact may pass it or not. A string without the fact fails it, or passes it if it is
-negated.
+The tests of fact f are numbers[starts[f]:starts[f + 1]], of the kinds beside them. A string without
+the fact fails them, but it passes those that are NEGATED. A string with the fact passes them, or
+fails those that are NEGATED; if they are OPEN, the fact does not decide that.
 """
 
 from typing import Any, NamedTuple
@@ -39,7 +38,6 @@ ROOTS = 3
 NONE = -1
 PLAIN, NEGATED, OPEN = 0, 1, 2  # kinds: the sum of those that a test is
 HEAD, DIGITS = 7, 257  # digits, and what each of them may be, of a number of 64 bits
-GROUP = 64  # facts, of which most strings have none
 
 
 @record
@@ -62,9 +60,6 @@ class TextFacts(NamedTuple):
     starts: Array  # int64[fact + 1]
     numbers: Array  # int32[*]
     kinds: Array  # uint8[*]
-    negated: Array  # int32[*]: the tests that are NEGATED, by fact, and
-    negated_facts: Array  # int32[*]: the fact that each asks for
-    negated_at: Array  # int64[group + 1]: where those of each GROUP of facts begin
 
 
 @record
@@ -72,7 +67,6 @@ class FactScratch(NamedTuple):
     """Scratch memory of one thread."""
 
     marks: Array  # int64[fact + 1]: the last string with the fact; at the end, the last string
-    group_marks: Array  # int64[group]: the same for each GROUP of facts
     found: Array  # int32[fact]
 
 
@@ -145,64 +139,56 @@ def link_nodes(
             reports[node] = reports[at] if nodes.ends[at] == NONE else at
 
 
+@record
+class ListedTests(NamedTuple):
+    """The tests whose facts strings have, in lists: those of string s are [at[s]:at[s + 1]]."""
+
+    passed_at: Array  # int64[string + 1]
+    passed: Array  # int32[*]
+    failed_at: Array  # int64[string + 1]
+    failed: Array  # int32[*]: of those that are NEGATED
+    open_at: Array  # int64[string + 1]
+    left_open: Array  # int32[*]
+
+
 @jit
 def count_tests(
-    starts: Array, bytes_: Array, facts: TextFacts, scratch: FactScratch,
-    passed_at: Array, open_at: Array,
-) -> None:  # fmt: skip
-    """Write to passed_at and open_at where `find_tests` writes the tests of the next string."""
-    count, opened = np.int64(0), np.int64(0)
+    starts: Array, bytes_: Array, facts: TextFacts, scratch: FactScratch, lists: ListedTests
+) -> None:
+    """Write only where the lists of each string begin and end."""
+    passed = failed = opened = np.int64(0)
     for s in range(starts.size - 1):
-        count += facts.negated.size
         for k in range(_find_facts(bytes_[starts[s] : starts[s + 1]], facts, scratch)):
             fact = scratch.found[k]
             for j in range(facts.starts[fact], facts.starts[fact + 1]):
                 kind = facts.kinds[j]
-                count += kind == PLAIN
-                count -= kind & NEGATED
+                passed += kind == PLAIN
+                failed += kind == NEGATED
                 opened += kind >= OPEN
-        passed_at[s + 1], open_at[s + 1] = count, opened
+        lists.passed_at[s + 1], lists.failed_at[s + 1] = passed, failed
+        lists.open_at[s + 1] = opened
 
 
 @jit
 def find_tests(
-    starts: Array, bytes_: Array, facts: TextFacts, scratch: FactScratch,
-    passed_at: Array, passed: Array, open_at: Array, left_open: Array,
-) -> None:  # fmt: skip
-    """Write the tests that strings pass, and those that are left open.
+    starts: Array, bytes_: Array, facts: TextFacts, scratch: FactScratch, lists: ListedTests
+) -> None:
+    """Write the lists of the strings bytes_[starts[s]:starts[s + 1]].
 
-    String s is bytes_[starts[s]:starts[s + 1]]. Its tests are passed[passed_at[s]:passed_at[s + 1]]
-    and left_open[open_at[s]:open_at[s + 1]]. One place after the last test may be overwritten.
+    One place after the last test of each list may be overwritten.
     """
-    count, opened = np.int64(0), np.int64(0)
+    passed = failed = opened = np.int64(0)
     for s in range(starts.size - 1):
         for k in range(_find_facts(bytes_[starts[s] : starts[s + 1]], facts, scratch)):
             fact = scratch.found[k]
             for j in range(facts.starts[fact], facts.starts[fact + 1]):
-                kind = facts.kinds[j]
-                passed[count] = left_open[opened] = facts.numbers[j]
-                count += kind == PLAIN
+                kind, number = facts.kinds[j], facts.numbers[j]
+                lists.passed[passed] = lists.failed[failed] = lists.left_open[opened] = number
+                passed += kind == PLAIN
+                failed += kind == NEGATED
                 opened += kind >= OPEN
-        count = _pass_negated(facts, scratch, passed, count)
-        passed_at[s + 1], open_at[s + 1] = count, opened
-
-
-@inner
-def _pass_negated(facts: TextFacts, scratch: FactScratch, passed: Array, count: Number) -> Number:
-    """Write the negated tests whose facts a string does not have; returns how many tests it has."""
-    stamp = scratch.marks[scratch.found.size]
-    for group in range(facts.negated_at.size - 1):
-        begin, end = facts.negated_at[group], facts.negated_at[group + 1]
-        if scratch.group_marks[group] == stamp:
-            for k in range(begin, end):
-                passed[count] = facts.negated[k]
-                count += scratch.marks[facts.negated_facts[k]] != stamp
-        else:
-            part, tests = passed[count : count + end - begin], facts.negated[begin:end]
-            for k in range(part.size):  # never negative, so the compiler copies many at once
-                part[k] = tests[k]
-            count += part.size
-    return count
+        lists.passed_at[s + 1], lists.failed_at[s + 1] = passed, failed
+        lists.open_at[s + 1] = opened
 
 
 @inner
@@ -326,7 +312,7 @@ def _note(fact: Number, scratch: FactScratch, count: Number) -> Number:
     """Write a fact after `count` others, unless it is NONE or there already; returns how many."""
     marks, found = scratch.marks, scratch.found
     if fact != NONE and marks[fact] != marks[found.size]:
-        marks[fact] = scratch.group_marks[fact // GROUP] = marks[found.size]
+        marks[fact] = marks[found.size]
         found[count] = fact
         count += 1
     return count

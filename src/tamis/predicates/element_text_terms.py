@@ -154,7 +154,7 @@ class ElementTextTerms:
     def _learn(self, text: str | None) -> Verdict:
         tried: Sequence[int] = range(len(self._conditions))
         if text is not None:
-            tried = [*self._index.of_text(text)[1].tolist(), *self._others]
+            tried = [*self._index.of_text(text).left_open.tolist(), *self._others]
         row = (text,)
         truths = np.array([_truth(self._conditions[place](row)) for place in tried], np.uint8)
         terms = np.array(tried, np.int32)

@@ -16,14 +16,15 @@ from tamis.kernels.text_facts import (
     ANYWHERE,
     DIGITS,
     END,
-    GROUP,
     HEAD,
     NEGATED,
     NONE,
     OPEN,
+    PLAIN,
     ROOTS,
     START,
     FactScratch,
+    ListedTests,
     NewNodes,
     TextFacts,
     count_tests,
@@ -43,6 +44,7 @@ LONGEST_TEXT = 128  # bytes of a text that are looked for; whoever has them may 
 LONGEST_CONSTANT = 512  # bytes of a constant whose parts are found, and
 MOST_CONSTANTS = 1 << 23  # bytes of all of them, the shortest first
 MOST_AT_ONCE = 1 << 22  # tests of strings that are found without counting them before
+_NO_TESTS = np.empty(0, np.int32)
 
 _ROOTS = {"contains": ANYWHERE, "startswith": START, "endswith": END}
 Asking = list[tuple[int, int]]  # the numbers and kinds of the tests that ask for a fact
@@ -59,12 +61,11 @@ class TextTest(NamedTuple):
 
 
 class FoundTests(NamedTuple):
-    """The tests of strings: string s passes passed[passed_at[s]:passed_at[s + 1]]."""
+    """What one string says of the tests. Of all others, it passes those that are negated."""
 
-    passed_at: Array  # int64[string + 1]
-    passed: Array  # int32[*]
-    open_at: Array  # int64[string + 1]
-    left_open: Array  # int32[*]: tests that a string may pass; these must be run
+    passed: Array  # those it passes, which are not negated
+    failed: Array  # those it fails, which are negated
+    left_open: Array  # those it may pass or fail; these must be run
 
 
 def text_test(predicate: Node) -> TextTest | None:
@@ -105,13 +106,15 @@ class TextIndex:
         self._facts = packed(_facts_of(list(texts), short, asking))
         kinds = [kind for own in asking for _, kind in own]
         self._facts_count = len(asking)
-        self._sizes = len(kinds), sum(kind >= OPEN for kind in kinds)
+        self._sizes = (
+            kinds.count(PLAIN), kinds.count(NEGATED), sum(kind >= OPEN for kind in kinds)
+        )  # fmt: skip
         self._buffers: list[_Buffers] = []  # those not in use
 
     @property
     def decides_all(self) -> bool:
         """Whether no test is left open."""
-        return not self._sizes[1]
+        return not self._sizes[2]
 
     def _short_ones(self, constants: Mapping[bytes, Sequence[Asking]]) -> list[bytes]:
         """The constants whose parts are found."""
@@ -124,57 +127,66 @@ class TextIndex:
                 self.left_out += [number for own in constants[constant] for number, _ in own]
         return kept
 
-    def of_text(self, text: str) -> tuple[Array, Array]:
-        """The tests that one string passes, and those that it may pass."""
+    def of_text(self, text: str) -> FoundTests:
+        """The tests of one string."""
         buffers = self._take_buffers()
-        passed_at, passed, open_at, left_open = buffers.of_one
-        data = text.encode("utf-8", "surrogatepass")
+        of_one, data = buffers.of_one, text.encode("utf-8", "surrogatepass")
         buffers.offsets[1] = len(data)
         find_tests(
             buffers.offsets, np.frombuffer(data, np.uint8), self._facts, buffers.scratch,
-            passed_at, passed, open_at, left_open,
+            buffers.packed_lists,
         )  # fmt: skip
-        found = passed[: passed_at[1]].copy(), left_open[: open_at[1]].copy()
+        found = FoundTests(
+            of_one.passed[: of_one.passed_at[1]].copy(),
+            of_one.failed[: of_one.failed_at[1]].copy(),
+            of_one.left_open[: of_one.open_at[1]].copy(),
+        )
         self._buffers.append(buffers)
         return found
 
-    def of_texts(self, offsets: Array, data: Array, most: int = MOST_AT_ONCE) -> FoundTests:
+    def of_texts(self, offsets: Array, data: Array, most: int = MOST_AT_ONCE) -> ListedTests:
         """The tests of many strings in UTF-8: string s is data[offsets[s]:offsets[s + 1]].
 
         If they could be more than `most` tests together, they are counted first.
         """
         data.setflags(write=False)  # as most are: one kernel for all
-        size, (tests, may_be_open) = len(offsets) - 1, self._sizes
-        passed_at, open_at = np.zeros((2, size + 1), np.int64)
-        buffers = self._take_buffers()
-        room, open_room = size * tests, size * may_be_open
-        if room > most:
-            count_tests(offsets, data, self._facts, buffers.scratch, passed_at, open_at)
-            room, open_room = int(passed_at[-1]), int(open_at[-1])
-        passed = RESULTS.take(room + 1, np.int32)
-        left_open = RESULTS.take(open_room + 1, np.int32)
-        find_tests(
-            offsets, data, self._facts, buffers.scratch, passed_at, passed, open_at, left_open
-        )
+        size = len(offsets) - 1
+        ends = np.zeros((3, size + 1), np.int64)
+        rooms, buffers = [size * most_of_one for most_of_one in self._sizes], self._take_buffers()
+        if sum(rooms) > most:
+            no_lists = packed(_lists(ends, [_NO_TESTS] * 3))
+            count_tests(offsets, data, self._facts, buffers.scratch, no_lists)
+            rooms = ends[:, -1].tolist()
+        lists = _lists(ends, [RESULTS.take(room + 1, np.int32) for room in rooms])
+        find_tests(offsets, data, self._facts, buffers.scratch, packed(lists))
         self._buffers.append(buffers)
-        return FoundTests(passed_at, passed[: passed_at[-1]], open_at, left_open[: open_at[-1]])
+        return lists._replace(
+            passed=lists.passed[: ends[0, -1]], failed=lists.failed[: ends[1, -1]],
+            left_open=lists.left_open[: ends[2, -1]],
+        )  # fmt: skip
 
     def _take_buffers(self) -> "_Buffers":
         try:
             return self._buffers.pop()
         except IndexError:
-            return _Buffers(self._facts_count, *self._sizes)
+            return _Buffers(self._facts_count, self._sizes)
 
 
 class _Buffers:
     """Memory for one thread at a time."""
 
-    def __init__(self, facts: int, tests: int, may_be_open: int) -> None:
-        marks, group_marks = np.zeros(facts + 1, np.int64), np.zeros(facts // GROUP + 1, np.int64)
-        self.scratch = packed(FactScratch(marks, group_marks, np.empty(facts, np.int32)))
+    def __init__(self, facts: int, sizes: Sequence[int]) -> None:
+        marks = np.zeros(facts + 1, np.int64)
+        self.scratch = packed(FactScratch(marks, np.empty(facts, np.int32)))
         self.offsets = np.zeros(2, np.int64)  # of a single string
-        passed, left_open = np.empty(tests + 1, np.int32), np.empty(may_be_open + 1, np.int32)
-        self.of_one = np.zeros(2, np.int64), passed, np.zeros(2, np.int64), left_open
+        numbers = [np.empty(size + 1, np.int32) for size in sizes]
+        self.of_one = _lists(np.zeros((3, 2), np.int64), numbers)
+        self.packed_lists = packed(self.of_one)
+
+
+def _lists(ends: Array, numbers: Sequence[Array]) -> ListedTests:
+    passed, failed, left_open = numbers
+    return ListedTests(ends[0], passed, ends[1], failed, ends[2], left_open)
 
 
 def _flat(texts: Sequence[bytes]) -> tuple[Array, Array]:
@@ -205,9 +217,6 @@ def _facts_of(
     np.cumsum([len(own) for own in asking], out=starts[1:])
     numbers = np.array([number for own in asking for number, _ in own], np.int32)
     kinds = np.array([kind for own in asking for _, kind in own], np.uint8)
-    negated = np.flatnonzero(kinds & NEGATED)
-    negated_facts = np.repeat(np.arange(len(asking), dtype=np.int32), np.diff(starts))[negated]
-    groups = np.arange(0, len(asking) + GROUP, GROUP)
     constant_offsets, constant_data = _flat(constants)
     heads, suffixes, owners = _suffixes(constant_offsets, constant_data, asking[len(texts) :])
     return TextFacts(
@@ -215,8 +224,7 @@ def _facts_of(
         reports=reports, data=constant_data, offsets=constant_offsets, heads=heads,
         suffixes=suffixes, owners=owners,
         longest=max(map(len, constants), default=0), first_part=len(texts), starts=starts,
-        numbers=numbers, kinds=kinds, negated=numbers[negated],
-        negated_facts=negated_facts, negated_at=np.searchsorted(negated_facts, groups),
+        numbers=numbers, kinds=kinds,
     )  # fmt: skip
 
 

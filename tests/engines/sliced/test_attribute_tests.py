@@ -76,13 +76,13 @@ def test_tests_that_texts_do_not_decide(longest, patterns, values):
 
 def count_run(monkeypatch):
     """A list to which the number of tests is added that are run together."""
-    asked, real = [], AttributeTests._passed
+    asked, real = [], AttributeTests._run
 
-    def passed(self, tests, value):
+    def run(self, tests, value):
         asked.append(len(tests))
         return real(self, tests, value)
 
-    monkeypatch.setattr(AttributeTests, "_passed", passed)
+    monkeypatch.setattr(AttributeTests, "_run", run)
     return asked
 
 

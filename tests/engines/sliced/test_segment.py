@@ -12,7 +12,7 @@ from stocks import SMALL, stock_filters
 from strategies import SCHEMA, filters
 from tamis import ExpressionError, parse
 from tamis.engines import make_engine
-from tamis.engines.sliced import expected_shares, layout, segment
+from tamis.engines.sliced import layout, segment
 from tamis.engines.sliced.combination import combine
 from tamis.engines.sliced.expected_shares import ExpectedShares
 from tamis.engines.sliced.interning import intern_filters
@@ -229,27 +229,6 @@ def test_the_most_selective_predicate_leads():
     assert len(made.programs.access) == 40
     assert made.programs.chunk_bounds.tolist() == [[0, 40, 40, 40]]
     assert np.diff(made.programs.chunk_subs).tolist() == [2] * 40
-
-
-def test_shares():
-    source = interned([
-        "s = 'a'", "s = 'b'", "s = 'c'", "s = 'd'", "i = 1", "s IN ('a', 'b')", "s IN ('x', 'y')",
-        "x > 1", "x <> 1", "i IS NULL", "s LIKE 'a%'", "s LIKE 'b%'", "x > i", "i NOT IN (7, 8)",
-    ])  # fmt: skip
-    shares = ExpectedShares(source)
-    (table,) = source.tables.values()
-    found = dict(zip(table.handles.tolist(), shares.of(table.refs[:, 0]).tolist(), strict=True))
-    findable = dict(
-        zip(table.handles.tolist(), shares.findable(table.refs[:, 0]).tolist(), strict=True)
-    )
-    assert [h for h, is_found in findable.items() if is_found] == [0, 1, 2, 3, 4, 5, 6, 10, 11, 12]
-    assert found[0] == found[3] == expected_shares.EQUALITY / 4
-    assert found[4] == expected_shares.EQUALITY
-    assert found[5] == found[6] == min(expected_shares.SET, 2 * expected_shares.EQUALITY / 4)
-    assert found[7] == expected_shares.RANGE
-    assert found[8] == found[9] == found[13] == expected_shares.OTHER
-    assert found[10] == found[11] == expected_shares.TEST / 2
-    assert found[12] == expected_shares.TEST
 
 
 def test_the_kinds_that_are_used():

@@ -4,7 +4,7 @@ Tests of strings are found by the texts that they ask for (`predicates.text_inde
 does not decide is run, once for each distinct value, and remembered.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from tamis.language.ast import Node
 from tamis.language.evaluation import compile_tree
 from tamis.predicates.event_batches import Column
 from tamis.predicates.keys import key_values
-from tamis.predicates.text_index import TextIndex, TextTest, text_test
+from tamis.predicates.text_index import FoundTests, TextIndex, TextTest, text_test
 from tamis.schema import Schema
 
 Array = np.ndarray[Any, Any]
@@ -26,6 +26,7 @@ Condition = Callable[[Row], Any]
 
 FEWEST_SOUGHT = 16  # tests from which a single string is looked up in their index
 FEWEST_TEXTS = 8  # distinct strings of a batch from which all are looked up together
+_NONE = np.empty(0, np.int32)
 
 
 class PassedTests(NamedTuple):
@@ -40,6 +41,25 @@ class PassedTests(NamedTuple):
     failed_of: int | None = None
 
 
+class FailedTests(NamedTuple):
+    """Tests that most events pass, and those that each of them fails, listed as in `PassedTests`.
+
+    The last code is that of events without a value, which pass none.
+    """
+
+    codes: Array  # int64[event]
+    starts: Array  # int64[code + 1]
+    numbers: Array  # int32[*]
+    tests: Array  # int32[*]: all of them
+
+
+class Verdict(NamedTuple):
+    """What a value says of the tests of its attribute."""
+
+    passed: Array  # those it passes, without the negated ones
+    failed: Array  # the negated ones that it fails
+
+
 class AttributeTests:
     """The tests of one attribute, by their numbers."""
 
@@ -52,7 +72,7 @@ class AttributeTests:
         self._before = (None,) * attribute
         self._after = (None,) * (len(schema) - attribute - 1)
         self._conditions: dict[int, Condition] = {}
-        self._known: BoundedCache[Any, Array] = BoundedCache(most)
+        self._known: BoundedCache[Any, Verdict] = BoundedCache(most)
 
     @property
     def nbytes(self) -> int:
@@ -79,70 +99,113 @@ class AttributeTests:
         """The tests that are run for every string, because they are not in the index."""
         return self._unsought + self._index.left_out
 
+    @cached_property
+    def _negated(self) -> Array:
+        """The negated ones of those that ask for a text, ascending: most strings pass them."""
+        found = [number for number, test in self._sought.items() if test.negated]
+        return np.array(sorted(found), np.int32)
+
     def of_value(self, value: Any) -> Array:
         """The tests that a value passes."""
-        key = "nan" if value != value else value  # noqa: PLR0124 - NaN is not equal to itself
-        numbers = self._known.find(key)
-        if numbers is None:
-            numbers = self._learn(value)
-            self._known.keep(key, numbers)
-        return numbers
+        verdict = self._verdict(value)
+        if value is None or not len(self._negated):
+            return verdict.passed
+        kept = np.ones(len(self._negated), np.bool_)
+        kept[np.searchsorted(self._negated, verdict.failed)] = False
+        return np.concatenate([verdict.passed, self._negated[kept]])
 
-    def of_column(self, column: Column) -> PassedTests:
+    def of_column(self, column: Column) -> list[PassedTests | FailedTests]:
         """The tests that the events of a column pass."""
         texts, keys = column.distinct, column.keys
         if texts is None:
             distinct, keys = np.unique(keys, return_inverse=True)
-            lists = [self.of_value(value) for value in key_values(self._described, distinct)]
+            verdicts = [self._verdict(key) for key in key_values(self._described, distinct)]
         elif len(texts) < FEWEST_TEXTS or not self._sought:
-            lists = [self.of_value(text) for text in texts.to_pylist()]
+            verdicts = [self._verdict(text) for text in texts.to_pylist()]
         elif self._index.decides_all and not self._others:
             # Finding them again takes no longer than remembering them.
             found = self._index.of_texts(*texts_of(texts))
-            starts = np.append(found.passed_at, found.passed_at[-1])
-            return PassedTests(np.where(column.present, keys, len(texts)), starts, found.passed)
+            codes = np.where(column.present, keys, len(texts))
+            passed_at, failed_at = (
+                np.append(at, at[-1]) for at in (found.passed_at, found.failed_at)
+            )
+            return self._listed(codes, passed_at, found.passed, failed_at, found.failed)
         else:
-            lists = self._of_texts(texts)
-        lists.append(self.of_value(None))
-        starts = np.zeros(len(lists) + 1, np.int64)
-        np.cumsum(list(map(len, lists)), out=starts[1:])
-        codes = np.where(column.present, keys, len(lists) - 1)
-        return PassedTests(codes, starts, np.concatenate(lists))
+            verdicts = self._of_texts(texts)
+        verdicts.append(self._verdict(None))
+        codes = np.where(column.present, keys, len(verdicts) - 1)
+        passed, failed = zip(*verdicts, strict=True)
+        return self._listed(
+            codes, _starts(passed), np.concatenate(passed), _starts(failed), np.concatenate(failed)
+        )
 
-    def _of_texts(self, texts: pa.Array) -> list[Array]:
-        """The tests that each of many strings passes."""
+    def _listed(
+        self, codes: Array, passed_at: Array, passed: Array, failed_at: Array, failed: Array
+    ) -> list[PassedTests | FailedTests]:
+        found: list[PassedTests | FailedTests] = [PassedTests(codes, passed_at, passed)]
+        if len(self._negated):
+            found.append(FailedTests(codes, failed_at, failed, self._negated))
+        return found
+
+    def _verdict(self, value: Any) -> Verdict:
+        key = "nan" if value != value else value  # noqa: PLR0124 - NaN is not equal to itself
+        verdict = self._known.find(key)
+        if verdict is None:
+            verdict = self._learn(value)
+            self._known.keep(key, verdict)
+        return verdict
+
+    def _of_texts(self, texts: pa.Array) -> list[Verdict]:
+        """The verdicts of many strings."""
         values = texts.to_pylist()
         known = [self._known.find(value) for value in values]
-        new = [place for place, numbers in enumerate(known) if numbers is None]
+        new = [place for place, verdict in enumerate(known) if verdict is None]
         if new:
             learned = self._learn_all(texts.take(pa.array(new)), [values[place] for place in new])
-            for place, numbers in zip(new, learned, strict=True):
-                known[place] = numbers
-                self._known.keep(values[place], numbers)
-        return [numbers for numbers in known if numbers is not None]
+            for place, verdict in zip(new, learned, strict=True):
+                known[place] = verdict
+                self._known.keep(values[place], verdict)
+        return [verdict for verdict in known if verdict is not None]
 
-    def _learn_all(self, texts: pa.Array, values: list[str]) -> Iterator[Array]:
-        found = self._index.of_texts(*texts_of(texts))
+    def _learn_all(self, texts: pa.Array, values: list[str]) -> Iterator[Verdict]:
+        lists = self._index.of_texts(*texts_of(texts))
         for k, value in enumerate(values):
-            # A copy: a part of an array would hold all of it.
-            passed = found.passed[found.passed_at[k] : found.passed_at[k + 1]].copy()
-            left_open = found.left_open[found.open_at[k] : found.open_at[k + 1]]
-            yield self._with_others(passed, left_open, value)
+            # Copies: a part of an array would hold all of it.
+            found = FoundTests(
+                lists.passed[lists.passed_at[k] : lists.passed_at[k + 1]].copy(),
+                lists.failed[lists.failed_at[k] : lists.failed_at[k + 1]].copy(),
+                lists.left_open[lists.open_at[k] : lists.open_at[k + 1]],
+            )
+            yield self._with_others(found, value)
 
-    def _learn(self, value: Any) -> Array:
-        if not isinstance(value, str) or len(self._tests) < FEWEST_SOUGHT or not self._sought:
-            return self._passed(self._tests if value is not None else self._unsought, value)
-        passed, left_open = self._index.of_text(value)
-        return self._with_others(passed, left_open, value)
+    def _learn(self, value: Any) -> Verdict:
+        if value is None:
+            return Verdict(self._run(self._unsought, None), _NONE)
+        if isinstance(value, str) and len(self._tests) >= FEWEST_SOUGHT and self._sought:
+            return self._with_others(self._index.of_text(value), value)
+        return self._run_all(self._tests, value)
 
-    def _with_others(self, passed: Array, left_open: Array, text: str) -> Array:
-        """The tests that a string passes: those found, and those that must be run."""
-        if not len(left_open) and not self._others:
-            return passed
-        return np.concatenate([passed, self._passed([*left_open.tolist(), *self._others], text)])
+    def _with_others(self, found: FoundTests, text: str) -> Verdict:
+        """The verdict of a string: by the tests found, and those that must be run."""
+        if not len(found.left_open) and not self._others:
+            return Verdict(found.passed, found.failed)
+        others = self._run_all([*found.left_open.tolist(), *self._others], text)
+        return Verdict(
+            np.concatenate([found.passed, others.passed]),
+            np.concatenate([found.failed, others.failed]),
+        )
 
-    def _passed(self, tests: Iterable[int], value: Any) -> Array:
-        """Those of some tests that a value passes, by running them."""
+    def _run_all(self, tests: Iterable[int], value: Any) -> Verdict:
+        """What a value says of some tests, by running them."""
+        tried = np.fromiter(tests, np.int32)
+        passed = self._run(tried.tolist(), value)
+        if not len(self._negated):
+            return Verdict(passed, _NONE)
+        negated = tried[np.isin(tried, self._negated)]
+        return Verdict(np.setdiff1d(passed, negated), np.setdiff1d(negated, passed))
+
+    def _run(self, tests: Sequence[int], value: Any) -> Array:
+        """Those of some tests that a value passes."""
         row = (*self._before, value, *self._after)
         return np.array([test for test in tests if self._condition(test)(row) is True], np.int32)
 
@@ -151,3 +214,10 @@ class AttributeTests:
         if condition is None:
             condition = self._conditions[test] = compile_tree(self._tests[test], self._schema)
         return condition
+
+
+def _starts(lists: Sequence[Array]) -> Array:
+    """Where each of some lists begins if they follow one another, and where the last one ends."""
+    starts = np.zeros(len(lists) + 1, np.int64)
+    np.cumsum(list(map(len, lists)), out=starts[1:])
+    return starts

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tamis.engines.matches import Piece
-from tamis.engines.sliced.attribute_tests import PassedTests
+from tamis.engines.sliced.attribute_tests import FailedTests, PassedTests
 from tamis.engines.sliced.buffers import BlockBuffers
 from tamis.engines.sliced.element_sets import ElementSets
 from tamis.engines.sliced.event_values import EventBuffers, EventWriter
@@ -33,6 +33,7 @@ from tamis.kernels.predicate_rows import (
     finish_block,
     make_rows,
     rows_of_failed_sets,
+    rows_of_failed_tests,
     rows_of_tests,
 )
 from tamis.kernels.programs import Output, add_planes, plan_visits, run_programs
@@ -59,7 +60,9 @@ _NO_TESTS = np.empty(0, np.int32)
 class EventWindow:
     """Some events of a batch as classes, perhaps in another order."""
 
-    def __init__(self, classes: Array, passed: Sequence[PassedTests], order: Array | None) -> None:
+    def __init__(
+        self, classes: Array, passed: Sequence[PassedTests | FailedTests], order: Array | None
+    ) -> None:
         self.size = classes.shape[1]
         self.order = order
         self.classes = classes if order is None else np.ascontiguousarray(classes[:, order])
@@ -119,7 +122,7 @@ class SegmentEvaluator:
     def _tests(self) -> SegmentTests:
         return SegmentTests(self.segment.predicates, self._computed)
 
-    def prepare(self, batch: Batch) -> tuple[Array, list[PassedTests]]:
+    def prepare(self, batch: Batch) -> tuple[Array, list[PassedTests | FailedTests]]:
         """The classes of a batch's events and the tests that they pass."""
         segment, began, size = self.segment, perf_counter(), batch.size
         if self.terms:
@@ -132,7 +135,7 @@ class SegmentEvaluator:
         return classes, passed
 
     def window(
-        self, prepared: tuple[Array, list[PassedTests]], start: int, end: int
+        self, prepared: tuple[Array, list[PassedTests | FailedTests]], start: int, end: int
     ) -> EventWindow:
         """The events from start to end; sorted if most filters are found by one attribute."""
         classes, passed = prepared
@@ -170,7 +173,7 @@ class SegmentEvaluator:
         self._remember(sum(len(handles) for _, handles in found), window.size)
         return found
 
-    def look(self, prepared: tuple[Array, list[PassedTests]], now: int) -> None:
+    def look(self, prepared: tuple[Array, list[PassedTests | FailedTests]], now: int) -> None:
         """Count the matches of the first events, unless the rate is known already."""
         size = min(prepared[0].shape[1], EVENTS)
         if self._rate < 0 and size:
@@ -249,7 +252,9 @@ class SegmentEvaluator:
         )  # fmt: skip
         for part in window.passed:
             codes = part.codes[start:end]
-            if part.failed_of is None:
+            if isinstance(part, FailedTests):
+                rows_of_failed_tests(codes, part.starts, part.numbers, part.tests, block)
+            elif part.failed_of is None:
                 rows_of_tests(codes, part.starts, part.numbers, block)
             else:
                 rows_of_failed_sets(codes, part.starts, part.numbers, part.failed_of, block)

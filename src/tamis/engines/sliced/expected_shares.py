@@ -6,18 +6,32 @@ import numpy as np
 
 from tamis.engines.sliced.element_sets import element_classes
 from tamis.engines.sliced.interning import InternedFilters
+from tamis.engines.sliced.segment_predicates import SegmentPredicates
 from tamis.engines.sliced.value_classes import classes_of
 from tamis.kernels.comparisons import AT_LEAST, BELOW, EQUAL
 from tamis.kernels.value_classes import REF_KINDS
 from tamis.language import ast
+from tamis.predicates.classification import (
+    LikeTest,
+    OtherTest,
+    PairComparison,
+    PartTest,
+    RegexTest,
+    StringTest,
+    Test,
+    classify,
+)
 from tamis.predicates.computed_values import ComputedAttributes
 from tamis.predicates.event_batches import Batch
 
 Array = np.ndarray[Any, Any]
 
 # The share of events that a predicate is true of, by its kind. That of an equality is divided by
-# the number of constants that the attribute is compared with, that of a test by their number.
+# the number of constants that the attribute is compared with, that of a test by the number of tests
+# that are not negated.
 EQUALITY, SET, TEST, RANGE, OTHER = 0.5, 0.3, 0.5, 0.5, 0.95
+# The least share of strings that have a text, for each of its characters: somewhere, or at one end.
+ANYWHERE, AT_END = 0.2, 0.1
 
 
 class ExpectedShares:
@@ -44,9 +58,7 @@ class ExpectedShares:
         self._constants = np.maximum(np.where(self._constants, self._constants, listed), 1)
         sizes = np.diff(sets.at) * EQUALITY / self._constants[sets.attributes]
         self._listed[: len(sets.attributes)] = np.minimum(SET, sizes)
-        tests = np.array(predicates.test_attributes, np.int64)
-        alike = np.bincount(tests, minlength=attributes + 1)
-        self._listed[predicates.first_test : predicates.first_out] = TEST / alike[tests]
+        self._listed[predicates.first_test : predicates.first_out] = _shares_of_tests(predicates)
 
     def of(self, refs: Array) -> Array:
         """shares[...]: the expected share of events for each reference."""
@@ -68,6 +80,32 @@ class ExpectedShares:
         )
         found: Array = listed | ((numbers < self._predicates.base) & (refs % REF_KINDS == EQUAL))
         return found
+
+
+def _shares_of_tests(predicates: SegmentPredicates) -> Array:
+    tests = [classify(test) for test in predicates.tests]
+    of = np.array(predicates.test_attributes, np.int64)
+    plain = of[[not getattr(test, "negated", False) for test in tests]] if tests else of
+    alike = np.maximum(np.bincount(plain, minlength=len(predicates.cuts) + 1), 1)
+    usual = (TEST / alike[of]).tolist()
+    return np.array([_share_of(test, one) for test, one in zip(tests, usual, strict=True)])
+
+
+def _share_of(test: Test, usual: float) -> float:
+    """The share of a test, where most tests of the same attribute have the usual share."""
+    match test:
+        case StringTest(_, place, text, negated=False):
+            return max(usual, (ANYWHERE if place == "contains" else AT_END) ** len(text))
+        case LikeTest(_, pattern, _, negated=False):
+            return max(usual, AT_END ** len(pattern.replace("%", "").replace("_", "")))
+        case PairComparison(_, op, _) if op not in {"=", "<>"}:
+            return RANGE
+        case PairComparison(_, "="):
+            return usual
+        case PartTest(negated=False) | RegexTest(negated=False) | OtherTest(negated=False):
+            return usual
+        case _:
+            return OTHER
 
 
 class ProfiledShares(ExpectedShares):

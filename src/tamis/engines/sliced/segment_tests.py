@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.engines.sliced.attribute_tests import AttributeTests, PassedTests
+from tamis.engines.sliced.attribute_tests import AttributeTests, FailedTests, PassedTests
 from tamis.engines.sliced.segment_predicates import SegmentPredicates
 from tamis.events.event_reader import Row
 from tamis.language import ast
@@ -58,9 +58,11 @@ class SegmentTests:
             found.append(np.array(passed, np.int32))
         return np.concatenate(found) if found else np.empty(0, np.int32)
 
-    def of_batch(self, batch: Batch) -> list[PassedTests]:
+    def of_batch(self, batch: Batch) -> list[PassedTests | FailedTests]:
         """The tests that the events of a batch pass, by attribute."""
-        found = [own.of_column(batch.columns[a]) for a, own in self._by_attribute.items()]
+        found: list[PassedTests | FailedTests] = []
+        for a, own in self._by_attribute.items():
+            found += own.of_column(batch.columns[a])
         if self._several:
             found.append(self._of_several(batch))
         return found
