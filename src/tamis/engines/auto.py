@@ -10,6 +10,7 @@ subscription costs the next event microseconds, not a compilation.
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -41,7 +42,13 @@ MOST_EVALUATIONS_LOADED = 20_000
 MOST_WAITING, MOST_WAITING_EVALUATIONS = 5000, 2_000_000
 MOST_LIVE = 64  # newest filters that are not compiled
 MOST_LIVE_EVALUATIONS = 20_000  # of these, before they are compiled too
-FEW_FILTERS, FEW_PREDICATES = 8, 48  # of all filters; up to so many, a single event needs no kernel
+# Of all filters: up to so many, single events may be faster without a kernel, and
+FEW_FILTERS, FEW_PREDICATES = 32, 400
+TRIALS = 16  # events with and as many without say whether they are.
+FIRST_PAUSE, LONGEST_PAUSE = (
+    64,
+    16_384,
+)  # events from one trial to the next; each time twice as many
 PIECE = 512  # events
 
 
@@ -65,32 +72,68 @@ class AutoSnapshot(NamedTuple):
 
 
 class FewFilters:
-    """All filters of an engine while they are few: what single events are matched with.
+    """All filters of an engine while they are few: what single events may be matched with.
 
-    Calling compiled code takes longer than evaluating these in Python. Batches are matched by the
+    Calling compiled code takes about as long as evaluating these in Python. Which of the two is
+    faster depends on the filters, the events and the machine, so both are timed: some events each
+    after a change, and again later, when values are known that were new. Batches are matched by the
     compiled form of the same filters.
     """
 
     def __init__(self, filters: NaiveEngine, predicates: dict[int, int]) -> None:
         self._filters = filters
         self._predicates = predicates  # how many each filter has
-        self._conditions: list[tuple[int, Condition]] | None = None
+        self._forget()
 
     def add(self, handle: int, expression: Expression, predicates: int) -> None:
         self._filters.add(handle, expression)
         self._predicates[handle] = predicates
-        self._conditions = None
+        self._forget()
 
     def remove(self, handle: int) -> None:
         self._filters.remove(handle)
         del self._predicates[handle]
-        self._conditions = None
+        self._forget()
+
+    def _forget(self) -> None:
+        self._conditions: list[tuple[int, Condition]] | None = None
+        self._pause = FIRST_PAUSE
+        self._begin_trial()
+
+    def _begin_trial(self) -> None:
+        self._times: tuple[list[float], list[float]] = [], []  # without compiled code, and with it
+        self._is_compiled_faster: bool | None = None  # None until both have been timed
 
     @property
     def are_many(self) -> bool:
-        """Whether compiled code is faster."""
+        """Whether compiled code is faster in any case."""
         counts = self._predicates.values()
         return len(counts) > FEW_FILTERS or sum(counts) > FEW_PREDICATES
+
+    @property
+    def is_compiled_next(self) -> bool:
+        """Whether the next event is matched by compiled code."""
+        if self._is_compiled_faster is not None:
+            return self._is_compiled_faster
+        return len(self._times[0]) >= TRIALS
+
+    def next_event(self) -> bool | None:
+        """Whether compiled code is faster for the next event, which is counted; None to time it."""
+        if self._is_compiled_faster is not None:
+            self._left -= 1
+            if self._left < 0:
+                self._begin_trial()
+        return self._is_compiled_faster
+
+    def note(self, seconds: float, *, compiled: bool) -> None:
+        """Note how long an event took."""
+        times = self._times
+        times[compiled].append(seconds)
+        if min(map(len, times)) >= TRIALS:
+            # Not the slow ones: some values are new, and the first call is slow.
+            without, with_it = (sorted(found)[TRIALS // 4] for found in times)
+            self._is_compiled_faster = with_it < without
+            self._left, self._pause = self._pause, min(2 * self._pause, LONGEST_PAUSE)
 
     def snapshot(self) -> AutoSnapshot:
         if self._conditions is None:
@@ -176,15 +219,24 @@ class AutoEngine:
 
     def match(self, row: Row) -> "Handles":
         with self.lock:  # while filters are handed over, they are in neither place
-            compiled = None if self._live or self._few is not None else self.compiled
-            taken = None if compiled is None else compiled.snapshot()
+            few, compiled = self._few, None if self._live else self.compiled
+            is_compiled_faster = few is None or few.next_event()
+            taken = compiled.snapshot() if compiled is not None and is_compiled_faster else None
+            held = few.snapshot() if few is not None and is_compiled_faster is False else None
         if compiled is not None and taken is not None:  # the way of nearly all events
             compiled.tidy()
             return compiled.match_at(taken, row)
+        if held is not None:
+            return self.match_at(held, row)
         held = self.snapshot(1)
         if self.compiled is not None:
             self.compiled.tidy()
-        return self.match_at(held, row)
+        if few is None or is_compiled_faster:
+            return self.match_at(held, row)
+        began = perf_counter()
+        found = self.match_at(held, row)
+        few.note(perf_counter() - began, compiled=held.compiled is not None)
+        return found
 
     def match_at(self, snapshot: AutoSnapshot, row: Row) -> "Handles":
         live = [handle for handle, holds in snapshot.live if holds(row)]
@@ -202,7 +254,7 @@ class AutoEngine:
     def snapshot(self, events: int) -> AutoSnapshot:
         """What is held, after the decision how to match about `events` events."""
         with self.lock:
-            if self._few is not None and events == 1:
+            if self._few is not None and events == 1 and not self._few.is_compiled_next:
                 return self._few.snapshot()
             self._evaluations += len(self._live) * events
             if self.compiled is None:

@@ -72,12 +72,14 @@ class AttributeTests:
         self._before = (None,) * attribute
         self._after = (None,) * (len(schema) - attribute - 1)
         self._conditions: dict[int, Condition] = {}
-        self._known: BoundedCache[Any, Verdict] = BoundedCache(most)
+        self._known: BoundedCache[Any, Verdict] = BoundedCache(most // 2)
+        # With the negated ones, for values of single events.
+        self._passed_by: BoundedCache[str, Array] = BoundedCache(most // 2)
 
     @property
     def nbytes(self) -> int:
         """Bytes of what is remembered."""
-        return self._known.nbytes
+        return self._known.nbytes + self._passed_by.nbytes
 
     @cached_property
     def _sought(self) -> dict[int, TextTest]:
@@ -107,12 +109,15 @@ class AttributeTests:
 
     def of_value(self, value: Any) -> Array:
         """The tests that a value passes."""
-        verdict = self._verdict(value)
         if value is None or not len(self._negated):
-            return verdict.passed
-        kept = np.ones(len(self._negated), np.bool_)
-        kept[np.searchsorted(self._negated, verdict.failed)] = False
-        return np.concatenate([verdict.passed, self._negated[kept]])
+            return self._verdict(value).passed
+        numbers = self._passed_by.find(value)
+        if numbers is None:
+            verdict, kept = self._verdict(value), np.ones(len(self._negated), np.bool_)
+            kept[np.searchsorted(self._negated, verdict.failed)] = False
+            numbers = np.concatenate([verdict.passed, self._negated[kept]])
+            self._passed_by.keep(value, numbers)
+        return numbers
 
     def of_column(self, column: Column) -> list[PassedTests | FailedTests]:
         """The tests that the events of a column pass."""
