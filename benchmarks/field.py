@@ -48,7 +48,7 @@ SUITES: dict[str, tuple[tuple[str, tuple[int, ...]], ...]] = {
         ("bdd", (10_000, 100_000)), ("tree", (10_000, 100_000)), ("mbd-a", (10_000, 100_000)),
         ("mbd-b", (10_000, 100_000)), ("stock", (100_000, 1_000_000, 5_000_000)),
         ("constants", (1_000_000,)), ("shapes", (10_000, 100_000)),
-        ("shapes-constants", (100_000,)), ("shapes-wide", (20_000,)),
+        ("shapes-constants", (100_000,)), ("shapes-texts", (100_000,)), ("shapes-wide", (20_000,)),
     ),
 }  # fmt: skip
 COLUMNS = (

@@ -18,7 +18,8 @@ from tamis.language.shape_cache import ATOM, ShapeCache
 from tamis.workloads import Workload, workload
 
 NAMES = (
-    "w0", "w2", "w4", "tree", "bdd", "stock", "shapes", "shapes-constants", "shapes-wide",
+    "w0", "w2", "w4", "tree", "bdd", "stock", "shapes", "shapes-constants",
+    "shapes-texts", "shapes-wide",
 )  # fmt: skip
 
 COLD_SHARE = 20  # the ordinary parser reads one filter in this many; its rate does not depend on it

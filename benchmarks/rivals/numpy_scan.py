@@ -60,7 +60,8 @@ class NumpyScan:
     def read(self, subscriptions: pa.Table) -> None:
         kind: dict[str, type[Scan]] = {
             "bdd": Formulas, "shapes": Formulas, "shapes-constants": Formulas,
-            "shapes-wide": Formulas, "stock": SortedAlerts, "tree": FiledFilters,
+            "shapes-texts": Formulas, "shapes-wide": Formulas,
+            "stock": SortedAlerts, "tree": FiledFilters,
         }  # fmt: skip
         self._scan = kind.get(self._source.name, Bitmaps)(self._source, subscriptions["filter"])
 

@@ -34,7 +34,7 @@ def built(name, source, subscriptions):
 
 
 # Filters that no join has a condition for.
-FORMULAS = {"bdd", "shapes", "shapes-constants", "shapes-wide", "journeys"}
+FORMULAS = {"bdd", "shapes", "shapes-constants", "shapes-texts", "shapes-wide", "journeys"}
 
 
 @each("name", [name for name in NAMES if name not in FORMULAS])

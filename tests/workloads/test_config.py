@@ -6,6 +6,7 @@ import pytest
 
 import tamis
 from tamis.workloads import read_workload
+from tamis.workloads.config import made_up_word
 
 COMPARISONS = {
     "about": '"some"', "kind": '"comparisons"', "attributes": "4", "domains": "[[1, 3]]",
@@ -136,3 +137,11 @@ def test_a_grammar_at_fault_is_named(tmp_path):
     (tmp_path / "g.bnf").write_text("query = atom ;")
     with pytest.raises(tamis.FileError, match=r"g\.bnf, line 1, column 9: the rule atom is und"):
         read_workload(path)
+
+
+def test_made_up_words():
+    words = [made_up_word(number) for number in range(30_000)]
+    assert len(set(words)) == len(words)
+    assert (words[0], words[-1]) == ("baba", "dadonu")
+    assert {len(word) for word in words} == {4, 6}
+    assert words[-1][:4] in words  # some are parts of others

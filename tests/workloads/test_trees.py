@@ -51,7 +51,7 @@ def test_connectives_and_negations(filters):
     assert words["NOT"] / trees == pytest.approx(0.12, abs=0.01)
 
 
-@pytest.mark.parametrize("name", ["shapes", "shapes-constants", "shapes-wide"])
+@pytest.mark.parametrize("name", ["shapes", "shapes-constants", "shapes-texts", "shapes-wide"])
 def test_all_filters_are_filters(name):
     source = workload(name)
     for text in source.subscriptions(150, seed=3)["filter"].to_pylist():
@@ -85,4 +85,28 @@ def test_configs_that_are_wrong(tmp_path, old, new, reason):
     path = tmp_path / "few.toml"
     path.write_text(CONFIG.replace(old, new))
     with pytest.raises(OptionError, match=reason):
+        read_workload(path)
+
+
+def test_made_up_words_for_constants_and_values(tmp_path):
+    path = tmp_path / "words.toml"
+    path.write_text(
+        CONFIG
+        + """
+[[attributes]]
+names = ["s"]
+type = "string"
+values = 3
+tests = ["@ = '#'"]
+constants = 5
+exponent = 0
+"""
+    )
+    source = read_workload(path)
+    filters = source.subscriptions(300)["filter"].to_pylist()
+    words = {word for text in filters for word in re.findall(r"'(\w+)'", text)}
+    assert len(words) == 5
+    assert set(source.events(200)["s"].to_pylist()) < words
+    path.write_text(path.read_text().replace("values = 3", "values = 0"))
+    with pytest.raises(OptionError, match="values must be a whole number from 1 to 100,000"):
         read_workload(path)

@@ -7,6 +7,9 @@ from typing import Any
 from tamis.errors import FileError, OptionError, choose, did_you_mean
 from tamis.types import INT64_MAX, INT64_MIN
 
+MOST_WORDS = 100_000  # made up for one key
+_SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou"]
+
 
 class Config:
     """The keys of one file, or of one table in it.
@@ -86,6 +89,13 @@ class Config:
             raise self.bad(key, "a list of texts, no two alike")
         return tuple(value)
 
+    def words(self, key: str) -> tuple[str, ...]:
+        """One or more texts, or a number of made-up words."""
+        if type(self._table.get(key)) is not int:
+            return self.texts(key)
+        count = self.whole(key, 1, MOST_WORDS)
+        return tuple(made_up_word(number) for number in range(count))
+
     def tables(self, key: str) -> list["Config"]:
         """One or more tables, ``[[key]]`` in the file."""
         value = self._take(key)
@@ -130,6 +140,16 @@ def read_config(path: Path) -> Config:
         return Config(path, tomllib.loads(read_text(path)))
     except tomllib.TOMLDecodeError as error:
         raise FileError(f"{path} is not valid TOML: {error}") from None
+
+
+def made_up_word(number: int) -> str:
+    """A word of two syllables or more, another one for each number; some are parts of others."""
+    number, last = divmod(number, len(_SYLLABLES))
+    word = ""
+    while number >= 0:
+        number, syllable = divmod(number, len(_SYLLABLES))
+        word, number = _SYLLABLES[syllable] + word, number - 1
+    return word + _SYLLABLES[last]
 
 
 def _is_interval(value: Any, low: int = INT64_MIN, high: int = INT64_MAX) -> bool:

@@ -8,7 +8,7 @@ Keys of the config:
 * ``grammar``: the grammar file, beside the config; its format is described in `grammar.py`
 * ``[[attributes]]``: one or more tables, each with ``names``, ``type`` (int, double or string) and
   ``range``, two whole numbers between which the values of events are uniform, or, for strings,
-  ``values``, which are equally probable
+  ``values``, which are equally probable: the values, or how many made-up words they are
 """
 
 from collections.abc import Iterator
@@ -74,7 +74,7 @@ def attribute_columns(table: Config) -> list[AttributeColumn]:
     kind = table.choice("type", TYPES)
     values: ValueGenerator
     if kind == "string":
-        values = Words(table.texts("values"))
+        values = Words(table.words("values"))
     else:
         low, high = table.interval("range", -WIDEST, WIDEST)
         values = Whole(low, high) if kind == "int" else Real(low, high)

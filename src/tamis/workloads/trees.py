@@ -14,8 +14,8 @@ Keys of the config:
   ``range`` or ``values`` as for the kind `grammar`, and
 
   * ``tests``: texts of atoms, with ``@`` for the name of the attribute and ``#`` for a constant
-  * ``constants``: how many constants there are, evenly spread over the range, or, for strings,
-    what they are
+  * ``constants``: how many constants there are, evenly spread over the range; for strings, what
+    they are, or how many made-up words, of which those of ``values`` are the first
   * ``exponent``: of Zipf's law, which says how often each of the constants is used
 """
 
@@ -175,7 +175,7 @@ def _atom_group(table: Config) -> AtomGroup:
     if not all("@" in test for test in tests):
         raise table.bad("tests", "texts that have @ for the attribute, such as '@ < #'")
     if kind == "string":
-        constants = table.texts("constants")
+        constants = table.words("constants")
     else:
         count = table.whole("constants", 1, MOST_CONSTANTS)
         low, high = table.interval("range", -WIDEST, WIDEST)

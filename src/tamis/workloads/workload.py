@@ -28,7 +28,8 @@ NAMES = (
     "tree", "tree-65",
     "bdd",
     "mbd-a", "mbd-b",
-    "stock", "constants", "journeys", "shapes", "shapes-constants", "shapes-wide",
+    "stock", "constants", "journeys",
+    "shapes", "shapes-constants", "shapes-texts", "shapes-wide",
 )  # fmt: skip
 
 BLOCK = ROWS  # subscriptions or events per block; the rows of a seed depend on it

@@ -53,7 +53,7 @@ class FailedTests(NamedTuple):
     tests: Array  # int32[*]: all of them
 
 
-class Verdict(NamedTuple):
+class ValueResults(NamedTuple):
     """What a value says of the tests of its attribute."""
 
     passed: Array  # those it passes, without the negated ones
@@ -72,7 +72,7 @@ class AttributeTests:
         self._before = (None,) * attribute
         self._after = (None,) * (len(schema) - attribute - 1)
         self._conditions: dict[int, Condition] = {}
-        self._known: BoundedCache[Any, Verdict] = BoundedCache(most // 2)
+        self._known: BoundedCache[Any, ValueResults] = BoundedCache(most // 2)
         # With the negated ones, for values of single events.
         self._passed_by: BoundedCache[str, Array] = BoundedCache(most // 2)
 
@@ -110,12 +110,12 @@ class AttributeTests:
     def of_value(self, value: Any) -> Array:
         """The tests that a value passes."""
         if value is None or not len(self._negated):
-            return self._verdict(value).passed
+            return self._results_of(value).passed
         numbers = self._passed_by.find(value)
         if numbers is None:
-            verdict, kept = self._verdict(value), np.ones(len(self._negated), np.bool_)
-            kept[np.searchsorted(self._negated, verdict.failed)] = False
-            numbers = np.concatenate([verdict.passed, self._negated[kept]])
+            results, kept = self._results_of(value), np.ones(len(self._negated), np.bool_)
+            kept[np.searchsorted(self._negated, results.failed)] = False
+            numbers = np.concatenate([results.passed, self._negated[kept]])
             self._passed_by.keep(value, numbers)
         return numbers
 
@@ -124,9 +124,9 @@ class AttributeTests:
         texts, keys = column.distinct, column.keys
         if texts is None:
             distinct, keys = np.unique(keys, return_inverse=True)
-            verdicts = [self._verdict(key) for key in key_values(self._described, distinct)]
+            every = [self._results_of(key) for key in key_values(self._described, distinct)]
         elif len(texts) < FEWEST_TEXTS or not self._sought:
-            verdicts = [self._verdict(text) for text in texts.to_pylist()]
+            every = [self._results_of(text) for text in texts.to_pylist()]
         elif self._index.decides_all and not self._others:
             # Finding them again takes no longer than remembering them.
             found = self._index.of_texts(*texts_of(texts))
@@ -136,10 +136,10 @@ class AttributeTests:
             )
             return self._listed(codes, passed_at, found.passed, failed_at, found.failed)
         else:
-            verdicts = self._of_texts(texts)
-        verdicts.append(self._verdict(None))
-        codes = np.where(column.present, keys, len(verdicts) - 1)
-        passed, failed = zip(*verdicts, strict=True)
+            every = self._of_texts(texts)
+        every.append(self._results_of(None))
+        codes = np.where(column.present, keys, len(every) - 1)
+        passed, failed = zip(*every, strict=True)
         return self._listed(
             codes, _starts(passed), np.concatenate(passed), _starts(failed), np.concatenate(failed)
         )
@@ -152,27 +152,27 @@ class AttributeTests:
             found.append(FailedTests(codes, failed_at, failed, self._negated))
         return found
 
-    def _verdict(self, value: Any) -> Verdict:
+    def _results_of(self, value: Any) -> ValueResults:
         key = "nan" if value != value else value  # noqa: PLR0124 - NaN is not equal to itself
-        verdict = self._known.find(key)
-        if verdict is None:
-            verdict = self._learn(value)
-            self._known.keep(key, verdict)
-        return verdict
+        results = self._known.find(key)
+        if results is None:
+            results = self._learn(value)
+            self._known.keep(key, results)
+        return results
 
-    def _of_texts(self, texts: pa.Array) -> list[Verdict]:
-        """The verdicts of many strings."""
+    def _of_texts(self, texts: pa.Array) -> list[ValueResults]:
+        """The results of many strings."""
         values = texts.to_pylist()
         known = [self._known.find(value) for value in values]
-        new = [place for place, verdict in enumerate(known) if verdict is None]
+        new = [place for place, results in enumerate(known) if results is None]
         if new:
             learned = self._learn_all(texts.take(pa.array(new)), [values[place] for place in new])
-            for place, verdict in zip(new, learned, strict=True):
-                known[place] = verdict
-                self._known.keep(values[place], verdict)
-        return [verdict for verdict in known if verdict is not None]
+            for place, results in zip(new, learned, strict=True):
+                known[place] = results
+                self._known.keep(values[place], results)
+        return [results for results in known if results is not None]
 
-    def _learn_all(self, texts: pa.Array, values: list[str]) -> Iterator[Verdict]:
+    def _learn_all(self, texts: pa.Array, values: list[str]) -> Iterator[ValueResults]:
         lists = self._index.of_texts(*texts_of(texts))
         for k, value in enumerate(values):
             # Copies: a part of an array would hold all of it.
@@ -183,31 +183,31 @@ class AttributeTests:
             )
             yield self._with_others(found, value)
 
-    def _learn(self, value: Any) -> Verdict:
+    def _learn(self, value: Any) -> ValueResults:
         if value is None:
-            return Verdict(self._run(self._unsought, None), _NONE)
+            return ValueResults(self._run(self._unsought, None), _NONE)
         if isinstance(value, str) and len(self._tests) >= FEWEST_SOUGHT and self._sought:
             return self._with_others(self._index.of_text(value), value)
         return self._run_all(self._tests, value)
 
-    def _with_others(self, found: FoundTests, text: str) -> Verdict:
-        """The verdict of a string: by the tests found, and those that must be run."""
+    def _with_others(self, found: FoundTests, text: str) -> ValueResults:
+        """The results of a string: by the tests found, and those that must be run."""
         if not len(found.left_open) and not self._others:
-            return Verdict(found.passed, found.failed)
+            return ValueResults(found.passed, found.failed)
         others = self._run_all([*found.left_open.tolist(), *self._others], text)
-        return Verdict(
+        return ValueResults(
             np.concatenate([found.passed, others.passed]),
             np.concatenate([found.failed, others.failed]),
         )
 
-    def _run_all(self, tests: Iterable[int], value: Any) -> Verdict:
+    def _run_all(self, tests: Iterable[int], value: Any) -> ValueResults:
         """What a value says of some tests, by running them."""
         tried = np.fromiter(tests, np.int32)
         passed = self._run(tried.tolist(), value)
         if not len(self._negated):
-            return Verdict(passed, _NONE)
+            return ValueResults(passed, _NONE)
         negated = tried[np.isin(tried, self._negated)]
-        return Verdict(np.setdiff1d(passed, negated), np.setdiff1d(negated, passed))
+        return ValueResults(np.setdiff1d(passed, negated), np.setdiff1d(negated, passed))
 
     def _run(self, tests: Sequence[int], value: Any) -> Array:
         """Those of some tests that a value passes."""
