@@ -101,6 +101,8 @@ FIXED = [
     "NULL",
     "NULL IS NULL",
     "x <=> NULL",
+    "x IS DISTINCT FROM 1 AND s IS DISTINCT FROM NULL",
+    "s IS NOT DISTINCT FROM 'a' OR NOT x IS DISTINCT FROM y + 1",
     "NOT (NULL AND x > 1)",
     "! b == c",
     "s = 'it''s' OR s = \"it's\" OR s = 'it\\'s'",

@@ -14,6 +14,7 @@
                 | [NOT] LIKE string and other patterns            see `pattern_reader`
                 | [NOT] SUBSTRING OF value                        the papers' s ⊑ v
                 | IS [NOT] (NULL | TRUE | FALSE | UNKNOWN)
+                | IS [NOT] DISTINCT FROM value                    the same as NOT <=> and <=>
     value      := value (= | == | <> | != | < | <= | > | >= | <=>) value
                 | value (+ | - | '||') value
                 | value (* | / | % | DIV) value
@@ -202,9 +203,16 @@ class Parser(PatternReader):
 
     def is_test(self, left: LocatedNode) -> LocatedNode:
         negated = self.accept("NOT") is not None
+        if self.accept_word("DISTINCT"):
+            if not self.accept_word("FROM"):
+                raise self.unexpected("expected FROM after DISTINCT")
+            right = self.expression(TEST)
+            same = self.rules.compare("<=>", left, right)
+            result = self.located(same, left.start, right.end, left, right)
+            return result if negated else self.located(ast.Not(same), left.start, right.end, result)
         what = self.accept("NULL", "TRUE", "FALSE") or self.accept_word("UNKNOWN")
         if what is None:
-            raise self.unexpected("expected NULL, TRUE, FALSE or UNKNOWN after IS")
+            raise self.unexpected("expected NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM after IS")
         word = what.text.upper()
         if word == "NULL":
             node: ast.Node = ast.IsNull(left.node)
