@@ -29,7 +29,8 @@ FILTERS = (
     "x > 1", "n < 5", "n = 3", "n <> 3", "s = 'b'", "s >= 'b'", "hour = 7", "hour >= 3",
     "s IS NULL", "n IN (1, 3, 5)", "n NOT IN (1, 3, 5)", "s LIKE '%b%'", "x > n", "TRUE",
     "s = 'b' AND n = 3", "(n < 9 OR s = 'a') AND (hour > 2 OR x < 7) OR n = 3",
-    "n = 3 AND x > 1 AND s LIKE 'b%'", "array_contains(tags, 'b')", "NOT array_contains(tags, 'b')",
+    "n = 3 AND x > 1 AND s LIKE 'b%'", "NOT contains(s, 'a')", "array_contains(tags, 'b')",
+    "NOT array_contains(tags, 'b')",
 )  # fmt: skip
 SELECTIVE = 2200  # filters with so many constants that `sliced` does not give each a row
 
