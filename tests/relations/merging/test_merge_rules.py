@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from cases import each
 from tamis import Schema, parse
 from tamis.language import ast
+from tamis.language.normal_form import normalize
 from tamis.predicates.boxes import box_of
 from tamis.predicates.event_space import EventSpace, form_of
-from tamis.relations.merging import merge_rules as module
+from tamis.predicates.value_sets import ValueSet, with_missing
+from tamis.relations.merging import merge_rules
 from tamis.relations.merging.condition_mergers import join, widen
 from tamis.relations.merging.merge_rules import RULES, MergedAttribute
 from tamis.semantics import Semantics
@@ -136,7 +138,7 @@ def test_prefixes():
 def test_every_rule_shows_what_it_does():
     for rules in RULES.values():
         for rule in (*rules.perfect, *rules.imperfect):
-            assert inspect.getmodule(rule) is module
+            assert inspect.getmodule(rule) is merge_rules
             assert re.match(r"``.+ ->", inspect.getdoc(rule) or "")
 
 
@@ -157,3 +159,32 @@ def test_the_examples_of_perfect_rules_hold(rules):
         (joined,) = join([node(text) for text in before], place, rules)
         assert joined.node == node(after)
         assert len(joined.members) == len(before)
+
+
+def test_the_examples_of_imperfect_rules_hold():
+    """Each docstring ``a, b -> c`` of an imperfect rule is what it makes of a and b."""
+    schema = Schema({"x": "int"})
+    place = MergedAttribute(schema["x"], may_miss=True)
+
+    def values(text):
+        if text == "x is not tested":
+            return with_missing(place.everything)
+        return place.values(normalize(parse(text, schema).tree))
+
+    for rule in {rule for rules in RULES.values() for rule in rules.imperfect}:
+        before, after = inspect.getdoc(rule).replace("`", "").split(" -> ")
+        one, other = map(values, before.split(", "))
+        assert rule(one, other, place) == values(after)
+
+
+def test_rules_that_do_not_apply():
+    place = merged_attribute("x")
+    one, other, above = (place.values(condition(f"x {test}")) for test in ("= 1", "= 5", "> 1"))
+    assert merge_rules.open_ends(one, other, place) is None
+    assert merge_rules.open_ends(one, above, place) is None
+    assert merge_rules.up_to(one, other, place) is None
+    assert merge_rules.down_to(one, other, place) is None
+    assert merge_rules.up_to(above, other, place) is None
+    nothing = ValueSet(())
+    for rule in (merge_rules.hull, merge_rules.at_most, merge_rules.at_least):
+        assert rule(nothing, nothing, place) is None
