@@ -2,6 +2,7 @@
 
     $ make coverage                          # which test executes which line
     $ python benchmarks/mutants.py --count 150 --json mutants.jsonl
+    $ python benchmarks/mutants.py --again mutants.jsonl --seconds 120   # more tests for survivors
 
 A mutant is one small change in one place: a comparison turned around, a constant one larger, a
 condition negated, a call left out. The places are drawn at random, with a seed, from the lines that
@@ -24,7 +25,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from importlib.util import cache_from_source
 from pathlib import Path
 
@@ -33,8 +34,8 @@ from defusedxml import ElementTree
 
 ROOT = Path(__file__).parent.parent
 SOURCE = Path("src/tamis")
-MOST_TESTS = 40  # run for one mutant
-MOST_SECONDS = 10.0  # that these took in the run with coverage, all together
+MOST_SECONDS = 10.0  # that the tests of one mutant took in the run with coverage, all together
+TESTS_PER_SECOND = 4  # how many they may be
 PATIENCE = 150.0  # seconds; a mutant that makes a test wait for ever is noticed, too
 
 SWAPPED: dict[type[ast.AST], tuple[str, str]] = {
@@ -193,7 +194,16 @@ def _collected(*options: str) -> set[str]:
     return {line for line in answer.stdout.splitlines() if "::" in line}
 
 
-def tests_for(mutant: Mutant, executed: Executed, known: KnownTests) -> list[list[str]]:
+def survivors(results: Path) -> list[Mutant]:
+    """The mutants that an earlier run did not notice."""
+    names = [field.name for field in fields(Mutant)]
+    found = [json.loads(line) for line in results.read_text("utf-8").splitlines()]
+    return [Mutant(*(one[name] for name in names)) for one in found if not one["noticed"]]
+
+
+def tests_for(
+    mutant: Mutant, executed: Executed, known: KnownTests, seconds: float
+) -> list[list[str]]:
     """The tests that execute the line: several that need no Spark, and one that does.
 
     Tests in files that are named after the module come first, quick ones before slow ones. Of some
@@ -203,10 +213,11 @@ def tests_for(mutant: Mutant, executed: Executed, known: KnownTests) -> list[lis
     stem = Path(mutant.path).stem
 
     def turn(test: str) -> tuple[bool, float]:
-        return stem not in test.partition("::")[0], known.seconds.get(test, MOST_SECONDS)
+        return stem not in test.partition("::")[0], known.seconds.get(test, seconds)
 
     tests = sorted((test for test in executed.tests(mutant) if test in known.all), key=turn)
-    without, left = [test for test in tests if test in known.light][:MOST_TESTS], MOST_SECONDS
+    without = [test for test in tests if test in known.light][: int(TESTS_PER_SECOND * seconds)]
+    left = seconds
     for number, test in enumerate(without):
         left -= turn(test)[1]
         if left < 0:
@@ -230,7 +241,9 @@ def _is_kernel(mutant: Mutant) -> bool:
     return "/kernels/" in mutant.path
 
 
-def is_noticed(mutant: Mutant, groups: Sequence[list[str]], copy: Path) -> tuple[bool, str]:
+def is_noticed(
+    mutant: Mutant, groups: Sequence[list[str]], copy: Path, patience: float
+) -> tuple[bool, str]:
     """Whether a test fails with the mutant in place, and the last line of pytest."""
     environment = os.environ | {"PYTHONPATH": str(copy / "src")}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # what is not changed is compiled once
@@ -246,7 +259,7 @@ def is_noticed(mutant: Mutant, groups: Sequence[list[str]], copy: Path) -> tuple
             command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
             answer = subprocess.run(  # noqa: S603 - our own tests
                 command, cwd=copy, env=environment, capture_output=True, text=True,
-                timeout=PATIENCE, check=False,
+                timeout=patience, check=False,
             )  # fmt: skip
             said = (answer.stdout.strip().splitlines() or [answer.stderr[-200:]])[-1]
             if answer.returncode:
@@ -265,14 +278,14 @@ def is_light(mutant: Mutant, groups: list[list[str]], known: KnownTests) -> bool
 
 
 def measure(
-    mutants: Sequence[Mutant], chosen: Sequence[list[list[str]]], workers: int
+    mutants: Sequence[Mutant], chosen: Sequence[list[list[str]]], workers: int, patience: float
 ) -> Iterator[dict[str, object]]:
     """Try each mutant with its tests in one of several copies of the tree."""
     copies: queue.Queue[Path] = queue.Queue()
 
     def attempt(mutant: Mutant, groups: list[list[str]]) -> dict[str, object]:
         copy = copies.get()
-        noticed, said = is_noticed(mutant, groups, copy)
+        noticed, said = is_noticed(mutant, groups, copy, patience)
         copies.put(copy)
         count = sum(map(len, groups))
         return asdict(mutant) | {"noticed": noticed, "tests": count, "said": said}
@@ -295,14 +308,20 @@ def main() -> None:
     parser.add_argument(
         "--light", action="store_true", help="only lines that quick tests without Spark execute"
     )
+    parser.add_argument(
+        "--seconds", type=float, default=MOST_SECONDS, help="of tests that are run for a mutant"
+    )
+    parser.add_argument("--again", type=Path, help="try the survivors of an earlier run's --json")
     parser.add_argument("--json", type=Path, help="write one line per mutant here")
     options = parser.parse_args()
     executed, known = Executed(options.coverage), KnownTests(options.times)
-    pairs = ((one, tests_for(one, executed, known)) for one in draw_mutants(options.seed, executed))
+    drawn = survivors(options.again) if options.again else draw_mutants(options.seed, executed)
+    pairs = ((one, tests_for(one, executed, known, options.seconds)) for one in drawn)
     if options.light:
         pairs = ((one, groups[:1]) for one, groups in pairs if is_light(one, groups, known))
     mutants, chosen = zip(*itertools.islice(pairs, options.count), strict=True)
-    noticed, tried = 0, measure(mutants, chosen, options.workers)
+    patience = max(PATIENCE, 3 * options.seconds)
+    noticed, tried = 0, measure(mutants, chosen, options.workers, patience)
     for number, result in enumerate(tried, 1):
         noticed += bool(result["noticed"])
         if options.json:

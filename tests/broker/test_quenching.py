@@ -8,6 +8,7 @@ import pytest
 
 from brokers import Clock, open_broker, with_broker
 from quenched_run import is_caught, play
+from tamis import parse
 from tamis.broker import quenching
 from tamis.broker.accounts import Account, token_hash
 from tamis.broker.grants import Grants
@@ -103,6 +104,25 @@ def test_a_publisher_is_told_what_anybody_wants_and_when_that_changes(tmp_path):
         broker._host.quenching._refresh_now(one)
         await one.refreshing
         assert (await broker.wanted(guest, "quotes")).filter == "price < 5"
+
+    with_broker(tmp_path, use)
+
+
+def test_a_filter_that_comes_during_a_refresh_is_in_the_summary(tmp_path):
+    async def use(broker, guest):
+        await broker.put_subscription(guest, "quotes", "a", "price < 5")
+        told = await quenched(broker, guest)
+        one = broker._host.quenching._quenched["quotes"]
+        one.is_dirty = True
+        broker._host.quenching._refresh_now(one)
+        for _ in range(3):  # until the filters have been taken, and are being summed up
+            await asyncio.sleep(0)
+        assert one.refreshing is not None
+        one.widen(parse("price > 8", broker._topics.get("quotes").topic.schema),
+                  broker._topics.get("quotes").topic)  # fmt: skip
+        await one.refreshing
+        assert (await broker.wanted(guest, "quotes")).filter == "price < 5 OR price > 8"
+        assert told.filter == "price < 5"
 
     with_broker(tmp_path, use)
 

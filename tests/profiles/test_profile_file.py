@@ -1,5 +1,6 @@
 """Files of profiles."""
 
+import io
 import json
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from tamis import FileError, Matcher, Profile
 from tamis.container import open_container, write
+from tamis.profiles.profile_file import unpacked
 from tamis.workloads import workload
 
 
@@ -111,3 +113,10 @@ def test_a_range_of_another_type_is_refused(path):
     write(path, {**container.meta, "attributes": attributes}, sections)
     with pytest.raises(FileError, match="do not fit together"):
         Profile.load(path)
+
+
+def test_what_a_pickle_holds_is_not_run():
+    file = io.BytesIO()
+    np.savez(file, meta=np.array([{"an": "object"}], object))
+    with pytest.raises(ValueError, match="Object arrays cannot be loaded"):
+        unpacked(file.getvalue())

@@ -176,6 +176,7 @@ def test_whole_files_expire(folder):
     assert (again.first_offset, again.damage) == (200, [])
     assert again.expire(10_000 * SECOND, max_age=1).first_offset == 350
     assert (again.next_offset, everything(again)) == (350, [])
+    assert [path.name for path in Path(folder).iterdir() if path.suffix == ".ids"] == []
     assert opened(folder).append(records(0, 1)) == 350
 
 
