@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.report.charts import DOTS, HEIGHT, WIDTH, Caption, histogram, line_chart
+from tamis.report.charts import DOTS, HEIGHT, WIDTH, Caption, histogram, line_chart, whole
 from tamis.report.scales import measured
 
 CAPTION = Caption("chart-1", "Speed", "micro-batch", "events per second")
@@ -144,3 +144,10 @@ def test_any_line_stays_inside(points, from_zero):
 def test_any_histogram_stays_inside(counts, log):
     tree = bins([f"bin {n}" for n in range(len(counts))], counts, log=log)
     assert all(-1 <= place <= WIDTH + 1 for place in numbers(tree))
+
+
+def test_numbers_without_a_fraction_are_shown_as_whole_ones():
+    assert [repr(whole(value)) for value in (2.0, -0.0, 2.5, 1e300, 7)] == [
+        "2", "0", "2.5", repr(int(1e300)), "7",
+    ]  # fmt: skip
+    assert whole(math.inf) == math.inf

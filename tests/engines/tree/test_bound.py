@@ -69,3 +69,15 @@ def test_a_tree_from_which_nodes_were_removed_is_not_counted():
     made.unsubscribe(next(iter(made)))
     with pytest.raises(ValueError, match="removed"):
         counts(made)
+
+
+def test_the_bounds_as_the_paper_writes_them():
+    """K' is K + 1, for the result edge that leads to the root."""
+    more = K + 1
+    assert [most_nodes_of_cost(j, K, V) for j in (0, 1, 2)] == [
+        more, V * more * K // 2, V**2 * more * K * (K - 1) // 6,
+    ]  # fmt: skip
+    assert [simpler_most_nodes_of_cost(j, K, V) for j in (0, 1, 2)] == [
+        more, more * more * V, more * (more * V) ** 2,
+    ]  # fmt: skip
+    assert most_nodes(7, K) == more * 7
