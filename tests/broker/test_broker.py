@@ -152,6 +152,9 @@ def test_topics_are_made_once_and_widened(tmp_path):
             await broker.create_topic(guest, "quotes", wider, semantics="strict")
         with pytest.raises(OptionError, match="the name of a topic"):
             await broker.create_topic(guest, "..", "price double")
+        for bad in ("", "a\n", "\u202e", "x" * 1_000):
+            with pytest.raises(OptionError, match="the id of a subscription has 1 to"):
+                await broker.put_subscription(guest, "quotes", bad, "price > 1")
 
     with_broker(tmp_path, use)
 

@@ -4,12 +4,17 @@ import asyncio
 import json
 from datetime import UTC, datetime
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from brokers import Clock, open_broker, settled, taken
+from tamis import Matcher, Schema, parse
 from tamis.broker.accounts import Account, new_token, token_hash
 from tamis.broker.grants import Grants
-from tamis.broker.records import DeliveryOptions, NewEvent
+from tamis.broker.log.chunk import Chunk
+from tamis.broker.log_matcher import LogMatcher
+from tamis.broker.records import DeliveryOptions, NewEvent, Record
 from tamis.errors import Forbidden
 
 SCHEMA = "at timestamp, n int"
@@ -172,3 +177,23 @@ def test_publishers_are_told_a_filter_that_holds_at_any_time(tmp_path):
         assert (await broker.quench(guest, "t", "p", None, 0.0)).filter == "n = 5 OR n = 7"
 
     run(tmp_path, use)
+
+
+def test_filters_with_and_without_the_time_together():
+    schema = Schema({"at": "timestamp", "n": "int"})
+    matcher = LogMatcher(lambda: Matcher(schema))
+    matcher.subscribe(1, parse("n >= 0", schema))
+    matcher.subscribe(2, parse("at > now() - INTERVAL 1 HOURS", schema))
+    stored = [0, 0, 3, 3, 3, 9]  # hours
+    hour = 3_600_000_000  # microseconds
+    start = 1_704_196_800_000_000
+    records = [
+        Record(10 + n, start + h * hour, "", b"", b"") for n, h in enumerate(stored)
+    ]  # fmt: skip
+    happened = pa.array([start, start - hour, start, start + 3 * hour, start + 2 * hour + 1, start])
+    table = pa.table({"at": happened.cast(pa.timestamp("us", "UTC")), "n": range(6)})
+    chunk = Chunk(np.arange(10, 16), table, 16, lambda rows: [records[row] for row in rows])
+    for count in range(7):
+        events, keys = matcher.match(chunk, count)
+        pairs = sorted(zip(keys.tolist(), events.tolist(), strict=True))
+        assert pairs == [(1, n) for n in range(count)] + [(2, n) for n in (0, 3, 4) if n < count]

@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from tamis import Matcher, Schema
+from tamis.broker.log import active_file
 from tamis.broker.log.disk import LocalDisk
 from tamis.broker.log.file_limits import LogOptions
 from tamis.broker.log.frames import NewRecord
@@ -158,6 +159,18 @@ def test_times_lead_to_offsets(folder):
         assert log.offset_at(240 * SECOND) == 240
         assert log.offset_at(250 * SECOND) == 250
         log.seal_if_due()
+
+
+def test_the_first_of_many_records_of_one_time(folder, monkeypatch):
+    monkeypatch.setattr(active_file, "INDEX_STEP", 1)  # an entry for each frame
+    log = opened(folder)
+    for n in range(60):
+        log.append([NewRecord(n // 20 * SECOND, f"id{n}", b"", json.dumps(event(n)).encode())])
+        log.sync()
+    for time, offset in ((0, 0), (1, 20), (2, 40)):
+        assert log.offset_at(time * SECOND) == offset
+        assert log.offset_at(time * SECOND - 1) == offset
+    assert log.offset_at(2 * SECOND + 1) == 60
 
 
 def test_whole_files_expire(folder):
