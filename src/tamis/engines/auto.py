@@ -42,13 +42,9 @@ MOST_EVALUATIONS_LOADED = 20_000
 MOST_WAITING, MOST_WAITING_EVALUATIONS = 5000, 2_000_000
 MOST_LIVE = 64  # newest filters that are not compiled
 MOST_LIVE_EVALUATIONS = 20_000  # of these, before they are compiled too
-# Of all filters: up to so many, single events may be faster without a kernel, and
-FEW_FILTERS, FEW_PREDICATES = 32, 400
-TRIALS = 16  # events with and as many without say whether they are.
-FIRST_PAUSE, LONGEST_PAUSE = (
-    64,
-    16_384,
-)  # events from one trial to the next; each time twice as many
+FEW_FILTERS, FEW_PREDICATES = 32, 400  # of all filters; single events may need no kernel
+TRIALS = 16  # single events with a kernel, and as many without, say which is faster
+FIRST_PAUSE, LONGEST_PAUSE = 64, 16_384  # events between two trials, each time twice as many
 PIECE = 512  # events
 
 
@@ -103,6 +99,7 @@ class FewFilters:
     def _begin_trial(self) -> None:
         self._times: tuple[list[float], list[float]] = [], []  # without compiled code, and with it
         self._is_compiled_faster: bool | None = None  # None until both have been timed
+        self._left = 0  # events until the next trial
 
     @property
     def are_many(self) -> bool:
