@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from stocks import SMALL
-from tamis import Schema, parse
+from interned import interned
+from tamis import Schema
 from tamis.engines.sliced.expected_shares import (
     ANYWHERE,
     AT_END,
@@ -14,20 +14,10 @@ from tamis.engines.sliced.expected_shares import (
     TEST,
     ExpectedShares,
 )
-from tamis.engines.sliced.interning import intern_filters
-from tamis.engines.sliced.leaves import leaves_of
-from tamis.predicates.keys import Keys
-from tamis.semantics import Semantics
-
-
-def interned(schema, texts):
-    meaning = Semantics("sql", schema)
-    leaves = [leaves_of(parse(text, schema), meaning) for text in texts]
-    return intern_filters(enumerate(leaves), Keys(schema))
 
 
 def test_shares():
-    source = interned(SMALL, [
+    source = interned([
         "s = 'a'", "s = 'b'", "s = 'c'", "s = 'd'", "i = 1", "s IN ('a', 'b')", "s IN ('x', 'y')",
         "x > 1", "x <> 1", "i IS NULL", "s LIKE 'abc%'", "s LIKE 'b%'", "x > i", "i NOT IN (7, 8)",
         "s NOT LIKE 'a%'", "contains('abc', s)", "s RLIKE 'a.'", "s LIKE '_a%_b'",
@@ -56,7 +46,7 @@ def test_shares():
 
 
 def test_shares_of_comparisons_of_two_attributes():
-    source = interned(Schema({"i": "int", "j": "int"}), ["i < j", "i = j", "i <> j"])
+    source = interned(["i < j", "i = j", "i <> j"], Schema({"i": "int", "j": "int"}))
     assert len(source.predicates.tests) == 3
     shares = ExpectedShares(source)
     (table,) = source.tables.values()

@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from interned import interned as made
+from interned import leaves
+from stocks import SMALL
 from strategies import SCHEMA, filters
-from tamis import CapacityError, ExpressionError, Schema, parse
+from tamis import CapacityError
 from tamis.engines.sliced import segment_predicates as predicates_module
 from tamis.engines.sliced.combination import combine
 from tamis.engines.sliced.interning import intern_filters, sets_of
@@ -20,7 +23,6 @@ from tamis.engines.sliced.leaves import (
     PRESENT,
     TEST,
     leaf_of,
-    leaves_of,
 )
 from tamis.engines.sliced.segment_predicates import SegmentPredicates, Texts
 from tamis.engines.sliced.shape_steps import is_conjunction, shape_steps
@@ -28,29 +30,8 @@ from tamis.kernels import value_classes as references
 from tamis.kernels.value_classes import REF_KINDS
 from tamis.predicates.computed_values import ComputedAttributes, term_of
 from tamis.predicates.keys import Keys
-from tamis.semantics import Semantics
 
-SMALL = Schema(
-    {"i": "int", "x": "double", "s": "string", "b": "bool", "side": "enum('sell', 'buy')"}
-)
 POSITIONS = {name: place for place, name in enumerate(SMALL)}
-
-
-def leaves(texts, schema=SMALL, first=0):
-    """Filters with a handle, without those that are always or never true."""
-    meaning, found = Semantics("sql", schema), []
-    for number, text in enumerate(texts):
-        try:
-            one = leaves_of(parse(text, schema), meaning)
-        except ExpressionError:
-            continue
-        if one.codes:
-            found.append((first + number, one))
-    return found
-
-
-def made(texts, schema=SMALL, first=0):
-    return intern_filters(leaves(texts, schema, first), Keys(schema))
 
 
 # --- what interned says

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import each
+from interned import interned
 from stocks import SMALL, stock_filters
 from strategies import SCHEMA, filters
-from tamis import ExpressionError, parse
+from tamis import parse
 from tamis.engines import make_engine
 from tamis.engines.sliced import layout, segment
 from tamis.engines.sliced.combination import combine
@@ -29,18 +30,6 @@ from tamis.predicates.keys import Keys
 from tamis.semantics import Semantics
 
 POSITIONS = {name: place for place, name in enumerate(SMALL)}
-
-
-def interned(texts, schema=SMALL, first=0, step=1):
-    meaning, found = Semantics("sql", schema), []
-    for number, text in enumerate(texts):
-        try:
-            leaves = leaves_of(parse(text, schema), meaning)
-        except ExpressionError:
-            continue
-        if leaves.codes:
-            found.append((first + step * number, leaves))
-    return intern_filters(found, Keys(schema)) if found else None
 
 
 def compiled(texts, **how):

@@ -4,32 +4,17 @@ import math
 
 import pytest
 
-from tamis import ExpressionError, Schema, parse
+from interned import predicates_of
+from tamis import Schema
 from tamis.engines.sliced import attribute_tests, segment_tests
 from tamis.engines.sliced.attribute_tests import FailedTests
-from tamis.engines.sliced.interning import intern_filters
-from tamis.engines.sliced.leaves import leaves_of
 from tamis.language.evaluation import compile_tree
 from tamis.predicates.computed_values import ComputedAttributes
 from tamis.predicates.event_batches import batch_of_rows
-from tamis.predicates.keys import Keys
-from tamis.semantics import Semantics
 
 SMALL = Schema(
     {"i": "int", "x": "double", "s": "string", "side": "enum('sell', 'buy')", "t": "string"}
 )
-
-
-def predicates_of(texts, schema):
-    meaning, keys, filters_ = Semantics("sql", schema), Keys(schema), []
-    for number, text in enumerate(texts):
-        try:
-            leaves = leaves_of(parse(text, schema), meaning)
-        except ExpressionError:
-            continue
-        if leaves.codes:
-            filters_.append((number, leaves))
-    return intern_filters(filters_, keys).predicates if filters_ else None, keys
 
 
 TESTED = [
@@ -67,7 +52,7 @@ def compiled_tests(predicates):
 )
 def test_what_rows_and_batches_pass(monkeypatch, texts, remembered):
     monkeypatch.setattr(segment_tests, "MOST_REMEMBERED", remembered)
-    predicates, _ = predicates_of(texts, SMALL)
+    predicates = predicates_of(texts, SMALL)
     computed, tests = compiled_tests(predicates)
     expected = [passed_by(predicates, SMALL, row) for row in ROWS]
     for _ in range(2):  # what is remembered is the same
@@ -95,7 +80,7 @@ def test_a_value_is_tested_once(monkeypatch):
         return lambda row: asked.append(row) or test(row)
 
     monkeypatch.setattr(attribute_tests, "compile_tree", counting)
-    predicates, _ = predicates_of(["s LIKE 'a%'", "t RLIKE 'b'"], SMALL)
+    predicates = predicates_of(["s LIKE 'a%'", "t RLIKE 'b'"], SMALL)
     _, tests = compiled_tests(predicates)
     some = [(1, 1.0, "ab", None, t) for t in ("a", "b", None, "ab", "b")] * 10
     tests.of_batch(batch_of_rows(some, SMALL))
@@ -108,11 +93,11 @@ def test_a_value_is_tested_once(monkeypatch):
 
 
 def test_no_events_and_no_tests():
-    predicates, _ = predicates_of(TESTED, SMALL)
+    predicates = predicates_of(TESTED, SMALL)
     computed, tests = compiled_tests(predicates)
     passed = tests.of_batch(computed.batch(batch_of_rows([], SMALL)))
     assert all(len(part.codes) == 0 for part in passed)
-    predicates, _ = predicates_of(["i > 0"], SMALL)
+    predicates = predicates_of(["i > 0"], SMALL)
     _, tests = compiled_tests(predicates)
     assert tests.of_batch(batch_of_rows(ROWS, SMALL)) == []
     assert tests.of_row(ROWS[0]).tolist() == []

@@ -7,12 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import each
+from interned import predicates_of
 from kernel_calls import from_python
 from strategies import SCHEMA, delicate_rows, filters, rows
-from tamis import ExpressionError, Schema, parse
+from tamis import Schema
 from tamis.engines.sliced.event_values import EventWriter, ValueBuffers
-from tamis.engines.sliced.interning import intern_filters
-from tamis.engines.sliced.leaves import leaves_of
 from tamis.engines.sliced.segment_predicates import Texts
 from tamis.engines.sliced.value_classes import classes_of
 from tamis.kernels.event_truth import read_classes
@@ -20,7 +19,6 @@ from tamis.kernels.value_classes import MISSING
 from tamis.predicates.computed_values import ComputedAttributes
 from tamis.predicates.event_batches import batch_of_rows
 from tamis.predicates.keys import Keys, decimal_key, key_values
-from tamis.semantics import Semantics
 from tamis.types import Kind
 
 read_classes = from_python(read_classes)
@@ -32,18 +30,6 @@ TEXTS = [
     "i > 3 AND i < 7", "i = 3", "x >= 0.5", "x IN (-1, 2, 8)", "s = 'b' OR s > 'd'", "s <> ''",
     "side = 'sell'", "t IS NULL",
 ]  # fmt: skip
-
-
-def predicates_of(texts, schema):
-    meaning, keys, filters_ = Semantics("sql", schema), Keys(schema), []
-    for number, text in enumerate(texts):
-        try:
-            leaves = leaves_of(parse(text, schema), meaning)
-        except ExpressionError:
-            continue
-        if leaves.codes:
-            filters_.append((number, leaves))
-    return intern_filters(filters_, keys).predicates if filters_ else None, keys
 
 
 def cut_values(predicates, schema, attribute):
@@ -111,14 +97,14 @@ class SingleEvents:
 @given(st.lists(filters(), min_size=1, max_size=10), st.lists(rows(), max_size=8))
 @settings(max_examples=25)
 def test_classes_of_any_events(texts, some):
-    predicates, _ = predicates_of(texts, SCHEMA)
+    predicates = predicates_of(texts, SCHEMA)
     if predicates is not None:
         check(predicates, SCHEMA, [*some, *delicate_rows()[:5], (None,) * len(SCHEMA)])
 
 
 @each("size", [0, 1, 70])
 def test_classes_of_values_at_and_between_cuts(size):
-    predicates, _ = predicates_of(TEXTS, SMALL)
+    predicates = predicates_of(TEXTS, SMALL)
     pools = [[2, 3, 4, 7, 8, None, -(2**63), 2**63 - 1],
              [-1.0, -0.5, 0.5, 2.0, 9.0, -0.0, math.nan, math.inf, -math.inf, None],
              ["", "a", "b", "ba", "d", "da", "é", None],
@@ -129,7 +115,7 @@ def test_classes_of_values_at_and_between_cuts(size):
 
 
 def test_attributes_that_nobody_tests_are_missing():
-    predicates, _ = predicates_of(["i > 3", "s = 'a'"], SMALL)
+    predicates = predicates_of(["i > 3", "s = 'a'"], SMALL)
     some = [(4, 1.0, "a", "buy", "z"), (None,) * 5]
     used = np.array([0, 2])
     found = classes_of(batch_of_rows(some, SMALL), predicates, used)
@@ -141,6 +127,6 @@ def test_attributes_that_nobody_tests_are_missing():
 
 
 def test_a_column_of_strings_that_are_all_missing():
-    predicates, _ = predicates_of(["s = 'a'", "t > ''"], SMALL)
+    predicates = predicates_of(["s = 'a'", "t > ''"], SMALL)
     check(predicates, SMALL, [(None,) * 5] * 3)
     check(predicates, SMALL, [(None, None, None, None, "t"), (1, None, "a", None, None)])
