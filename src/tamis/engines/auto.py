@@ -9,13 +9,14 @@ subscription costs the next event microseconds, not a compilation.
 
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from tamis.engines.base import Bulk, Options
+from tamis.engines.few_filters import Condition, FewFilters
 from tamis.engines.matches import Piece, joined, lists_of, merged
 from tamis.engines.naive import NaiveEngine
 from tamis.engines.resources import Resources, profile_of
@@ -32,7 +33,6 @@ if TYPE_CHECKING:  # numba is heavy
     from tamis.predicates.event_batches import Batch
 
 Array = np.ndarray[Any, Any]
-Condition = Callable[[Row], bool]
 
 MOST_UNCOMPILED = 1000  # filters
 MOST_EVALUATIONS = 1_000_000  # of a filter for an event, before all filters are compiled
@@ -42,9 +42,6 @@ MOST_EVALUATIONS_LOADED = 20_000
 MOST_WAITING, MOST_WAITING_EVALUATIONS = 5000, 2_000_000
 MOST_LIVE = 64  # newest filters that are not compiled
 MOST_LIVE_EVALUATIONS = 20_000  # of these, before they are compiled too
-FEW_FILTERS, FEW_PREDICATES = 32, 400  # of all filters; single events may need no kernel
-TRIALS = 16  # single events with a kernel, and as many without, say which is faster
-FIRST_PAUSE, LONGEST_PAUSE = 64, 16_384  # events between two trials, each time twice as many
 PIECE = 512  # events
 
 
@@ -65,77 +62,6 @@ class AutoSnapshot(NamedTuple):
 
     live: list[tuple[int, Condition]]
     compiled: "Snapshot | None"
-
-
-class FewFilters:
-    """All filters of an engine while they are few: what single events may be matched with.
-
-    Calling compiled code takes about as long as evaluating these in Python. Which of the two is
-    faster depends on the filters, the events and the machine, so both are timed: some events each
-    after a change, and again later, when values are known that were new. Batches are matched by the
-    compiled form of the same filters.
-    """
-
-    def __init__(self, filters: NaiveEngine, predicates: dict[int, int]) -> None:
-        self._filters = filters
-        self._predicates = predicates  # how many each filter has
-        self._forget()
-
-    def add(self, handle: int, expression: Expression, predicates: int) -> None:
-        self._filters.add(handle, expression)
-        self._predicates[handle] = predicates
-        self._forget()
-
-    def remove(self, handle: int) -> None:
-        self._filters.remove(handle)
-        del self._predicates[handle]
-        self._forget()
-
-    def _forget(self) -> None:
-        self._conditions: list[tuple[int, Condition]] | None = None
-        self._pause = FIRST_PAUSE
-        self._begin_trial()
-
-    def _begin_trial(self) -> None:
-        self._times: tuple[list[float], list[float]] = [], []  # without compiled code, and with it
-        self._is_compiled_faster: bool | None = None  # None until both have been timed
-        self._left = 0  # events until the next trial
-
-    @property
-    def are_many(self) -> bool:
-        """Whether compiled code is faster in any case."""
-        counts = self._predicates.values()
-        return len(counts) > FEW_FILTERS or sum(counts) > FEW_PREDICATES
-
-    @property
-    def is_compiled_next(self) -> bool:
-        """Whether the next event is matched by compiled code."""
-        if self._is_compiled_faster is not None:
-            return self._is_compiled_faster
-        return len(self._times[0]) >= TRIALS
-
-    def next_event(self) -> bool | None:
-        """Whether compiled code is faster for the next event, which is counted; None to time it."""
-        if self._is_compiled_faster is not None:
-            self._left -= 1
-            if self._left < 0:
-                self._begin_trial()
-        return self._is_compiled_faster
-
-    def note(self, seconds: float, *, compiled: bool) -> None:
-        """Note how long an event took."""
-        times = self._times
-        times[compiled].append(seconds)
-        if min(map(len, times)) >= TRIALS:
-            # Not the slow ones: some values are new, and the first call is slow.
-            without, with_it = (sorted(found)[TRIALS // 4] for found in times)
-            self._is_compiled_faster = with_it < without
-            self._left, self._pause = self._pause, min(2 * self._pause, LONGEST_PAUSE)
-
-    def snapshot(self) -> AutoSnapshot:
-        if self._conditions is None:
-            self._conditions = self._filters.conditions()
-        return AutoSnapshot(self._conditions, None)
 
 
 class AutoEngine:
@@ -219,7 +145,9 @@ class AutoEngine:
             few, compiled = self._few, None if self._live else self.compiled
             is_compiled_faster = few is None or few.next_event()
             taken = compiled.snapshot() if compiled is not None and is_compiled_faster else None
-            held = few.snapshot() if few is not None and is_compiled_faster is False else None
+            held = None
+            if few is not None and is_compiled_faster is False:
+                held = AutoSnapshot(few.conditions, None)
         if compiled is not None and taken is not None:  # the way of nearly all events
             compiled.tidy()
             return compiled.match_at(taken, row)
@@ -252,7 +180,7 @@ class AutoEngine:
         """What is held, after the decision how to match about `events` events."""
         with self.lock:
             if self._few is not None and events == 1 and not self._few.is_compiled_next:
-                return self._few.snapshot()
+                return AutoSnapshot(self._few.conditions, None)
             self._evaluations += len(self._live) * events
             if self.compiled is None:
                 if self.are_many(len(self._live), self._evaluations):
