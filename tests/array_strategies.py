@@ -38,10 +38,13 @@ NAMES = {
     "timestamp": ["ts"],
 }  # fmt: skip
 SCALARS = {
-    "string": ["s", "tags[0]", "element_at(more, -1)", "names['a']", "element_at(names, s)"],
-    "int": ["i", "size(tags)", "ns[1]", "props['k']", "props[s]", "array_size(ns)", "ns[i]"],
-    "double": ["x", "xs[0]", "element_at(xs, 2)", "rates['a']"],
-    "bool": ["bs[0]", "map_contains_key(props, s)"], "timestamp": ["ts[0]"],
+    "string": ["s", "tags[0]", "element_at(more, -1)", "names['a']", "element_at(names, s)",
+               "array_max(tags)", "array_min(map_values(names))"],
+    "int": ["i", "size(tags)", "ns[1]", "props['k']", "props[s]", "array_size(ns)", "ns[i]",
+            "array_position(tags, s)", "array_max(ns)", "array_position(ns, i)"],
+    "double": ["x", "xs[0]", "element_at(xs, 2)", "rates['a']", "array_min(xs)", "array_max(xs)"],
+    "bool": ["bs[0]", "map_contains_key(props, s)", "array_min(bs)"],
+    "timestamp": ["ts[0]", "array_max(ts)"],
 }  # fmt: skip
 
 

@@ -86,6 +86,10 @@ CALLS: dict[str, list[tuple[str, ...]]] = {
         ("date_diff({}, {})", "day", "day"), ("CAST({} AS BIGINT)", "timestamp"),
         ("CAST({} AS INT)", "timestamp"), ("TRY_CAST({} AS INT)", "timestamp"),
         ("CAST({} AS BIGINT)", "numeral"), ("TRY_CAST({} AS BIGINT)", "numeral"),
+        ("int({})", "numeral"), ("bigint({})", "scalar"), ("unix_seconds({})", "timestamp"),
+        ("unix_millis({})", "timestamp"), ("unix_micros({})", "timestamp"),
+        ("extract(YEAR FROM {})", "day"), ("extract(week FROM {})", "day"),
+        ("date_part('DOW', {})", "day"), ("extract(HOUR FROM {})", "timestamp"),
     ],
     "double": [
         ("abs({})", "double"), ("-({})", "double"), ("({} + {})", "number", "number"),
@@ -95,6 +99,7 @@ CALLS: dict[str, list[tuple[str, ...]]] = {
         ("round({})", "double"), ("CAST({} AS DOUBLE)", "scalar"), ("CAST({} AS DOUBLE)",
         "numeral"),
         ("TRY_CAST({} AS DOUBLE)", "numeral"), ("CAST({} AS DOUBLE)", "timestamp"),
+        ("sign({})", "number"), ("signum({})", "decimal"), ("double({})", "numeral"),
     ],
     "decimal": [
         ("({} + {})", "decimal", "whole"), ("({} * {})", "decimal", "whole"),
@@ -114,6 +119,7 @@ CALLS: dict[str, list[tuple[str, ...]]] = {
         ("replace({}, {})", "string", "string"), ("replace({}, {}, {})", "string", "string",
         "string"),
         ("reverse({})", "string"), ("CAST({} AS STRING)", "texted"),
+        ("string({})", "texted"),
         ("TRIM({} FROM {})", "string", "string"), ("ltrim({}, {})", "string", "string"),
         ("TRIM(TRAILING {} FROM {})", "string", "string"), ("btrim({}, {})", "string", "string"),
         ("btrim({})", "string"), ("substring({} FROM {} FOR {})", "string", "place", "place"),
@@ -129,6 +135,8 @@ CALLS: dict[str, list[tuple[str, ...]]] = {
         ("({} AND {})", "bool", "bool"), ("({} OR {})", "bool", "bool"), ("({} <=> {})", "int",
         "int"),
         ("CAST({} AS BOOLEAN)", "scalar"), ("CAST({} AS BOOLEAN)", "numeral"),
+        ("isnull({})", "scalar"), ("isnotnull({})", "string"), ("isnan({})", "number"),
+        ("boolean({})", "numeral"),
         ("TRY_CAST({} AS BOOLEAN)", "numeral"), ("({} BETWEEN {} AND {})", "int", "int", "number"),
         ("({} IN ({}, {}))", "int", "int", "int"), ("({} ILIKE 'A%')", "string"),
         ("({} NOT ILIKE '%É_')", "string"), ("({} LIKE ANY ('a%', '%b', '_'))", "string"),
@@ -162,7 +170,8 @@ CALLS: dict[str, list[tuple[str, ...]]] = {
 }  # fmt: skip
 # Functions of values of any one type.
 ANY = ["coalesce({0}, {0})", "coalesce({0}, {0}, {0})", "ifnull({0}, {0})", "nvl({0}, {0})",
-       "nullif({0}, {0})", "greatest({0}, {0})", "least({0}, {0}, {0})", "if({bool}, {0}, {0})",
+       "nvl2({string}, {0}, {0})", "nullif({0}, {0})", "greatest({0}, {0})",
+       "least({0}, {0}, {0})", "if({bool}, {0}, {0})",
        "CASE WHEN {bool} THEN {0} WHEN {bool} THEN {0} ELSE {0} END",
        "CASE WHEN {bool} THEN {0} END", "CASE {int} WHEN {int} THEN {0} WHEN {int} THEN {0} END",
        "CASE {string} WHEN {string} THEN {0} ELSE {0} END"]  # fmt: skip

@@ -269,17 +269,17 @@ class BulkError(SubscriptionError):
         return "\n".join(lines)
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+def did_you_mean(name: str, known: Iterable[str], *, listed: bool = True) -> str | None:
     """A hint for an unknown name: the most similar known name, or a list of the known names."""
     names = list(known)
     folded = {candidate.casefold(): candidate for candidate in names}
     close = difflib.get_close_matches(name.casefold()[:100], list(folded), n=1, cutoff=0.6)
     if close:
         return f"did you mean {folded[close[0]]!r}?"
-    if not names:
+    if not names or not listed:
         return None
-    listed = ", ".join(repr(candidate) for candidate in names[:10])
-    return f"available: {listed}" + (", ..." if len(names) > 10 else "")
+    some = ", ".join(repr(candidate) for candidate in names[:10])
+    return f"available: {some}" + (", ..." if len(names) > 10 else "")
 
 
 def unknown_attribute(name: str, known: Iterable[str]) -> str:

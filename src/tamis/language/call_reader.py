@@ -2,6 +2,7 @@
 
 from tamis.errors import LimitError, ParseError
 from tamis.language import ast
+from tamis.language.functions.abbreviations import ABBREVIATIONS, EXTRACT
 from tamis.language.functions.arrays import QUANTIFIERS
 from tamis.language.functions.casts import TYPE_NAMES, named_type
 from tamis.language.functions.conditionals import CASE, CASE_OF
@@ -11,7 +12,7 @@ from tamis.language.literals import BadLiteral
 from tamis.language.tokens import Token, TokenKind
 from tamis.language.tree_reader import TreeReader
 from tamis.language.typing_rules import LocatedNode
-from tamis.types import BOOL, NULL, Type
+from tamis.types import BOOL, NULL, STRING, Type
 
 # The words that may be written instead of commas, and before the arguments of TRIM.
 _WORDS = {"substring": ("FROM", "FOR"), "substr": ("FROM", "FOR"), "trim": ("FROM",)}
@@ -27,6 +28,7 @@ class CallReader(TreeReader):
             return self.cast(name)
         if name.text.lower() in QUANTIFIERS:
             return self.quantifier(name)
+        self.rules.check_function(name)
         spelling, arguments = self.arguments(name.text)
         end = self.tokens[self.position - 1].end
         if len(arguments) > MAX_ARGUMENTS:
@@ -34,6 +36,10 @@ class CallReader(TreeReader):
             raise LimitError(problem, self.text, name.start, name.end)
         node = self.rules.call(spelling, arguments, name.start, end)
         result = self.located(node, name.start, end, *arguments)
+        if spelling.lower() in ABBREVIATIONS:  # which are up to three levels, nvl2 for one
+            result = self.located(
+                node, name.start, end, self.located(node, name.start, end, result)
+            )
         if node.type == BOOL:
             self.count_atom(result)
         return result
@@ -44,6 +50,8 @@ class CallReader(TreeReader):
         ``SUBSTRING(s FROM 2 FOR 3)`` is ``substring(s, 2, 3)``, and ``TRIM(LEADING 'x' FROM s)`` is
         ``ltrim('x', s)``.
         """
+        if name.lower() == EXTRACT:
+            return name, self.part_of_time()
         words = _WORDS.get(name.lower(), ())
         side = _SIDES.get(self.token.text.upper()) if words == ("FROM",) else None
         if side is None or self.tokens[self.position + 1].text in {")", ",", "."}:
@@ -51,6 +59,20 @@ class CallReader(TreeReader):
         self.position += 1
         self.accept_word("FROM")
         return side, self.list_until(")", words)
+
+    def part_of_time(self) -> list[LocatedNode]:
+        """``YEAR FROM value)``, the name of the part as a string."""
+        self.enter()
+        part = self.token
+        if part.kind is not TokenKind.NAME:
+            raise self.unexpected("expected a part of a time: extract(YEAR FROM x)")
+        self.position += 1
+        if not self.accept_word("FROM"):
+            raise self.unexpected("expected FROM, as in extract(YEAR FROM x)")
+        of = self.expression(0)
+        self.expect(")", "after the time")
+        self.depth -= 1
+        return [LocatedNode(ast.Literal(part.text, STRING), part.start, part.end), of]
 
     def quantifier(self, name: Token) -> LocatedNode:
         """``exists(array, element -> condition)`` or forall, after its opening parenthesis."""

@@ -17,6 +17,9 @@ from tamis.errors import LimitError, ParseError, TypeMismatch, did_you_mean
 from tamis.language import ast
 from tamis.language.arithmetic import loses_digits, wider
 from tamis.language.ast import Node
+from tamis.language.functions.abbreviations import ABBREVIATIONS
+from tamis.language.functions.abbreviations import NAMES as FUNCTION_NAMES
+from tamis.language.functions.abbreviations import OTHERS as OTHER_FUNCTIONS
 from tamis.language.functions.arrays import ELEMENT
 from tamis.language.functions.casts import cast
 from tamis.language.functions.clock import BARE_CLOCKS
@@ -34,7 +37,7 @@ from tamis.language.tokens import Token, TokenKind
 from tamis.names import Path, path_text
 from tamis.schema import Attribute, Schema
 from tamis.timestamps import timestamp_from_text, timestamp_text
-from tamis.types import BOOL, DATE, NULL, STRING, TIMESTAMP, Kind, Type, wider_time
+from tamis.types import BOOL, DATE, DOUBLE, NULL, STRING, TIMESTAMP, Kind, Type, wider_time
 
 _OPERATORS = {"||": "concat"}  # operators that are functions of another name
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
@@ -92,7 +95,9 @@ class TypingRules:
         hint = self._map_hint(path) or did_you_mean(name, self.schema)
         if name.lower() in BARE_CLOCKS:
             return self.call(name, (), start, end)
-        if len(path) == 1 and _COMPARED.search(self.text[max(0, start - 200) : start]):
+        if name.upper() == "SELECT":
+            hint = "a filter has no subqueries"
+        elif len(path) == 1 and _COMPARED.search(self.text[max(0, start - 200) : start]):
             quoted = f"write '{name}' in quotes if it is a string"
             hint = f"{quoted}; {hint}" if hint and hint.startswith("did you mean") else quoted
         raise self.mismatch(f"unknown attribute {name!r}", start, end, hint)
@@ -120,12 +125,22 @@ class TypingRules:
             raise self.mismatch(f"{value!r} is not a date", start, end, "expected '2024-01-31'")
         return ast.Literal(day, DATE)
 
+    def check_function(self, name: Token) -> None:
+        """Refuse a name that no function has, before its arguments are read."""
+        word = name.text.lower()
+        if word not in FUNCTION_NAMES:
+            hint = OTHER_FUNCTIONS.get(word) or did_you_mean(word, FUNCTION_NAMES, listed=False)
+            hint = hint or "docs/language.md lists all functions"
+            raise self.mismatch(f"unknown function {name.text!r}", name.start, name.end, hint)
+
     def call(self, name: str, arguments: Sequence[LocatedNode], start: int, end: int) -> Node:
-        """A call of a function by one of its spellings."""
-        entry = BY_SPELLING.get(name.lower())
-        if entry is None:
-            hint = did_you_mean(name, BY_SPELLING)
-            raise self.mismatch(f"unknown function {name!r}", start, end, hint)
+        """A call of a function by one of its spellings, whose name `check_function` has taken."""
+        if replacement := ABBREVIATIONS.get(name.lower()):
+            try:
+                return replacement([argument.node for argument in arguments])
+            except Refusal as refusal:
+                raise self._refused(refusal, name.lower(), arguments, start, end) from None
+        entry = BY_SPELLING[name.lower()]
         if entry.name in {ast.NOW, ast.TODAY} and not self.schema.has_clock:
             said = f"filters cannot use the clock {self.schema.clockless}: {name}"
             raise self.mismatch(said, start, end, _NO_CLOCK)
@@ -409,6 +424,8 @@ class TypingRules:
                 hint = "write TRUE or FALSE without quotes"
             elif other in {DATE, TIMESTAMP}:
                 hint = f"write CAST(... AS {str(other).upper()}) to convert the string"
+            elif other == DOUBLE and hint is None:
+                hint = "write isnan(x) for NaN, CAST(... AS DOUBLE) for other numbers"
         elif BOOL in {a, b}:
             hint = "write TRUE or FALSE"
         return self.mismatch(f"{op} cannot compare {a} with {b}", right.start, right.end, hint)

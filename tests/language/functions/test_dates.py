@@ -31,6 +31,9 @@ def shown(text):
 @each(
     ("text", "expected"),
     [
+        ("unix_seconds(at)", AT // 10**6), ("unix_micros(at)", AT),
+        ("unix_millis(TIMESTAMP '1969-12-31 23:59:59.9995')", -1), ("unix_seconds(until)", None),
+        ("unix_seconds(DATE '1970-01-02')", 86_400), ("extract(DOW FROM at)", 4),
         ("dayofweek(at)", 4), ("weekday(at)", 2), ("weekofyear('2021-01-03')", 53),
         ("second(at)", 12), ("dayofyear(at)", 31), ("quarter(at)", 1),
         ("until + INTERVAL 1 DAY", None),

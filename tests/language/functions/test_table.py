@@ -49,6 +49,13 @@ def value(text, **given):
         ("concat(s, t)", None), ("floor(x)", -3), ("ceil(x)", -2), ("round(x)", -3.0),
         ("round(2.675D, 2)", 2.68), ("round(i, -1)", 10), ("round(2.5)", Decimal(3)),
         ("floor(1e300)", 2**63 - 1), ("sqrt(16)", 4.0), ("power(2, 10)", 1024.0),
+        ("sign(x)", -1.0), ("signum(i)", 1.0), ("sign(0)", 0.0), ("sign(y)", None),
+        ("isnan(x)", False), ("isnan(y)", False), ("isnan(double('NaN'))", True),
+        ("nvl2(j, 1, 2)", 2), ("nvl2(i, 1, 2)", 1), ("int(' 12.7 ')", 12),
+        ("array_max(array(3, NULL, 9))", 9), ("array_min(array('b', 'a'))", "a"),
+        ("array_max(array(NULL, j))", None), ("array_max(array(1D, double('NaN')))", math.nan),
+        ("array_position(array(1, i, NULL), 7)", 2), ("array_position(array(j), 7)", 0),
+        ("array_position(array(1), j)", None),
         ("power(0D, -1)", math.inf), ("coalesce(j, i)", 7), ("coalesce(j, y)", None),
         ("nullif(i, 7)", None), ("nullif(i, j)", 7), ("greatest(i, j, 3)", 7), ("least(x, y)",
         -2.5),
@@ -64,7 +71,7 @@ def value(text, **given):
     ],
 )  # fmt: skip
 def test_what_functions_compute(text, expected):
-    assert value(text) == expected
+    assert same(value(text), expected)
 
 
 def test_names_are_found_and_unique():

@@ -13,7 +13,7 @@ from tamis.language.arithmetic import loses_digits, order_key
 from tamis.language.ast import Node
 from tamis.language.functions.function import Function, Meaning, Nulls, Refusal, Typed, always
 from tamis.language.functions.signatures import MANY, common_type, count, of_type
-from tamis.types import BOOL, DOUBLE, FUNCTION, INT32, NULL, STRING, Kind, Type, array_of
+from tamis.types import BOOL, DOUBLE, FUNCTION, INT, INT32, NULL, STRING, Kind, Type, array_of
 
 ELEMENT = "[]"  # array[index] and map[key]
 QUANTIFIERS = frozenset({"exists", "forall"})  # whose second argument is `t -> condition`
@@ -171,6 +171,44 @@ def _at(array: Array, place: int) -> Any:
     return array[place - (place > 0)] if place and abs(place) <= len(array) else None
 
 
+def _extreme_typed(arguments: Sequence[Node]) -> Typed:
+    count(arguments, 1)
+    return Typed((arguments[0],), _element_type(arguments[0], 0))
+
+
+def _extreme(choose: Callable[..., Any]) -> Callable[[ast.Call], Meaning]:
+    """The largest or smallest element, without the nulls; null if there is none."""
+
+    def meaning(call: ast.Call) -> Meaning:
+        key = _key(call.type)
+
+        def extreme(array: Array) -> Any:
+            known = [element for element in array if element is not None]
+            return choose(known, key=key) if known else None
+
+        return extreme
+
+    return meaning
+
+
+def _position(call: ast.Call) -> Meaning:
+    """The place of an element, counted from 1; 0 if it is not there."""
+    key = _key(call.arguments[1].type)
+
+    def position(array: Array, value: Any) -> int:
+        wanted = key(value)
+        for place, element in enumerate(array, 1):
+            if element is not None and key(element) == wanted:
+                return place
+        return 0
+
+    return position
+
+
+def _position_typed(arguments: Sequence[Node]) -> Typed:
+    return Typed(_contains_typed(arguments).arguments, INT)
+
+
 # --- maps
 
 
@@ -239,6 +277,9 @@ ARRAYS = (
     Function(
         "element_at", _element_at_typed, lambda _: _at, ("try_element_at",), nulls=_PROPAGATED
     ),
+    Function("array_max", _extreme_typed, _extreme(max), nulls=_PROPAGATED),
+    Function("array_min", _extreme_typed, _extreme(min), nulls=_PROPAGATED),
+    Function("array_position", _position_typed, _position),
     Function("map_keys", _map_part_typed(lambda _: STRING), lambda _: tuple),
     Function(
         "map_values", _map_part_typed(lambda of: of), lambda _: lambda mapping: (*mapping.values(),)

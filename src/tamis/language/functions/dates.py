@@ -30,6 +30,7 @@ from tamis.language.functions.function import Function, Kernel, Meaning, Nulls, 
 from tamis.language.functions.signatures import count, of_type
 from tamis.types import (
     DATE,
+    INT,
     INT32,
     INT32_MAX,
     INT32_MIN,
@@ -80,6 +81,18 @@ def _part(
     return Function(
         name, typed, lambda _: take, spellings, kernel=lambda _: take
     )  # the same for numbers and arrays
+
+
+def _since_1970(name: str, unit: int) -> Function:
+    """A function that counts the units from 1970 to a moment; parts of one do not count."""
+
+    def typed(arguments: Sequence[Node]) -> Typed:
+        count(arguments, 1)
+        return Typed((as_moment(arguments[0], 0),), INT)
+
+    return Function(
+        name, typed, lambda _: lambda moment: moment // unit, kernel=lambda _: lambda m: m // unit
+    )
 
 
 def _day_of_year(day: Any) -> Any:
@@ -266,6 +279,13 @@ def _cast(argument: Node, wanted: Type) -> ast.Call:
     return ast.Call("cast", (argument,), wanted)
 
 
+# The parts that EXTRACT names, and the functions that give them.
+PART_NAMES = {
+    "YEAR": "year", "QUARTER": "quarter", "MONTH": "month", "WEEK": "weekofyear", "DAY": "day",
+    "DAYOFWEEK": "dayofweek", "DOW": "dayofweek", "DOY": "dayofyear", "HOUR": "hour",
+    "MINUTE": "minute",
+}  # fmt: skip
+
 DATES = (
     _part("year", lambda day: date_of(day)[0], as_day),
     _part("quarter", lambda day: (date_of(day)[1] + 2) // 3, as_day),
@@ -285,6 +305,9 @@ DATES = (
     Function("date_sub", _days, lambda _: _earlier, kernel=_earlier_kernel),
     Function("add_months", _days, lambda _: months_after, kernel=lambda _: months_after_kernel),
     Function("last_day", _one_day, lambda _: _last_day, kernel=lambda _: _last_days),
+    _since_1970("unix_seconds", SECOND),
+    _since_1970("unix_millis", SECOND // 1_000),
+    _since_1970("unix_micros", 1),
     _conversion("to_date", DATE),
     _conversion("to_timestamp", TIMESTAMP),
 )

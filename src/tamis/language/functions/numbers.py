@@ -201,6 +201,20 @@ def _power(base: float, exponent: float) -> float:
         return math.nan
 
 
+# --- signs
+
+
+def _sign(value: float) -> float:
+    """-1, 0 or 1; NaN and both zeros stay what they are."""
+    return math.copysign(1.0, value) if value < 0 or value > 0 else value
+
+
+def _sign_kernel(_call: ast.Call) -> Kernel | None:
+    import numpy as np
+
+    return lambda value: np.where((value < 0) | (value > 0), np.copysign(1.0, value), value)
+
+
 NUMBERS = (
     Function(
         "round", _round, _rounding, nulls=_rounding_nulls, kernel=_rounding_kernel,
@@ -218,5 +232,6 @@ NUMBERS = (
         "sqrt", fixed([DOUBLE], DOUBLE), lambda _: _root, kernel=_root_kernel,
         operations=lambda _: ("double sqrt",),
     ),
+    Function("sign", fixed([DOUBLE], DOUBLE), lambda _: _sign, ("signum",), kernel=_sign_kernel),
     Function("power", fixed([DOUBLE, DOUBLE], DOUBLE), lambda _: _power, ("pow",)),
 )  # fmt: skip
