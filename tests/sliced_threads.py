@@ -12,7 +12,7 @@ from tamis.engines.sliced.segment import Segment
 from tamis.predicates.event_batches import batch_of_rows
 from tamis.semantics import Semantics
 
-PATIENCE = 20  # seconds; nothing here takes that long
+PATIENCE = 120  # seconds; nothing here takes that long, on a slow machine either
 EVENT = (5, 5.0, "T5", True, "buy")
 POOL = stock_rows(11, 60)
 BATCH = some_of(POOL, 1100, seed=1)  # three blocks
