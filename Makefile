@@ -54,7 +54,7 @@ format: $(READY) ## mend style
 types: $(READY) ## check types, strictly
 	$(BIN)/mypy
 
-bench: $(READY) ## measure what docs/performance-*.md report
+bench: $(READY) ## measure most of what docs/performance-*.md report
 	$(BIN)/python benchmarks/parsing.py
 	$(BIN)/python benchmarks/arrays.py
 	$(BIN)/python benchmarks/matching.py
