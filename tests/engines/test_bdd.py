@@ -2,51 +2,36 @@
 
 import itertools
 import random
+from functools import partial
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from cases import each
-from strategies import SCHEMA, delicate_rows, filters, rows
-from tamis import (
-    CapacityError,
-    LimitError,
-    Matcher,
-    OptionError,
-    Profile,
-    Schema,
-    TypeMismatch,
-    parse,
+from diagram_engines import (
+    EXPONENTIAL,
+    PAIRS,
+    SMALL,
+    add,
+    bytes_as_filters_come_and_go,
+    check_workload,
+    diagram_engine,
 )
+from tamis import CapacityError, Matcher, OptionError, Schema, parse
 from tamis.diagrams.diagram import Diagram, FunctionTooLarge
 from tamis.engines import bdd, make_engine
 from tamis.engines.bdd import ORDERS, RESTRICTIONS
 from tamis.language.normal_form import normalize
-from tamis.semantics import NAMES, Semantics
+from tamis.semantics import Semantics
 from tamis.workloads import workload
 
-SMALL = Schema({"i": "int", "j": "int", "k": "int", "s": "string"})
-PAIRS = Schema({f"{letter}{n}": "int" for letter in "ab" for n in range(1, 41)})
-# Its diagram has 2^40 nodes where all a come before all b.
-EXPONENTIAL = " OR ".join(f"(a{n} = 1 AND b{n} = 1)" for n in range(1, 41))
-# So has this one, but no event can have two values of i.
+# Its diagram would be as large as that of EXPONENTIAL, if an event could have two values of i.
 ONLY_AT_FIRST_SIGHT = " AND ".join(f"(i <> {n} OR j <> {n})" for n in range(40))
 CHOICES = [
     {"order": order, "restriction": restriction}
     for order, restriction in itertools.product(ORDERS, RESTRICTIONS)
 ]
-# Attributes of the schema that are there the less often the later they come.
-BACKWARDS = Profile.of(pa.table({n: [None] * k + [1] * (40 - k) for k, n in enumerate(SCHEMA)}))
-
-
-def engine_of(schema=SMALL, semantics="sql", defaults=None, **options):
-    return make_engine("bdd", Semantics(semantics, schema, defaults), options)
-
-
-def add(engine, handle, text, schema=SMALL):
-    engine.add(handle, engine.prepare(parse(text, schema)))
+engine_of = partial(diagram_engine, "bdd")
 
 
 def nodes(engine):
@@ -90,42 +75,6 @@ def test_options_that_can_be():
 
 # --- answers
 
-DEFAULTS = dict(zip(SCHEMA, delicate_rows()[7], strict=True)) | {
-    "x": None, "s": "", "b": None, "at": "2024-01-01", "until": None,
-}  # fmt: skip
-
-
-def check_answers(tested, oracle, meaning, some_rows):
-    for row in some_rows:
-        asked = row
-        if meaning.name == "total":
-            full = delicate_rows()[3]
-            asked = tuple(f if v is None else v for v, f in zip(row, full, strict=True))
-        asked = meaning.prepare(asked)
-        wanted = oracle.match(asked).tolist()
-        for engine in tested:
-            assert engine.match(asked).tolist() == wanted
-
-
-@pytest.mark.parametrize("semantics", NAMES)
-@given(texts=st.lists(filters(), min_size=1, max_size=6), some_rows=st.lists(rows(), max_size=5))
-@settings(max_examples=12)
-def test_every_order_and_every_restriction_give_the_same_answers(semantics, texts, some_rows):
-    meaning = Semantics(semantics, SCHEMA, DEFAULTS if semantics == "default" else None)
-    tested = [
-        make_engine("bdd", meaning, options) for options in [*CHOICES, {"profile": BACKWARDS}]
-    ]
-    oracle = make_engine("naive", meaning)
-    for handle, text in enumerate(texts):
-        try:
-            expression = parse(text, SCHEMA)
-        except (TypeMismatch, LimitError):
-            continue
-        oracle.add(handle, expression)
-        for engine in tested:
-            engine.add(handle, engine.prepare(expression))
-    check_answers(tested, oracle, meaning, [*some_rows, *delicate_rows()[:5]])
-
 
 @each("semantics", ["sql", "strict", "total"])
 def test_the_queries_of_the_paper(semantics):
@@ -133,17 +82,7 @@ def test_the_queries_of_the_paper(semantics):
     generated = workload("bdd")
     meaning = Semantics(semantics, generated.schema)
     tested = [make_engine("bdd", meaning, options) for options in CHOICES]
-    oracle = make_engine("naive", meaning)
-    for handle, text in enumerate(generated.subscriptions(150)["filter"].to_pylist()):
-        expression = parse(text, generated.schema)
-        oracle.add(handle, expression)
-        for engine in tested:
-            engine.add(handle, engine.prepare(expression))
-    density = 1.0 if semantics == "total" else 0.6
-    for event in generated.events(20, density=density).to_pylist():
-        row = tuple(event[name] for name in generated.schema)
-        wanted = oracle.match(row).tolist()
-        assert all(engine.match(row).tolist() == wanted for engine in tested)
+    check_workload(tested, generated, meaning, 150, 1.0 if semantics == "total" else 0.6)
     sizes = {(e.order, e.restriction): nodes(e) for e in tested}
     for order in ORDERS:
         for restriction in ("query", "iterative"):
@@ -223,20 +162,13 @@ def test_an_order_in_which_the_filters_do_not_fit_is_not_taken(monkeypatch):
 # --- limits
 
 
-def test_a_filter_whose_diagram_is_exponential():
-    engine = engine_of(PAIRS)
-    add(engine, 0, "a1 = 1", PAIRS)
-    before = engine.statistics()
-    with pytest.raises(CapacityError, match="one filter would have more than 200,000 nodes"):
-        add(engine, 1, EXPONENTIAL, PAIRS)
-    assert engine.statistics() == before
-    assert engine.match((1,) * 80).tolist() == [0]
+def test_a_filter_whose_diagram_is_exponential_only_in_another_order():
     interleaved = Schema({f"{letter}{n}": "int" for n in range(1, 41) for letter in "ab"})
-    other = engine_of(interleaved)
-    add(other, 0, EXPONENTIAL, interleaved)
-    assert nodes(other) == 80
-    assert other.match((1, 2) * 39 + (1, 1)).tolist() == [0]
-    assert other.match((1, 2) * 40).tolist() == []
+    engine = engine_of(interleaved)
+    add(engine, 0, EXPONENTIAL, interleaved)
+    assert nodes(engine) == 80
+    assert engine.match((1, 2) * 39 + (1, 1)).tolist() == [0]
+    assert engine.match((1, 2) * 40).tolist() == []
 
 
 @pytest.mark.parametrize("restriction", ["query", "iterative"])
@@ -252,36 +184,6 @@ def test_a_filter_that_is_exponential_only_at_first_sight(restriction):
     assert unrestricted.statistics() == {"subscriptions": 0, "predicates": 0, "nodes": 0}
 
 
-def test_a_full_engine_changes_nothing_and_goes_on():
-    engine = engine_of(max_nodes=1000, restriction="none")
-    held, refused = {}, 0
-    for n in range(400):
-        text = f"(i > {n} AND j < {n * 7 % 50}) OR (k = {n} AND s = '{n % 9}')"
-        try:
-            add(engine, n, text)
-            held[n] = text
-        except CapacityError:
-            refused += 1
-            assert engine.statistics()["subscriptions"] == len(held)
-            if n % 3 == 0:  # room for others
-                gone = next(iter(held))
-                engine.remove(gone)
-                del held[gone]
-    assert refused > 30
-    assert len(held) > 100
-    assert nodes(engine) <= 1000
-    oracle = make_engine("naive", Semantics("sql", SMALL))
-    for handle, text in held.items():
-        oracle.add(handle, parse(text, SMALL))
-    for row in [(200, 3, 350, "8"), (0, 0, 10, "1"), (399, 49, 300, "3"), (None, 1, 20, None)]:
-        assert engine.match(row).tolist() == oracle.match(row).tolist()
-    for handle in held:
-        engine.remove(handle)
-    assert engine.statistics() == {"subscriptions": 0, "predicates": 0, "nodes": 0}
-    add(engine, 0, "i = 1")
-    assert engine.match((1, None, None, None)).tolist() == [0]
-
-
 def test_a_matcher_that_is_full_keeps_what_it_had():
     m = Matcher(PAIRS, engine="bdd", options={"max_nodes": 1000})
     m.subscribe("one", "a1 = 1")
@@ -293,13 +195,6 @@ def test_a_matcher_that_is_full_keeps_what_it_had():
     assert m.match({"a1": 1, "b1": 1}) == ["one"]
     m.subscribe("two", "b1 = 1")
     assert m.match({"a1": 1, "b1": 1}) == ["one", "two"]
-
-
-def test_an_engine_that_could_not_hold_its_first_filter_is_empty():
-    engine = engine_of(PAIRS, max_nodes=1000)
-    with pytest.raises(CapacityError):
-        add(engine, 0, EXPONENTIAL, PAIRS)
-    assert engine.statistics() == {"subscriptions": 0, "predicates": 0, "nodes": 0}
 
 
 @pytest.mark.parametrize("order", ["random", "frequency"])
@@ -390,25 +285,7 @@ def test_nothing_is_left_when_all_are_removed(options):
 @each("order", ORDERS)
 def test_memory_stays_bounded_as_filters_come_and_go(order):
     engine = engine_of(order=order)
-    oracle = make_engine("naive", Semantics("sql", SMALL))
-    chance = random.Random(11)  # noqa: S311 - a test, not a secret
-    held, sizes = [], []
-    for handle in range(800):
-        text = (
-            f"(i > {chance.randrange(10**6)} AND j = {chance.randrange(10**6)}) "
-            f"OR (k < {chance.randrange(10**6)} AND s = '{chance.randrange(10**6)}')"
-        )
-        add(engine, handle, text)
-        oracle.add(handle, parse(text, SMALL))
-        held.append(handle)
-        if len(held) > 30:
-            gone = held.pop(chance.randrange(len(held)))
-            engine.remove(gone)
-            oracle.remove(gone)
-        if handle % 10 == 0:
-            row = (chance.randrange(10**6), 1, chance.randrange(10**6), None)
-            assert engine.match(row).tolist() == oracle.match(row).tolist()
-        sizes.append(engine.diagram.bytes)
+    sizes = bytes_as_filters_come_and_go(engine, 800, asked_every=10)
     assert max(sizes) == max(sizes[:100])
     assert engine.diagram.variables < 500
     assert engine.slots.size == 31

@@ -2,44 +2,29 @@
 
 import itertools
 import random
+from functools import partial
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from cases import each
-from strategies import SCHEMA, delicate_rows, filters, rows
-from tamis import (
-    CapacityError,
-    LimitError,
-    Matcher,
-    OptionError,
-    Profile,
-    Schema,
-    TypeMismatch,
-    parse,
+from diagram_engines import (
+    SMALL,
+    add,
+    bytes_as_filters_come_and_go,
+    check_workload,
+    diagram_engine,
 )
+from strategies import SCHEMA
+from tamis import Matcher, OptionError, Profile, parse
 from tamis.diagrams.diagram import Diagram
 from tamis.engines import make_engine, mbd
 from tamis.engines.mbd import ORDERS
-from tamis.semantics import NAMES, Semantics
+from tamis.semantics import Semantics
 from tamis.workloads import workload
 
-SMALL = Schema({"i": "int", "j": "int", "k": "int", "s": "string"})
-PAIRS = Schema({f"{letter}{n}": "int" for letter in "ab" for n in range(1, 41)})
-EXPONENTIAL = " OR ".join(f"(a{n} = 1 AND b{n} = 1)" for n in range(1, 41))
-# Attributes of the schema that are there the less often the later they come.
-BACKWARDS = Profile.of(pa.table({n: [None] * k + [1] * (40 - k) for k, n in enumerate(SCHEMA)}))
 EMPTY = {"subscriptions": 0, "predicates": 0, "nodes": 0, "groups": 0}
-
-
-def engine_of(schema=SMALL, semantics="sql", defaults=None, **options):
-    return make_engine("mbd", Semantics(semantics, schema, defaults), options)
-
-
-def add(engine, handle, text, schema=SMALL):
-    engine.add(handle, engine.prepare(parse(text, schema)))
+engine_of = partial(diagram_engine, "mbd")
 
 
 # --- options
@@ -105,35 +90,6 @@ def test_a_profile_orders_the_attributes_until_the_filters_do(tmp_path, monkeypa
 
 # --- answers
 
-DEFAULTS = dict(zip(SCHEMA, delicate_rows()[7], strict=True)) | {
-    "x": None, "s": "", "b": None, "at": "2024-01-01", "until": None,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("semantics", NAMES)
-@given(texts=st.lists(filters(), min_size=1, max_size=6), some_rows=st.lists(rows(), max_size=5))
-@settings(max_examples=20)
-def test_every_order_gives_the_same_answers(semantics, texts, some_rows):
-    meaning = Semantics(semantics, SCHEMA, DEFAULTS if semantics == "default" else None)
-    tested = [make_engine("mbd", meaning, {"order": order}) for order in ORDERS]
-    tested.append(make_engine("mbd", meaning, {"profile": BACKWARDS}))
-    tested.append(make_engine("mbd", meaning, {"within": "random"}))
-    oracle = make_engine("naive", meaning)
-    for handle, text in enumerate(texts):
-        try:
-            expression = parse(text, SCHEMA)
-        except (TypeMismatch, LimitError):
-            continue
-        oracle.add(handle, expression)
-        for engine in tested:
-            engine.add(handle, engine.prepare(expression))
-    full = delicate_rows()[3]
-    for row in [*some_rows, *delicate_rows()[:5]]:
-        filled = tuple(f if v is None else v for v, f in zip(row, full, strict=True))
-        asked = meaning.prepare(filled if semantics == "total" else row)
-        wanted = oracle.match(asked).tolist()
-        assert all(engine.match(asked).tolist() == wanted for engine in tested)
-
 
 @pytest.mark.parametrize("name", ["bdd", "mbd-a"])
 def test_the_subscriptions_of_the_papers(monkeypatch, name):
@@ -141,16 +97,7 @@ def test_the_subscriptions_of_the_papers(monkeypatch, name):
     generated = workload(name)
     meaning = Semantics("sql", generated.schema)
     tested = [make_engine("mbd", meaning, {"order": order}) for order in ORDERS]
-    oracle = make_engine("naive", meaning)
-    for handle, text in enumerate(generated.subscriptions(220)["filter"].to_pylist()):
-        expression = parse(text, generated.schema)
-        oracle.add(handle, expression)
-        for engine in tested:
-            engine.add(handle, engine.prepare(expression))
-    for event in generated.events(20).to_pylist():
-        row = tuple(event[attribute] for attribute in generated.schema)
-        wanted = oracle.match(row).tolist()
-        assert all(engine.match(row).tolist() == wanted for engine in tested)
+    check_workload(tested, generated, meaning, 220)
 
 
 # --- orders
@@ -215,53 +162,6 @@ def test_an_order_in_which_the_filters_do_not_fit_is_not_taken(monkeypatch):
     assert engine.match((1, 1, None, "7")).tolist() == [7]
 
 
-# --- limits
-
-
-def test_a_filter_whose_diagram_is_exponential():
-    engine = engine_of(PAIRS)
-    add(engine, 0, "a1 = 1", PAIRS)
-    before = engine.statistics()
-    with pytest.raises(CapacityError, match="one filter would have more than 200,000 nodes"):
-        add(engine, 1, EXPONENTIAL, PAIRS)
-    assert engine.statistics() == before
-    assert engine.match((1,) * 80).tolist() == [0]
-
-
-def test_an_engine_that_could_not_hold_its_first_filter_is_empty():
-    engine = engine_of(PAIRS, max_nodes=1000)
-    with pytest.raises(CapacityError, match="more than max_nodes, 1,000, nodes"):
-        add(engine, 0, EXPONENTIAL, PAIRS)
-    assert engine.statistics() == EMPTY
-
-
-def test_a_full_engine_changes_nothing_and_goes_on():
-    engine = engine_of(max_nodes=1000)
-    held, refused = {}, 0
-    for n in range(600):
-        text = f"(i > {n} AND j < {n * 7 % 50}) OR (k = {n} AND s = '{n % 9}')"
-        try:
-            add(engine, n, text)
-            held[n] = text
-        except CapacityError:
-            refused += 1
-            assert engine.statistics()["subscriptions"] == len(held)
-            if n % 3 == 0:  # room for others
-                gone = next(iter(held))
-                engine.remove(gone)
-                del held[gone]
-    assert refused > 30
-    assert engine.statistics()["nodes"] <= 1000
-    oracle = make_engine("naive", Semantics("sql", SMALL))
-    for handle, text in held.items():
-        oracle.add(handle, parse(text, SMALL))
-    for row in [(200, 3, 350, "8"), (0, 0, 10, "1"), (399, 49, 300, "3"), (None, 1, 20, None)]:
-        assert engine.match(row).tolist() == oracle.match(row).tolist()
-    for handle in held:
-        engine.remove(handle)
-    assert engine.statistics() == EMPTY
-
-
 # --- keeping house
 
 
@@ -283,25 +183,8 @@ def test_nothing_is_left_when_all_are_removed(order, semantics):
 @pytest.mark.long
 def test_memory_stays_bounded_as_filters_come_and_go():
     engine = engine_of()
-    oracle = make_engine("naive", Semantics("sql", SMALL))
-    chance = random.Random(11)  # noqa: S311 - a test, not a secret
-    held, sizes = [], []
-    for handle in range(1500):
-        text = (
-            f"(i > {chance.randrange(10**6)} AND j = {chance.randrange(10**6)}) "
-            f"OR (k < {chance.randrange(10**6)} AND s = '{chance.randrange(10**6)}')"
-        )
-        add(engine, handle, text)
-        oracle.add(handle, parse(text, SMALL))
-        held.append(handle)
-        if len(held) > 30:
-            gone = held.pop(chance.randrange(len(held)))
-            engine.remove(gone)
-            oracle.remove(gone)
-        if handle % 50 == 0:  # few questions: keeping house must not wait for them
-            row = (chance.randrange(10**6), 1, chance.randrange(10**6), None)
-            assert engine.match(row).tolist() == oracle.match(row).tolist()
-        sizes.append(engine.diagram.bytes)
+    # few questions: keeping house must not wait for them
+    sizes = bytes_as_filters_come_and_go(engine, 1500, asked_every=50)
     assert max(sizes) == max(sizes[:500])
     assert engine.diagram.variables < 1000
     assert engine.slots.size == 31
