@@ -41,7 +41,7 @@ MOST_EVALUATIONS_LOADED = 20_000
 # The same while the kernels themselves are not compiled, which would take longer.
 MOST_WAITING, MOST_WAITING_EVALUATIONS = 5000, 2_000_000
 MOST_LIVE = 64  # newest filters that are not compiled
-MOST_LIVE_EVALUATIONS = 20_000  # of these, before they are compiled too
+MOST_LIVE_EVALUATIONS = 20_000  # of these newest filters, before they are compiled too
 PIECE = 512  # events
 
 
@@ -146,9 +146,9 @@ class AutoEngine:
             is_compiled_faster = few is None or few.next_event()
             taken = compiled.snapshot() if compiled is not None and is_compiled_faster else None
             held = None
-            if few is not None and is_compiled_faster is False:
+            if few is not None and is_compiled_faster is False:  # None: the event is timed
                 held = AutoSnapshot(few.conditions, None)
-        if compiled is not None and taken is not None:  # the way of nearly all events
+        if compiled is not None and taken is not None:  # most events end here
             compiled.tidy()
             return compiled.match_at(taken, row)
         if held is not None:
@@ -227,7 +227,7 @@ class AutoEngine:
     # --- inside
 
     def compile(self) -> "SlicedEngine":
-        """Compile all filters now; who asks may change what is compiled."""
+        """Compile all filters now; the caller may change what is compiled."""
         with self.lock:
             compiled = self._promote()
             self._few = None

@@ -1,8 +1,8 @@
-"""A few filters that are compiled and, for single events, also evaluated one by one.
+"""A few filters that are compiled and, for single events, also evaluated one by one in Python.
 
-Calling compiled code takes about as long as evaluating them in Python. Which of the two is faster
-depends on the filters, the events and the machine, so both are timed: some events each after a
-change, and again later, when values are known that were new.
+Calling compiled code takes about as long as evaluating a few filters. Which of the two is faster
+depends on the filters, the events and the machine, so both are timed in *trials*: after each
+change, and again later, when compiled code has seen most values of the events.
 """
 
 from collections.abc import Callable
@@ -13,9 +13,9 @@ from tamis.language.expression import Expression
 
 Condition = Callable[[Row], bool]
 
-FEW_FILTERS, FEW_PREDICATES = 32, 400  # of all filters; with more, compiled code is faster
-TIMED = 16  # events of a trial that are matched by compiled code, and as many that are not
-FIRST_PAUSE, LONGEST_PAUSE = 64, 16_384  # events between two trials, each time twice as many
+FEW_FILTERS, FEW_PREDICATES = 32, 400  # together; with more, compiled code is always faster
+TIMED = 16  # events of a trial that are matched in each of the two ways
+FIRST_PAUSE, LONGEST_PAUSE = 64, 16_384  # events between two trials; each time twice as many
 
 
 class FewFilters:
@@ -60,7 +60,7 @@ class FewFilters:
         return len(self._times[0]) >= TIMED
 
     def next_event(self) -> bool | None:
-        """Whether compiled code is faster for the next event, which is counted; None to time it."""
+        """Count an event and say whether compiled code is faster for it; None if it is timed."""
         if self._is_compiled_faster is not None:
             self._left -= 1
             if self._left < 0:
@@ -68,11 +68,11 @@ class FewFilters:
         return self._is_compiled_faster
 
     def note(self, seconds: float, *, compiled: bool) -> None:
-        """Note how long an event took."""
+        """Note how long an event of a trial took; the last one decides which way is faster."""
         times = self._times
         times[compiled].append(seconds)
         if min(map(len, times)) >= TIMED:
-            # Not the slow ones: some values are new, and the first call is slow.
+            # One of the faster events: new values make some slow, and so does a first call.
             without, with_it = (sorted(found)[TIMED // 4] for found in times)
             self._is_compiled_faster = with_it < without
             self._left, self._pause = self._pause, min(2 * self._pause, LONGEST_PAUSE)

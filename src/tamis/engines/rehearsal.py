@@ -57,7 +57,7 @@ def rehearse_batches() -> None:
 
 
 def rehearse_text_tests() -> None:
-    """Call the kernels that find the tests of strings."""
+    """Call the kernels that find which tests a string passes."""
     test = TextTest("contains", "b", of_constant=False, negated=False, decided=True)
     index = TextIndex({0: test})
     for most in (0, 1):  # with and without counting them before

@@ -67,8 +67,8 @@ NO_VALUE, KEY, DOUBLE, TEXT, ARRAY = 0, 1, 2, 3, 4
 class EventValues(NamedTuple):
     """The values of one event, as Python hands them over.
 
-    Texts follow one another in UTF-8, those of elements after all others; the number of a text is
-    where it ends. The number of a double is its bits.
+    Texts follow one another in UTF-8, those of elements after all others. The number of a text is
+    the place where it ends, that of a double its bits, and that of any other value its key.
     """
 
     kinds: Array  # uint8[attribute]
@@ -79,11 +79,11 @@ class EventValues(NamedTuple):
 
 @record
 class TouchedPredicates(NamedTuple):
-    """The predicates of one event that are found by its values."""
+    """The predicates that are found by the values of one event."""
 
     refs: Array  # int32[*]: equalities, sets and tests that are true of it, by reference
-    names: Array  # int32[*]: the sets and tests that have a row
-    sizes: Array  # int64[2]: how many of each
+    names: Array  # int32[*]: the sets and tests that have a row in `EventTruth.listed`
+    sizes: Array  # int64[2]: how many refs, and how many names
 
 
 @inner
@@ -123,7 +123,7 @@ def read_classes(
 def touch_values(
     classes: Array, numbering: PredicateNumbering, listed: Array, touched: TouchedPredicates
 ) -> None:
-    """Note the equalities and sets that one event touches; the first ones noted.
+    """Note the equalities and sets that the values of one event touch; forgets all noted before.
 
     `listed` is set for every set that has one of its values: to row 1 for IN, to row 0 for NOT IN.
     """
@@ -164,7 +164,7 @@ def touch_elements(
 def _touch_sets(
     cut: Number, numbering: PredicateNumbering, listed: Array, touched: TouchedPredicates
 ) -> None:
-    """Note the sets that have a cut among their members."""
+    """Note the sets of which a cut is a member."""
     base = numbering.starts[numbering.masks.size]
     size = numbering.set_cuts.size
     place = first_at_least(numbering.set_cuts, 0, size, cut)
@@ -182,7 +182,7 @@ def _touch_sets(
 def touch_tests(
     passed: Array, numbering: PredicateNumbering, listed: Array, touched: TouchedPredicates
 ) -> None:
-    """Note tests that one event passes."""
+    """Note the tests that one event passes."""
     base = numbering.starts[numbering.masks.size]
     for number in passed:
         _name(number, np.int32(1), listed, touched)
@@ -192,7 +192,7 @@ def touch_tests(
 
 @inner
 def _name(number: Number, row: Number, listed: Array, touched: TouchedPredicates) -> None:
-    """Give a set or test a row."""
+    """Note which row a set or test has."""
     listed[number] = row
     touched.names[touched.sizes[1]] = number
     touched.sizes[1] += 1
@@ -200,7 +200,7 @@ def _name(number: Number, row: Number, listed: Array, touched: TouchedPredicates
 
 @inner
 def forget_touched(listed: Array, touched: TouchedPredicates) -> None:
-    """Let no set or test have a row."""
+    """Reset `listed`: no set or test has a row."""
     for k in range(touched.sizes[1]):
         listed[touched.names[k]] = NO_ROW
 
@@ -218,7 +218,7 @@ def fill_truth_table(
             _fill_of_class(named[place:end], np.int64(classes[a]), table[place:end])
         place = end
     base = starts[numbering.masks.size]
-    for a in range(-1, numbering.masks.size):  # what is listed, and then the NOT IN of each
+    for a in range(-1, numbering.masks.size):  # IN sets and tests, then NOT IN of each attribute
         end = first_at_least(
             named, place, named.size, (base + numbering.absent_from[a + 1]) * REF_KINDS
         )

@@ -58,7 +58,7 @@ from tamis.kernels.value_classes import ABSENT, MISSING, PRESENT, REF_KINDS, TRU
 
 Array = np.ndarray[Any, Any]
 
-SEARCH = 16  # searching for a cluster takes as long as looking at so many
+SEARCH = 16  # searching for one cluster takes as long as looking at this many
 
 
 @record
@@ -164,11 +164,11 @@ def match_event(
     event: EventTruth, scratch: OneEventScratch, touched: TouchedPredicates, handles: Array,
     died: Array, now: Number, are_many: bool, found: Array,
 ) -> Number:  # fmt: skip
-    """Write the handles that one event matches to found[*]; returns how many, n.
+    """Write the handles that one event matches to found[*].
 
-    It is ~n, which is negative, if they are not ascending. `elements` says how many elements the
-    arrays of the event have, passed[*] are the tests that it passes, `are_many` says whether many
-    matches are expected.
+    Returns how many, n, if they are ascending, and ~n, which is negative, if they are not.
+    `elements` says how many elements the arrays of the event have, passed[*] are the tests that it
+    passes, `are_many` says whether many matches are expected.
     """
     begin = read_classes(values, used, cuts, numbering.starts, event.classes[0])
     touch_values(event.classes[0], numbering, event.listed, touched)
@@ -194,8 +194,8 @@ def run_one_event(
 ) -> Number:  # fmt: skip
     """Write the slots that event 0 matches to found[*]; returns how many.
 
-    touched[*] are the access predicates that are true of it, and others. If marks[slot // 64] is
-    not empty, the bits of the slots are set there instead.
+    touched[*] are references that are true of it, among them all access predicates that are.
+    If marks[slot // 64] is not empty, the bits of the slots are set there instead.
     """
     count, are_known = np.int64(0), False
     for shape in range(programs.widths.size):
@@ -213,7 +213,7 @@ def run_one_event(
     access, size = programs.access, programs.access.size
     first_listed = numbering.starts[numbering.starts.size - 1] * REF_KINDS  # a set or a test
     listed_at = first_at_least(access, 0, size, first_listed)
-    # Where many sets and tests are touched, looking at each cluster of one is faster.
+    # If many references are touched, it is faster to look at every cluster of a set or test.
     looked_at = size - listed_at if touched.size * SEARCH > size - listed_at else 0
     for k in range(touched.size + looked_at if size else 0):
         if k >= touched.size:
@@ -365,7 +365,7 @@ def _test_chunk(
 def living_handles(slots: Array, died: Array, now: Number, handles: Array, found: Array) -> Number:
     """Write the handles of the slots that were not removed by `now` to found[*].
 
-    Returns how many, n, or ~n if they are not ascending.
+    Returns how many, n, if they are ascending, else ~n.
     """
     count, last, is_rising = np.int64(0), np.int64(-1), True
     for k in range(slots.size):

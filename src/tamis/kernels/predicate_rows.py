@@ -289,7 +289,7 @@ def rows_of_failed_tests(
     """Make the rows of some tests that most events pass.
 
     As `rows_of_tests`, but numbers[starts[code]:starts[code + 1]] are those of tests[*] that an
-    event fails; it fails all of them if it has the last code.
+    event fails. An event with the last code fails all of them.
     """
     if not tests.size:
         return

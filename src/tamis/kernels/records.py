@@ -5,9 +5,9 @@ arguments, which are passed on in every call and copied at every use, and the co
 that out. A record is unpacked once, when Python calls the kernel, and is a pointer from then on.
 
 Even that takes most of a microsecond, because numba looks at the names and types of all fields. A
-*packed* record is laid out in memory once, for many calls. Each of them takes its address.
+*packed* record is laid out in memory once, for many calls, each of which is given its address.
 
-Without the compiler, both are the named tuple that a record is in Python.
+Without the compiler, records and packed records are the named tuples that they are in Python.
 """
 
 import threading
@@ -65,10 +65,10 @@ class PackedRecordType(RecordType):
 
 
 class PackedRecord(array):  # type: ignore[type-arg]  # it has no parameters when it runs
-    """A record in memory, as kernels take it.
+    """The memory of a packed record.
 
-    Each type of record has a class of its own: numba's dispatcher tells objects with memory apart
-    by their classes, which takes it a tenth of a microsecond.
+    Each type of record has a class of its own, because numba's dispatcher recognises the type by
+    the class, which takes a tenth of a microsecond.
     """
 
     kind: PackedRecordType
@@ -76,12 +76,12 @@ class PackedRecord(array):  # type: ignore[type-arg]  # it has no parameters whe
 
 
 def packed(value: R) -> R:
-    """A record for many calls of kernels; its arrays stay where they are."""
+    """A packed record for many calls of kernels, which has the arrays of a record, not copies."""
     if config.DISABLE_JIT:
         return value
     numbers: list[int] = []
     for part in value:
-        if isinstance(part, np.ndarray):  # as numba lays out an array that nobody counts uses of
+        if isinstance(part, np.ndarray):  # as numba lays out an array without reference counting
             data = part.__array_interface__["data"][0]
             numbers += [0, 0, part.size, part.itemsize, data, *part.shape, *part.strides]
         else:
@@ -157,7 +157,7 @@ def _unpacked(kind: RecordType, value: Any, c: Any) -> NativeValue:
 
 @unbox(PackedRecordType)
 def _address(kind: PackedRecordType, value: Any, c: Any) -> NativeValue:
-    """Where the memory of a packed record is; it is never resized."""
+    """The address of a packed record, whose memory is never resized."""
     buffer = c.pyapi.alloca_buffer()
     wrong = c.pyapi.get_buffer(value, buffer)
     pointer = c.context.get_value_type(kind)

@@ -1,7 +1,7 @@
 """Arithmetic and comparisons of registers (`term_steps`): whole numbers, doubles, times, decimals.
 
-Each function computes ``target[lane]`` for all lanes of a block. `known` is changed where a value
-becomes null by what is computed, as it does where it is divided by zero, or TOO_LONG.
+Each function computes target[lane] for all lanes of a block. It changes known[lane] where the
+result is null, as that of a division by zero, or TOO_LONG.
 """
 
 from typing import Any
@@ -61,7 +61,7 @@ def copy(x: Array, lanes: Number, target: Array) -> None:
 
 @inner
 def of_whole(operation: Number, x: Array, lanes: Number, target: Array, real: Array) -> None:
-    """Of one whole number; 64 bits wrap by themselves."""
+    """Compute from one whole number; 64 bits wrap around by themselves."""
     if operation == WHOLE_NEGATIVE:
         for e in range(lanes):
             target[e] = -x[e]
@@ -78,7 +78,7 @@ def of_whole(operation: Number, x: Array, lanes: Number, target: Array, real: Ar
 
 @inner
 def of_double(operation: Number, x: Array, lanes: Number, target: Array) -> None:
-    """A double of one double."""
+    """Compute a double from one double."""
     if operation == DOUBLE_NEGATIVE:
         for e in range(lanes):
             target[e] = -x[e]
@@ -100,7 +100,7 @@ def of_double(operation: Number, x: Array, lanes: Number, target: Array) -> None
 def to_whole(
     operation: Number, x: Array, bits: Array, lanes: Number, real: Array, target: Array
 ) -> None:
-    """A whole number of a double, or a truth value of another."""
+    """Compute a key, a whole number or a truth value from one value."""
     if operation == DOUBLE_KEY:  # see `tamis.predicates.keys`
         for e in range(lanes):
             real[e] = x[e] + 0.0
@@ -140,6 +140,7 @@ def _within(value: Number) -> Number:
 def of_wholes(
     operation: Number, x: Array, y: Array, lanes: Number, target: Array, known: Array
 ) -> None:
+    """Compute from two whole numbers."""
     if operation == WHOLE_ADD:
         for e in range(lanes):
             target[e] = x[e] + y[e]
@@ -167,6 +168,7 @@ def of_wholes(
 def of_doubles(
     operation: Number, x: Array, y: Array, lanes: Number, target: Array, known: Array
 ) -> None:
+    """Compute from two doubles."""
     if operation == DOUBLE_ADD:
         for e in range(lanes):
             target[e] = x[e] + y[e]
@@ -189,7 +191,7 @@ def of_doubles(
 
 @inner
 def comparison(operation: Number, x: Array, y: Array, lanes: Number, target: Array) -> None:
-    """Whether two whole numbers are in an order; doubles are compared by their keys."""
+    """Compare two whole numbers; doubles are compared by their keys."""
     if operation == EQUAL:
         for e in range(lanes):
             target[e] = x[e] == y[e]
@@ -219,7 +221,7 @@ def of_times_and_decimals(
 
 @inner
 def _of_times(is_sum: Number, x: Array, y: Array, lanes: Number, target: Array) -> None:
-    """Moments and durations, cut off at the ends of 64 bits."""
+    """Add or subtract moments and durations, cut off at the ends of 64 bits."""
     if is_sum:
         for e in range(lanes):
             found = x[e] + y[e]
@@ -236,7 +238,10 @@ def _of_times(is_sum: Number, x: Array, y: Array, lanes: Number, target: Array) 
 def _of_decimals(
     operation: Number, x: Array, y: Array, lanes: Number, target: Array, known: Array
 ) -> None:
-    """Decimals; those of a sum have one scale. The lowest number of 64 bits has no negative."""
+    """Compute from two decimals, which have one scale if they are added or subtracted.
+
+    The lowest number of 64 bits is TOO_LONG, because its negative does not fit.
+    """
     if operation == DECIMAL_ADD:
         for e in range(lanes):
             target[e] = x[e] + y[e]
@@ -261,7 +266,7 @@ def _of_decimals(
 
 @inner
 def _to_double(x: Array, unit: Array, lanes: Number, target: Array, known: Array) -> None:
-    """Decimals divided by their unit: a power of ten that is a double, so the quotient is exact."""
+    """Divide decimals by their unit, a power of ten that is a double; rounded once."""
     for e in range(lanes):
         target[e] = np.float64(x[e]) / unit[e]
     for e in range(lanes):

@@ -1,11 +1,11 @@
 """The operations of programs over registers (`term_steps`): their numbers and their names."""
 
-# What `known` says of a value.
+# What `known` says of a value: that it is null, that it is there, or a decimal of over 63 bits.
 MISSING, THERE, TOO_LONG = 0, 1, 3
 
 # An input or a constant, both numbered by x; and an output, numbered by y.
 LOAD, CONSTANT, STORE = 0, 1, 2
-# Of one operand; null where it is.
+# Of one operand; null where the operand is.
 WHOLE_NEGATIVE, WHOLE_ABS, WHOLE_TO_INT32, WHOLE_TO_DOUBLE = 3, 4, 5, 6
 DOUBLE_NEGATIVE, DOUBLE_ABS, DOUBLE_SQRT, DOUBLE_ROUND = 7, 8, 9, 10
 DOUBLE_FLOOR, DOUBLE_CEIL, DOUBLE_KEY, SAME, NOT, DECIMAL_KEY = 11, 12, 13, 14, 15, 16
@@ -15,7 +15,7 @@ DOUBLE_ADD, DOUBLE_SUBTRACT, DOUBLE_MULTIPLY, DOUBLE_DIVIDE, DOUBLE_REMAINDER = 
 EQUAL, UNEQUAL, BELOW, AT_MOST = 27, 28, 29, 30
 TIME_ADD, TIME_SUBTRACT = 31, 32
 DECIMAL_ADD, DECIMAL_SUBTRACT, DECIMAL_MULTIPLY, DECIMAL_TO_DOUBLE = 33, 34, 35, 36
-# These decide by themselves when they are null.
+# Each of these has a rule of its own for when it is null.
 IS_NULL, IS_TRUE, IS_FALSE, AND, OR, FIRST_PRESENT = 37, 38, 39, 40, 41, 42
 WHOLE_GREATEST, WHOLE_LEAST, DOUBLE_GREATEST, DOUBLE_LEAST, CHOICE = 43, 44, 45, 46, 47
 FIRST_OF_TWO, FIRST_OF_ITS_OWN = WHOLE_ADD, IS_NULL

@@ -6,9 +6,9 @@ A *register* holds a value for each event of a block, as a whole number or as th
 anything. A step is (operation, target, x, y, z), the last three of which are registers as far as
 the operation has operands. Its target is none of them, so that they can be read many at a time.
 
-A decimal is all its digits as a whole number, of at most 63 bits; who writes a program knows the
-scales. If a decimal is longer, it and all that is computed from it are TOO_LONG: their values are
-computed by others.
+A decimal is held as a whole number of at most 63 bits, all its digits; its scale is known to
+whoever writes the program. If a decimal is longer, it and all that is computed from it are
+TOO_LONG, and the caller computes these values in another way.
 
 All terms of a segment are one program, so what they have in common is computed once, and a block's
 registers stay in the cache. One event is a block of one lane.
@@ -70,10 +70,11 @@ def run_terms(
 ) -> None:  # fmt: skip
     """Write keys[output, event] and present[output, event]; a missing value has the key 0.
 
-    inputs[input, lane] has whole numbers or the bits of doubles, there[input, lane] whether they
-    are given, or TOO_LONG, as present[output, event] may be; constants[*] and given[*] are the same
-    for all lanes. A lane is an event, unless there are owners[lane]: then it is an element, and
-    keys and present, which say what is true of arrays without elements, are changed.
+    inputs[input, lane] has whole numbers or the bits of doubles; there[input, lane] is MISSING,
+    THERE or TOO_LONG, and so is present[output, event]. constants[*] and given[*] are the same for
+    all lanes. A lane is an event, unless there are owners[lane]. Then a lane is an element of the
+    array of its owner, and keys and present, which say before what is true of arrays without
+    elements, are changed by each element.
     """
     width = wholes.shape[1]
     for start in range(0, inputs.shape[1], width):
@@ -145,7 +146,7 @@ def _write(
     values: Array, known: Array, start: Number, end: Number, owners: Array, decisive: Array,
     output: Number, keys: Array, present: Array,
 ) -> None:  # fmt: skip
-    """Write what events have, or let elements decide for them."""
+    """Write the values of events to an output, or let elements decide for their events."""
     if owners.size:
         _quantify(values, known, owners[start:end], decisive[output], keys[output], present[output])
     else:
@@ -164,7 +165,7 @@ def _store(values: Array, known: Array, keys: Array, present: Array) -> None:
 def _quantify(
     values: Array, known: Array, owners: Array, decisive: Number, keys: Array, present: Array
 ) -> None:
-    """Let each element decide for its event, or leave it open; no decimals are compared here."""
+    """Let each element decide for its event, or make its result null; none is TOO_LONG here."""
     for e in range(owners.size):
         event = owners[e]
         if known[e] == MISSING:

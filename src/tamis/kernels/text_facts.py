@@ -1,26 +1,26 @@
 """Which of many tests are true of a string, by the texts that are found in it.
 
-A test asks for one *fact* of a string in UTF-8: that a text is somewhere in it, begins it or ends
-it, or that the string itself is a part, the beginning or the end of a constant. Facts have numbers,
-and each is found once however many tests ask for it:
+A test depends on one *fact* about a string in UTF-8: that a text is somewhere in it, begins it or
+ends it, or that the string itself is a part, the beginning or the end of a constant. Facts have
+numbers, and each is found once, however many tests depend on it:
 
-* The texts are the ways through a trie from its three roots, the nodes ANYWHERE, START and END;
+* The texts are the paths through a trie from its three roots, the nodes ANYWHERE, START and END;
   those that end a string are written backwards. ends[node] is the fact of the text that ends at a
   node, or NONE. The edges are a hash table: edges[slot] is 256 * node + byte, or NONE where the
-  slot is free, and children[slot] is where the edge leads. Below ANYWHERE they make an automaton of
-  Aho and Corasick, which looks at every byte of a string once: from a node without an edge for
-  the next byte it goes on at fails[node], whose way from the root is the longest that ends the way
-  to the node. reports[node] is the next node of these, one after the other, that ends a text, or
-  NONE.
+  slot is free, and children[slot] is the node to which the edge leads. Below ANYWHERE, nodes and
+  edges are an automaton of Aho and Corasick, which looks at every byte of a string once: from a
+  node without an edge for the next byte it goes on at fails[node], the node with the longest path
+  that is an end of the path to this node. On the way from a node along `fails`, reports[node] is
+  the next one where a text ends, or NONE.
 * A string is a part of a constant if a suffix of the constant begins with it. Constant c is
-  data[offsets[c]:offsets[c + 1]]; suffix k is one of owners[k] and begins at suffixes[k]. They are
-  in order, so those that begin with a string are neighbours; heads[suffix] is a number that has
-  its first bytes as digits (`head_of`). The facts of constant c are first_part + 3 * c and the two
-  after it, in the order of the roots.
+  data[offsets[c]:offsets[c + 1]]; suffix k belongs to constant owners[k] and begins at suffixes[k].
+  Suffixes are in order, so those that begin with the same string are neighbours; heads[suffix] is
+  a number that has its first bytes as digits (`head_of`). The facts of constant c are
+  first_part + 3 * c and the two after it, in the order of the roots.
 
-The tests of fact f are numbers[starts[f]:starts[f + 1]], of the kinds beside them. A string without
-the fact fails them, but it passes those that are NEGATED. A string with the fact passes them, or
-fails those that are NEGATED; if they are OPEN, the fact does not decide that.
+The tests of fact f are numbers[starts[f]:starts[f + 1]], and kinds[*] says which kind each has. A
+string without the fact fails a PLAIN test and passes a NEGATED one; with the fact it is the other
+way round. An OPEN test is decided like this only if the string does not have the fact.
 """
 
 from typing import Any, NamedTuple
@@ -36,13 +36,13 @@ Array = np.ndarray[Any, Any]
 ANYWHERE, START, END = range(3)  # the roots
 ROOTS = 3
 NONE = -1
-PLAIN, NEGATED, OPEN = 0, 1, 2  # kinds: the sum of those that a test is
-HEAD, DIGITS = 7, 257  # digits, and what each of them may be, of a number of 64 bits
+PLAIN, NEGATED, OPEN = 0, 1, 2  # kinds of tests; one that is both NEGATED and OPEN has their sum
+HEAD, DIGITS = 7, 257  # so many digits of so many values fit in 64 bits
 
 
 @record
 class TextFacts(NamedTuple):
-    """The facts and the tests that ask for them."""
+    """The facts, and the tests that depend on them; the names are those of the module's text."""
 
     edges: Array  # int64[slot]; a power of two, not all in use
     children: Array  # int32[slot]
@@ -83,7 +83,7 @@ def _slot(node: Number, byte: Number, edges: Array) -> Number:
 
 @record
 class NewNodes(NamedTuple):
-    """The nodes of a trie that is being made; a root is its own parent."""
+    """The nodes of a trie while it is made; a root is its own parent."""
 
     ends: Array  # int32[node], NONE before
     parents: Array  # int32[node]
@@ -155,7 +155,7 @@ class ListedTests(NamedTuple):
 def count_tests(
     starts: Array, bytes_: Array, facts: TextFacts, scratch: FactScratch, lists: ListedTests
 ) -> None:
-    """Write only where the lists of each string begin and end."""
+    """Write where the lists of each string begin and end, not the lists themselves."""
     passed = failed = opened = np.int64(0)
     for s in range(starts.size - 1):
         for k in range(_find_facts(bytes_[starts[s] : starts[s + 1]], facts, scratch)):
@@ -216,7 +216,7 @@ def _walk(
     text: Array, begin: Number, end: Number, step: Number, root: Number,
     facts: TextFacts, scratch: FactScratch, count: Number,
 ) -> Number:  # fmt: skip
-    """Note the texts that begin or end a string."""
+    """Note the texts that begin or end a string, by the path of its bytes from a root."""
     node = np.int64(root)
     for place in range(begin, end, step):
         slot = _slot(node, text[place], facts.edges)
@@ -253,7 +253,7 @@ def _find_texts(text: Array, facts: TextFacts, scratch: FactScratch, count: Numb
 
 @inner
 def _find_constants(text: Array, facts: TextFacts, scratch: FactScratch, count: Number) -> Number:
-    """Note the constants of which a string, which is not empty, is a part."""
+    """Note the constants of which a string is a part; the string is not empty."""
     head, heads = head_of(text, 0, text.size), facts.heads
     span = np.int64(1)
     for _ in range(text.size, HEAD):
@@ -276,7 +276,7 @@ def _find_constants(text: Array, facts: TextFacts, scratch: FactScratch, count: 
 
 @inner
 def _first_below(text: Array, low: Number, high: Number, order: Number, facts: TextFacts) -> Number:
-    """The first suffix from `low` to `high` whose order to a string is less than another."""
+    """The first suffix from `low` to `high` whose `_order` is below a number."""
     while low < high:
         middle = (low + high) // 2
         if _order(text, middle, facts) >= order:
@@ -297,7 +297,7 @@ def head_of(data: Array, begin: Number, end: Number) -> Number:
 
 @inner
 def _order(text: Array, suffix: Number, facts: TextFacts) -> Number:
-    """0 if a suffix begins with a string, else 1 if the string comes after it, or -1."""
+    """0 if a suffix begins with a string; else 1 if the string comes after it, -1 if before."""
     begin, end = np.int64(facts.suffixes[suffix]), facts.offsets[facts.owners[suffix] + 1]
     for k in range(text.size):
         if begin + k == end:
@@ -309,7 +309,7 @@ def _order(text: Array, suffix: Number, facts: TextFacts) -> Number:
 
 @inner
 def _note(fact: Number, scratch: FactScratch, count: Number) -> Number:
-    """Write a fact after `count` others, unless it is NONE or there already; returns how many."""
+    """Write a fact after `count` others unless it is NONE or known; returns how many there are."""
     marks, found = scratch.marks, scratch.found
     if fact != NONE and marks[fact] != marks[found.size]:
         marks[fact] = marks[found.size]

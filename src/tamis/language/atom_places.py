@@ -1,12 +1,13 @@
-"""Where the atoms of a filter are, by its tokens: for atoms that no regular expression describes.
+"""Where the atoms of a filter are, found by its tokens, whatever kind they are of.
 
-An atom reaches from AND, OR, NOT or a parenthesis to the next one. These words do not end it: the
-AND of its BETWEEN, the NOT after a value, and all that is in brackets of its own or between CASE
-and END. Parentheses are the atom's own if something other than AND, OR, a closing parenthesis or
-the end of the filter follows them, as in ``(a + b) > 3``.
+An atom reaches from AND, OR, NOT or a parenthesis to the next one. It is not ended by the AND of
+its BETWEEN, by NOT after a value, or by anything in brackets of its own or between CASE and END.
+Parentheses are the atom's own if something other than AND, OR, a closing parenthesis or the end of
+the filter follows them, as in ``(a + b) > 3``.
 
 Whether an atom is correct is found when it is read by itself. The parser counts levels of nesting
-from the outermost parentheses of a filter, so an atom that may be too deep there has no place here.
+from the outermost parentheses of a filter, so filters with an atom that may be too deep there are
+left to the parser.
 """
 
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from tamis.language.limits import MAX_DEPTH
 from tamis.language.structures import NoStructure
 from tamis.language.tokens import Token, TokenKind, tokenize
 
-LEVELS = 3  # that a parenthesis or NOT adds at most: itself, AND and OR
+LEVELS = 3  # of nesting that a parenthesis or NOT adds at most: itself, AND and OR
 
 _CODES = {"AND": "&", "OR": "|"}
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
@@ -37,7 +38,9 @@ def atom_places(text: str) -> AtomPlaces:
     closing = _closing_places(tokens)
     codes: list[str] = []
     atoms: list[str] = []
-    place, starts, depth = 0, [0], 0  # NOTs and parentheses around what comes, and at its start
+    # `depth` counts the NOTs and parentheses around the next token, `starts` has this count just
+    # inside each open parenthesis.
+    place, starts, depth = 0, [0], 0
     while True:
         word = tokens[place].text
         if word in {"NOT", "!"}:
@@ -113,7 +116,7 @@ def _end_of_case(tokens: list[Token], start: int, closing: dict[int, int]) -> in
 
 
 def _levels(tokens: list[Token]) -> int:
-    """At least as many levels as an atom may have."""
+    """An upper bound of the levels of nesting in an atom."""
     return sum([kind in _NESTING and word != "," for kind, word, _, _ in tokens])
 
 

@@ -28,8 +28,8 @@ from tamis.types import (
 )
 
 Maker = Callable[[Sequence[ast.Literal]], Node]  # makes an atom from its constants
-# Gives what a string test does with its text, and the text: the normal forms of tests that do the
-# same differ only in the text. None for a text that may decide its test, as '' does.
+# From the text or pattern of a string test to its form and the text in it: the normal forms of
+# tests of one form differ only in this text. None for texts that may decide their test, as ''.
 FormOfText = Callable[[str], tuple[str, str] | None]
 
 
@@ -61,7 +61,7 @@ class AtomShape:
         self.converters = tuple([constant_converter(of, minus) for minus in negative])
         self.domain = attribute.domain  # that the constants must be in
         self.decimal = of if of.kind is Kind.DECIMAL else None  # which they must fit in
-        self.form_of_text = form_of_text  # of the text or pattern of a string test
+        self.form_of_text = form_of_text  # for string tests
 
     def with_constants(self, constants: tuple[str, ...]) -> "Atom":
         """The atom with these constants.
@@ -253,7 +253,7 @@ _STRING_TESTS = frozenset(("startswith", "endswith", "contains"))
 
 
 def _string_test(node: Node, schema: Schema) -> tuple[Maker, FormOfText] | None:
-    """How to make string tests from their texts, and the forms of these; None for another node."""
+    """How to make a string test with other texts, and the form of a text; None for other nodes."""
     match node:
         case ast.Not(operand):
             plain = _string_test(operand, schema)
@@ -281,7 +281,7 @@ def _string_test(node: Node, schema: Schema) -> tuple[Maker, FormOfText] | None:
 
 
 def _is_open(tested: ast.Attribute, schema: Schema) -> bool:
-    """Whether any string may be a value. Of an enumeration, a test may be true of all or none."""
+    """Whether the attribute may have any string; a test may be true of all values of a domain."""
     attribute = schema.find(tested.path)
     return attribute is not None and attribute.domain is None
 

@@ -100,10 +100,10 @@ def parse_like(pattern: str, escape: str = BACKSLASH) -> LikePattern:
 
 
 def form_of_pattern(pattern: str) -> tuple[str, str] | None:
-    """What a pattern without escapes tests, and the text that it tests for.
+    """The form of a pattern without escapes, and the text in it.
 
     The form is ``=``, ``startswith``, ``endswith`` or ``contains`` with a text, or LIKE with the
-    pattern itself. Patterns without any text, as ``''`` and ``%``, have none.
+    pattern itself. It is None for patterns without any text, as ``''`` and ``%``.
     """
     if "_" in pattern:
         return "LIKE", pattern

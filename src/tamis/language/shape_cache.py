@@ -8,8 +8,8 @@ parser. No tree is built until it is needed.
 There are three ways to split. Most filters are written with ``AND`` and ``OR`` between single
 spaces; split there, they fall into *pieces*: an atom with perhaps NOT and parentheses around it.
 Pieces are looked up whole. If something is not a piece, a regular expression finds all atoms of the
-filter. If there are other atoms than it knows, as ``length(s) > 3``, they are found among the
-tokens of the filter (`atom_places`); such an atom goes to the parser when it is first seen.
+filter. If the filter has atoms that this expression does not know, as ``length(s) > 3``, its atoms
+are found by its tokens (`atom_places`); such an atom goes to the parser when it is first seen.
 
 Correctness rests on two properties. One is of the grammar: if everything between the atoms is AND,
 OR, NOT and parentheses, then the atoms are exactly the maximal comparisons of the filter. The other
@@ -164,7 +164,7 @@ class _PieceCache(BoundedCache[str, tuple[str, Atom]]):
         return PIECE_BYTES + 2 * len(text) + held
 
     def whole(self, text: str) -> Atom:
-        """The atom that is a whole text, whatever it is made of."""
+        """The atom that a whole text is, of any kind."""
         piece = self.find(text)
         if piece is None:
             piece = "a", self._atom(text)
@@ -287,7 +287,7 @@ class ShapeCache:
             try:
                 return self._search(text)
             except (_NotCached, NoStructure, OutsideDomain, ExpressionError):
-                pass  # some part is neither an atom nor between atoms
+                pass  # there are atoms that `ATOM` does not know, or an error
             try:
                 return self._separate(text)
             except (NoStructure, OutsideDomain, ExpressionError):
@@ -317,7 +317,7 @@ class ShapeCache:
         return ShapedExpression(structure, postfix, atoms, self.schema)
 
     def _separate(self, text: str) -> Expression:
-        """Read a filter by its atoms, which may be anything, as its tokens tell them apart."""
+        """Read a filter whose atoms are told apart by its tokens; they may be of any kind."""
         structure, written = atom_places(text)
         postfix = self.structures[structure]
         atoms = tuple([self.atoms.whole(atom) for atom in written])

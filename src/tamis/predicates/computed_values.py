@@ -144,7 +144,7 @@ class ComputedAttributes:
 
     @cached_property
     def _together(self) -> list[TextTerms | ElementTerms | ElementTextTerms]:
-        """The terms of one string, and those of the elements of one array."""
+        """The terms that are computed together: those of one string, and those of one array."""
         first = len(self.plain)
         apart = {n for n in range(len(self.terms)) if first + n in self._apart}
         apart.update(self._programmed)

@@ -1,9 +1,9 @@
 """Conditions on the elements of one array, like ``exists(scores, s -> s > bar + 3)``, as a program.
 
-The program (`term_programs`) is run for each element, as others are for each event; what
-conditions have in common is computed once. Elements are numbers, truth values or times. Conditions
-on strings are in `element_text_terms`. Those with parts that no program computes from an element,
-like ``power(s, 2)``, are tested once for each distinct element (`term_columns`).
+The program (`term_programs`) runs for each element, as other programs do for each event; what
+conditions have in common is computed once. Elements are numbers, truth values or times; conditions
+on strings are in `element_text_terms`. Conditions with a part that no program computes from an
+element, like ``power(s, 2)``, are tested once for each distinct element (`term_columns`).
 """
 
 from collections.abc import Container, Sequence
@@ -31,13 +31,13 @@ from tamis.types import DOUBLE
 
 Array = np.ndarray[Any, Any]
 
-MOST_HELD = 1 << 20  # inputs of elements in memory together, each of nine bytes
+MOST_HELD = 1 << 20  # inputs in memory together, for as many elements; each takes nine bytes
 
 
 def element_terms(
     terms: Sequence[Node], schema: Schema, others: Container[int]
 ) -> dict[Node, "ElementTerms"]:
-    """The terms that a program can compute, by their array; `others` are computed elsewhere."""
+    """The terms that a program can compute, by their array, except `others`."""
     found: dict[Node, dict[int, ast.Call]] = {}
     for number, term in enumerate(terms):
         if number not in others and isinstance(term, ast.Call) and _is_tested(term):
@@ -58,7 +58,7 @@ def _is_tested(term: ast.Call) -> bool:
 
 
 def quantified_array(term: Node) -> Node | None:
-    """The array of exists or forall, if columns have it; None for other terms."""
+    """The array of exists or forall, if it is an attribute or part of one; None for other terms."""
     if not isinstance(term, ast.Call) or term.name not in QUANTIFIERS:
         return None
     array = term.arguments[0]
@@ -68,7 +68,7 @@ def quantified_array(term: Node) -> Node | None:
 
 
 def _element(term: ast.Call) -> ast.Variable:
-    """The element of an array, whose name does not matter."""
+    """A variable for the elements of a term's array; its name does not matter."""
     array = term.arguments[0]
     return ast.Variable("", array.type.element or array.type)
 
@@ -121,7 +121,7 @@ class ElementTerms:
             values = np.array(given, self._held).view(np.int64)
             self._test(inputs, (values, there), np.zeros(len(block), np.int64), keys, present)
             if np.array_equal(keys[:, 0], self._decisive) and present.all():
-                break  # all is decided, whatever comes
+                break  # every term is decided, whatever elements follow
         return keys[:, 0], present[:, 0]
 
     def _without_elements(self, has_array: Array) -> tuple[Array, Array]:

@@ -1,6 +1,6 @@
 """Conditions on the strings of one array, like ``exists(tags, t -> t LIKE 'a%')``.
 
-They are tested once for each distinct string, and the answers are remembered. Of many conditions
+They are tested once for each distinct string, and the results are remembered. Of many conditions,
 only those are tested that may be true of the string (`text_index`).
 """
 
@@ -23,7 +23,7 @@ from tamis.predicates.classification import (
     classify,
 )
 from tamis.predicates.element_terms import condition_on, quantified_array
-from tamis.predicates.needed_texts import START, NeededText, needed_text
+from tamis.predicates.needed_texts import STARTSWITH, NeededText, needed_text
 from tamis.predicates.term_columns import TermColumns
 from tamis.predicates.text_index import TextIndex, TextTest
 from tamis.predicates.text_terms import FEWEST_TERMS, MOST_REMEMBERED
@@ -32,7 +32,7 @@ from tamis.schema import Attribute, Schema
 from tamis.types import STRING
 
 Array = np.ndarray[Any, Any]
-MOST_HELD = 1 << 22  # terms of verdicts in memory together, each of up to twelve bytes
+MOST_HELD = 1 << 22  # terms in verdicts that are in memory together, each of up to twelve bytes
 TRUE, OPEN = 1, 2  # the truth of a condition or a term; 0 is false
 _ELEMENT = ast.Attribute(("element",), STRING)
 _ELEMENTS = Schema.of_attributes([Attribute(_ELEMENT.path, STRING)])
@@ -41,7 +41,7 @@ _ELEMENTS = Schema.of_attributes([Attribute(_ELEMENT.path, STRING)])
 def element_text_terms(
     terms: Sequence[Node], schema: Schema, others: Container[int]
 ) -> dict[Node, "ElementTextTerms"]:
-    """The terms of one array of strings, by that; `others` are computed elsewhere."""
+    """The terms on arrays of strings, by their array, except `others` and where they are few."""
     found: dict[Node, dict[int, ast.Call]] = {}
     for number, term in enumerate(terms):
         array = quantified_array(term)
@@ -58,10 +58,10 @@ def element_text_terms(
 
 
 class Verdict(NamedTuple):
-    """What one string says of the terms."""
+    """What one string means for the terms."""
 
-    decided: Array  # terms that it decides, but for those of `ElementTextTerms._negated`
-    spared: Array  # of the places in `_negated`: the terms that it does not decide
+    decided: Array  # terms that it decides, except those in `ElementTextTerms._negated`
+    spared: Array  # places in `_negated` of the terms that it does not decide
     left_open: Array  # terms that are null if no other string decides them
 
 
@@ -90,7 +90,7 @@ class ElementTextTerms:
             if text is not None
         })  # fmt: skip
         self._others = [place for place, text in needed.items() if text is None]
-        # Terms that a string decides if it does not have the text.
+        # Terms that every string without their text decides.
         negated = [n for n, test in enumerate(deciding) if needed[n] and isinstance(test, ast.Not)]
         self._negated = np.array(negated, np.int64)
         self._place_in_negated = np.full(len(terms), -1, np.int64)
@@ -129,7 +129,10 @@ class ElementTextTerms:
     def _hear(
         self, texts: Sequence[str | None], places: Array, owners: Array, truth: Array, spared: Array
     ) -> None:
-        """Change truth[event, term] and spared[event, place] by texts[places[element]]."""
+        """Change truth[event, term] and spared[event, place] by the verdicts on some elements.
+
+        The string of an element is texts[places[element]], its event owners[element].
+        """
         verdicts = [self._verdict(text) for text in texts]
         says = np.array([any(map(len, verdict)) for verdict in verdicts], np.bool_)
         some = np.flatnonzero(says[places])
@@ -142,7 +145,7 @@ class ElementTextTerms:
             spared[owner, verdict.spared] += 1
 
     def _decide_negated(self, truth: Array, spared: Array, sizes: Array) -> None:
-        """Decide the terms that not every element has spared."""
+        """Decide the terms of `_negated` that some element has not spared."""
         if len(self._negated):
             decided = spared < sizes[:, np.newaxis]
             own = truth[:, self._negated]
@@ -173,9 +176,9 @@ def _truth(value: bool | None) -> int:
 
 
 def _deciding(condition: Node, *, is_decisive: bool) -> Node:
-    """A condition that is true of the strings that decide, if none of its parts is null."""
+    """The condition that is true of strings that decide a term, if none of its parts is null."""
     if isinstance(condition, ast.IsTruth) and condition.truth:
-        condition = condition.operand  # as all conditions are, where nothing is unknown
+        condition = condition.operand  # which is the same, where nothing is unknown
     if isinstance(condition, ast.Compare) and condition.op == "<>":
         condition = ast.Not(ast.Compare("=", condition.left, condition.right))
     if is_decisive:
@@ -200,7 +203,7 @@ def _text_of(condition: Node) -> NeededText | None:
         return None
     match classify(condition):
         case Comparison(value, "=", str(text)) if value == _ELEMENT and text:
-            return NeededText(START, text)
+            return NeededText(STARTSWITH, text)
         case StringTest(value) | LikeTest(value) | RegexTest(value) if value == _ELEMENT:
             return needed_text(condition)
         case _:

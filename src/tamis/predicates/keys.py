@@ -227,7 +227,7 @@ class Keys:
 
 
 def getter(positions: list[int]) -> Any:
-    """A function from a row to the values at some positions, None if there are none."""
+    """A function from a row to the values at some positions; None if there are no positions."""
     if len(positions) == 1:
         only = positions[0]
         return lambda row: (row[only],)

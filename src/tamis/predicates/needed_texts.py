@@ -1,4 +1,4 @@
-"""Texts that a string must have to pass a test: of many tests, only few need to be run.
+"""Texts that a string must have to pass a test, so that of many tests only few need to be run.
 
 ``s LIKE '%PC%x'`` can be true only of a string that has ``PC`` in it. `text_index` finds the tests
 whose texts a string has.
@@ -11,7 +11,7 @@ from tamis.language.ast import Node
 from tamis.language.like_patterns import Piece, parse_like
 from tamis.predicates.classification import LikeTest, RegexTest, StringTest, classify
 
-START, END, ANYWHERE = "startswith", "endswith", "contains"
+STARTSWITH, ENDSWITH, CONTAINS = "startswith", "endswith", "contains"
 
 # What may mean that a text is not needed, a class of characters, a number of repetitions, and runs
 # of characters that stand for themselves, none of them optional.
@@ -29,7 +29,7 @@ class NeededText(NamedTuple):
 
 
 def needed_text(predicate: Node) -> NeededText | None:
-    """The longest text that is found in a predicate, None if there is none."""
+    """The longest text that a predicate needs; None if it needs none."""
     match classify(predicate):
         case StringTest(_, function, text):
             found = [NeededText(function, text)]
@@ -37,7 +37,7 @@ def needed_text(predicate: Node) -> NeededText | None:
             found = _of_like(parse_like(pattern, escape).pieces)
         case RegexTest(_, pattern) if not _INVOLVED.search(pattern):
             plain = _REPEATED.sub("*", _CLASS.sub(".", pattern))
-            found = [NeededText(ANYWHERE, text) for text in _RUN.findall(plain)]
+            found = [NeededText(CONTAINS, text) for text in _RUN.findall(plain)]
         case _:
             return None
     longest = max(found, key=lambda one: len(one.text), default=None)
@@ -49,9 +49,9 @@ def _of_like(pieces: tuple[Piece, ...]) -> list[NeededText]:
     for number, piece in enumerate(pieces):
         # Between two characters that may be any one.
         runs = "".join("\0" if one is None else one for one in piece).split("\0")
-        found += [NeededText(ANYWHERE, run) for run in runs]
+        found += [NeededText(CONTAINS, run) for run in runs]
         if number == 0:
-            found.insert(0, NeededText(START, runs[0]))
+            found.insert(0, NeededText(STARTSWITH, runs[0]))
         if number == len(pieces) - 1:
-            found.insert(0, NeededText(END, runs[-1]))
+            found.insert(0, NeededText(ENDSWITH, runs[-1]))
     return found

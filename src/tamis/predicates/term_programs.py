@@ -1,10 +1,10 @@
 """Terms as programs of `kernels.term_steps`: for numbers, truth values and times.
 
-A program computes all its terms in one call, for many events or for one. What a function does in it
-is said by its entry in `language.functions`. A part of a term that has no place in a program, like
-``length(name)``, is an *input*, as attributes are: it is computed before, by `TermColumns` or, for
-a single event, by `evaluation`. They also compute the terms of an event whose decimals are too long
-for 64 bits on the way.
+A program computes all its terms in one call, for many events or for one. The entry of a function in
+`language.functions` says which operations it becomes. A part of a term that has no place in a
+program, like ``length(name)``, is an *input*, as attributes are: it is computed before, by
+`TermColumns` or, for a single event, by `evaluation`. These two also compute terms with decimals
+that become too long for 64 bits.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -58,7 +58,7 @@ _NONE = np.zeros(0, np.int64)
 
 
 def is_held(of: Type) -> bool:
-    """Whether a register can hold values of a type; of decimals, those that are not too long."""
+    """Whether a register can hold values of a type; of decimals, only short values are held."""
     return of == DOUBLE or of.kind in WHOLE or of.kind is Kind.DECIMAL
 
 
@@ -117,14 +117,14 @@ def operations_of(node: Node) -> tuple[tuple[str, ...], tuple[Node, ...]] | None
 
 
 def _key_operation(of: Type) -> str | None:
-    """What makes the key of a value, None if that is the value itself."""
+    """The operation that makes the key of a value; None if the value is its own key."""
     if of == DOUBLE:
         return "double key"
     return None if has_values(of) else "decimal key"
 
 
 def _with_scale(node: Node, scale: int) -> Node:
-    """A decimal with more digits after the point; its type may have more than any in a filter."""
+    """A decimal with this scale; its type may have more digits than filters may use."""
     more = scale - node.type.scale
     return ast.Cast(node, decimal_type(node.type.digits + more, scale)) if more else node
 
@@ -160,10 +160,10 @@ class _Steps:
         self.steps.append((STORE, value, output))
 
     def _value(self, node: Node, *, as_key: bool = False) -> int:
-        """The value of a node, or its key where that is something else."""
+        """The value of a node, or its key if that is wanted and is something else."""
         key = _key_operation(node.type) if as_key else None
         bare = ast.without_cast(node)
-        if isinstance(bare, ast.Literal):  # 0.0 and -0.0 would count as known
+        if isinstance(bare, ast.Literal):  # not in `_known`, where 0.0 and -0.0 would be the same
             made = self._given(_constant(bare, node.type), node.type)
             return made if key is None else self._step((key,), [made])
         known = self._known.get((node, key is not None))
@@ -199,7 +199,7 @@ class _Steps:
         return value
 
     def _given(self, value: Any, of: Type) -> int:
-        """A constant."""
+        """The value of a constant."""
         kind = np.float64 if of == DOUBLE else np.int64
         bits = np.array(_number(value, of), kind).view(np.int64)
         place = self.constants.setdefault((int(bits), value is not None), len(self.constants))
@@ -233,7 +233,7 @@ class TermProgram:
 
     @property
     def inputs(self) -> int:
-        """How many values it is given for each event."""
+        """How many values the program is given for each event."""
         return len(self._inputs)
 
     def of_batch(self, columns: TermColumns, outputs: int) -> tuple[Array, Array]:
@@ -255,7 +255,7 @@ class TermProgram:
             keys[output], present[output] = 0 if value is None else key(value), value is not None
 
     def inputs_of_batch(self, columns: TermColumns) -> tuple[Array, Array]:
-        """values[input, event] and there[input, event]; nothing is said of a variable."""
+        """values[input, event] and there[input, event]; arbitrary for a variable."""
         values = np.empty((len(self._inputs), columns.size), np.int64)
         there = np.empty(values.shape, np.uint8)
         for place, node in enumerate(self._inputs):
@@ -270,7 +270,7 @@ class TermProgram:
         return values, there
 
     def inputs_of_row(self, row: Row) -> tuple[Array, Array]:
-        """The same of one event."""
+        """As `inputs_of_batch`, for one event."""
         values = np.zeros((len(self._inputs), 1), np.int64)
         there = np.zeros(values.shape, np.uint8)
         doubles = values.view(np.float64)
@@ -293,11 +293,12 @@ class TermProgram:
         self, inputs: tuple[Array, Array], elements: tuple[Array, Array], owners: Array,
         decisive: Array, keys: Array, present: Array,
     ) -> None:  # fmt: skip
-        """Change keys[output, event] and present[output, event] by what elements pass.
+        """Change keys[output, event] and present[output, event] by the tests that elements pass.
 
-        The terms are tests, and none of them has a decimal; their variable is an element. inputs
-        are those of the events, elements are values[element] and there[element]. owners[element] is
-        an event; an element for which a test is decisive[output] decides for it.
+        The terms of the program are these tests; their variable is an element, and none of them has
+        a decimal. `inputs` are those of the events, `elements` are values[element] and
+        there[element], and owners[element] is the event of an element. An element for which a test
+        is decisive[output] decides the output for its event.
         """
         values, there = inputs[0][:, owners], inputs[1][:, owners]
         for place, node in enumerate(self._inputs):
@@ -306,7 +307,7 @@ class TermProgram:
         self._run(values, there, keys, present, owners, decisive)
 
     def _too_long(self, present: Array) -> list[int]:
-        """The outputs with a value that is computed in another way."""
+        """The outputs that have to be computed in another way, because some value is too long."""
         if not self._may_be_long.size:
             return []
         late = present[self._may_be_long] == TOO_LONG
@@ -340,7 +341,7 @@ class TermProgram:
 
 
 def inputs_of(term: Node) -> list[Node]:
-    """The parts of a term that a program does not compute, but is given."""
+    """The parts of a term that a program is given, because it does not compute them."""
     found: list[Node] = []
     left = [term]
     while left:
@@ -356,12 +357,12 @@ def inputs_of(term: Node) -> list[Node]:
 
 
 def has_decimals(term: Node) -> bool:
-    """Whether a decimal is computed on the way, which may be too long."""
+    """Whether any part of a term is a decimal, which may become too long."""
     return any(part.type.kind is Kind.DECIMAL for part in ast.walk(term))
 
 
 def _short(numbers: Array, present: Array) -> tuple[Array, Array]:
-    """The numbers of decimals in 64 bits, and what is known of them."""
+    """The numbers of decimals in 64 bits, and whether each is MISSING, THERE or TOO_LONG."""
     if numbers.dtype == object:
         fits = np.asarray(abs(numbers) <= INT64_MAX, np.bool_)
     else:

@@ -1,9 +1,9 @@
-"""Tests of one string, of which those that may be true are found by the texts in the string.
+"""An index of tests of one string, which finds by the texts in a string those that may be true.
 
 ``s LIKE '%PC%x'`` can be true only of a string that has ``PC`` in it; ``contains(s, 'PC')`` is true
 of every such string, and ``contains('a PC', s)`` of every string that is in the text. However many
-tests there are, those that a string passes are found by one walk through it
-(`tamis.kernels.text_facts`), and those that its texts do not decide are named.
+tests there are, one walk through a string (`tamis.kernels.text_facts`) finds those that it passes,
+and those that it passes or fails for reasons other than these texts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,32 +36,32 @@ from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.memory import RESULTS
 from tamis.predicates.classification import PartTest, StringTest, classify
-from tamis.predicates.needed_texts import needed_text
+from tamis.predicates.needed_texts import CONTAINS, ENDSWITH, STARTSWITH, needed_text
 
 Array = np.ndarray[Any, Any]
 
-LONGEST_TEXT = 128  # bytes of a text that are looked for; whoever has them may have all of it
-LONGEST_CONSTANT = 512  # bytes of a constant whose parts are found, and
-MOST_CONSTANTS = 1 << 23  # bytes of all of them, the shortest first
+LONGEST_TEXT = 128  # bytes of a text that are looked for; strings with them may not have the rest
+LONGEST_CONSTANT = 512  # bytes of a constant whose parts are found
+MOST_CONSTANTS = 1 << 23  # bytes of all these constants; the shortest come first
 MOST_AT_ONCE = 1 << 22  # tests of strings that are found without counting them before
 _NO_TESTS = np.empty(0, np.int32)
 
-_ROOTS = {"contains": ANYWHERE, "startswith": START, "endswith": END}
-Asking = list[tuple[int, int]]  # the numbers and kinds of the tests that ask for a fact
+_ROOTS = {CONTAINS: ANYWHERE, STARTSWITH: START, ENDSWITH: END}
+FactTests = list[tuple[int, int]]  # the numbers and kinds of the tests that depend on a fact
 
 
 class TextTest(NamedTuple):
-    """What a test asks about a text, without its negation."""
+    """The text that a test of a string looks for, and where."""
 
     place: str  # a function: ``contains``, ``startswith`` or ``endswith``
     text: str
-    of_constant: bool  # whether the string is to be in the text; else the text in the string
-    negated: bool
-    decided: bool  # by the text alone
+    of_constant: bool  # whether the string must be in the text; else the text in the string
+    negated: bool  # whether the test is true where that is not so
+    decided: bool  # whether that alone decides the test
 
 
 class FoundTests(NamedTuple):
-    """What one string says of the tests. Of all others, it passes those that are negated."""
+    """Which tests one string passes. Of tests that are not listed, it passes the negated ones."""
 
     passed: Array  # those it passes, which are not negated
     failed: Array  # those it fails, which are negated
@@ -81,13 +81,13 @@ def text_test(predicate: Node) -> TextTest | None:
 
 
 class TextIndex:
-    """Tests by the texts that they ask for; it never changes."""
+    """Tests by the texts that they look for; an index never changes."""
 
     def __init__(self, tests: Mapping[int, TextTest]) -> None:
         """`tests` by their numbers; those whose text is too long are in `left_out`."""
         self.left_out: list[int] = []
-        texts: dict[tuple[int, bytes], Asking] = {}
-        constants: dict[bytes, tuple[Asking, ...]] = {}
+        texts: dict[tuple[int, bytes], FactTests] = {}
+        constants: dict[bytes, tuple[FactTests, ...]] = {}
         for number, test in tests.items():
             data = test.text.encode("utf-8", "surrogatepass")
             root, kind = _ROOTS[test.place], NEGATED * test.negated + OPEN * (not test.decided)
@@ -102,10 +102,10 @@ class TextIndex:
                 data, kind = data[:LONGEST_TEXT], kind | OPEN
             texts.setdefault((root, data), []).append((number, kind))
         short = self._short_ones(constants)
-        asking = [*texts.values(), *(own for one in short for own in constants[one])]
-        self._facts = packed(_facts_of(list(texts), short, asking))
-        kinds = [kind for own in asking for _, kind in own]
-        self._facts_count = len(asking)
+        by_fact = [*texts.values(), *(own for one in short for own in constants[one])]
+        self._facts = packed(_facts_of(list(texts), short, by_fact))
+        kinds = [kind for own in by_fact for _, kind in own]
+        self._facts_count = len(by_fact)
         self._sizes = (
             kinds.count(PLAIN), kinds.count(NEGATED), sum(kind >= OPEN for kind in kinds)
         )  # fmt: skip
@@ -116,8 +116,8 @@ class TextIndex:
         """Whether no test is left open."""
         return not self._sizes[2]
 
-    def _short_ones(self, constants: Mapping[bytes, Sequence[Asking]]) -> list[bytes]:
-        """The constants whose parts are found."""
+    def _short_ones(self, constants: Mapping[bytes, Sequence[FactTests]]) -> list[bytes]:
+        """The constants whose parts are found; the tests of all others are `left_out`."""
         kept, held = [], 0
         for constant in sorted(constants, key=len):
             held += len(constant)
@@ -149,7 +149,7 @@ class TextIndex:
 
         If they could be more than `most` tests together, they are counted first.
         """
-        data.setflags(write=False)  # as most are: one kernel for all
+        data.setflags(write=False)  # as most arrays here, so that one kernel is compiled for all
         size = len(offsets) - 1
         ends = np.zeros((3, size + 1), np.int64)
         rooms, buffers = [size * most_of_one for most_of_one in self._sizes], self._take_buffers()
@@ -197,9 +197,9 @@ def _flat(texts: Sequence[bytes]) -> tuple[Array, Array]:
 
 
 def _facts_of(
-    texts: Sequence[tuple[int, bytes]], constants: Sequence[bytes], asking: Sequence[Asking],
+    texts: Sequence[tuple[int, bytes]], constants: Sequence[bytes], by_fact: Sequence[FactTests],
 ) -> TextFacts:  # fmt: skip
-    """The facts about texts with their roots, then those about constants, and who asks for each."""
+    """The facts about texts, then those about constants, and the tests that depend on each."""
     offsets, data = _flat([text for _, text in texts])
     edges = np.full(1 << (3 * len(data) // 2 + 1).bit_length(), NONE, np.int64)
     children = np.empty(len(edges), np.int32)
@@ -213,12 +213,12 @@ def _facts_of(
     link_nodes(order, nodes, edges, children, fails, reports)
     firsts = np.zeros(256, np.uint8)
     firsts[data[offsets[:-1][(roots == ANYWHERE) & (np.diff(offsets) > 0)]]] = 1
-    starts = np.zeros(len(asking) + 1, np.int64)
-    np.cumsum([len(own) for own in asking], out=starts[1:])
-    numbers = np.array([number for own in asking for number, _ in own], np.int32)
-    kinds = np.array([kind for own in asking for _, kind in own], np.uint8)
+    starts = np.zeros(len(by_fact) + 1, np.int64)
+    np.cumsum([len(own) for own in by_fact], out=starts[1:])
+    numbers = np.array([number for own in by_fact for number, _ in own], np.int32)
+    kinds = np.array([kind for own in by_fact for _, kind in own], np.uint8)
     constant_offsets, constant_data = _flat(constants)
-    heads, suffixes, owners = _suffixes(constant_offsets, constant_data, asking[len(texts) :])
+    heads, suffixes, owners = _suffixes(constant_offsets, constant_data, by_fact[len(texts) :])
     return TextFacts(
         edges=edges, children=children, firsts=firsts, ends=ends[:size].copy(), fails=fails,
         reports=reports, data=constant_data, offsets=constant_offsets, heads=heads,
@@ -228,11 +228,13 @@ def _facts_of(
     )  # fmt: skip
 
 
-def _suffixes(offsets: Array, data: Array, asking: Sequence[Asking]) -> tuple[Array, Array, Array]:
+def _suffixes(
+    offsets: Array, data: Array, by_fact: Sequence[FactTests]
+) -> tuple[Array, Array, Array]:
     """The suffixes of constants in order: their heads, where they begin, and whose they are.
 
-    They are compared by their heads, then by the places in this order of what they begin with and
-    of what follows, which is twice as long each time.
+    They are ordered by their heads first. Then a suffix is compared by the ranks that its beginning
+    and what follows it have in the order found so far, so that twice as many bytes count each time.
     """
     size, constants = len(data), np.arange(len(offsets) - 1)
     owners = np.repeat(constants, np.diff(offsets))
@@ -249,10 +251,11 @@ def _suffixes(offsets: Array, data: Array, asking: Sequence[Asking]) -> tuple[Ar
         keys = ranks * (size + 1) + np.where(left > width, after[:size], 0)
         distinct, ranks = np.unique(keys, return_inverse=True)
         width *= 2
-    # A string begins with the first byte of a character; some constants are only begun with.
+    # Only suffixes with which a string can begin are kept, those at the first byte of a character;
+    # and of constants that are only compared with `startswith`, only the whole constant.
     whole = [
         bool(one or other)
-        for one, other in zip(asking[ANYWHERE::ROOTS], asking[END::ROOTS], strict=True)
+        for one, other in zip(by_fact[ANYWHERE::ROOTS], by_fact[END::ROOTS], strict=True)
     ]
     needed = (data & 0xC0 != 0x80) & np.array(whole, np.bool_)[owners]
     needed |= places == offsets[owners]

@@ -48,7 +48,7 @@ def part_types(of: Type) -> tuple[Type, ...]:
 
 
 def distinct_texts(vector: Vector) -> tuple[list[str | None], Array]:
-    """The strings of a vector, each once, None among them; and the place of each value's string."""
+    """The distinct strings of a vector, with None, and for each value the place of its string."""
     texts: list[str | None] = [*(vector.texts or ()), None]
     codes = np.where(vector.present, vector.values, len(texts) - 1)
     distinct, places = np.unique(codes, return_inverse=True)

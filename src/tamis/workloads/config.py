@@ -7,7 +7,7 @@ from typing import Any
 from tamis.errors import FileError, OptionError, choose, did_you_mean
 from tamis.types import INT64_MAX, INT64_MIN
 
-MOST_WORDS = 100_000  # made up for one key
+MOST_WORDS = 100_000  # that are made up for one key
 _SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou"]
 
 
@@ -90,7 +90,7 @@ class Config:
         return tuple(value)
 
     def words(self, key: str) -> tuple[str, ...]:
-        """One or more texts, or a number of made-up words."""
+        """One or more texts; a number stands for as many made-up words."""
         if type(self._table.get(key)) is not int:
             return self.texts(key)
         count = self.whole(key, 1, MOST_WORDS)
@@ -143,7 +143,7 @@ def read_config(path: Path) -> Config:
 
 
 def made_up_word(number: int) -> str:
-    """A word of two syllables or more, another one for each number; some are parts of others."""
+    """A word of two or more syllables, different for each number; some are parts of others."""
     number, last = divmod(number, len(_SYLLABLES))
     word = ""
     while number >= 0:

@@ -8,7 +8,7 @@ Keys of the config:
 * ``grammar``: the grammar file, beside the config; its format is described in `grammar.py`
 * ``[[attributes]]``: one or more tables, each with ``names``, ``type`` (int, double or string) and
   ``range``, two whole numbers between which the values of events are uniform, or, for strings,
-  ``values``, which are equally probable: the values, or how many made-up words they are
+  ``values``, which are equally probable: a list of texts, or a number of made-up words
 """
 
 from collections.abc import Iterator

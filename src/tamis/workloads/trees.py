@@ -14,8 +14,8 @@ Keys of the config:
   ``range`` or ``values`` as for the kind `grammar`, and
 
   * ``tests``: texts of atoms, with ``@`` for the name of the attribute and ``#`` for a constant
-  * ``constants``: how many constants there are, evenly spread over the range; for strings, what
-    they are, or how many made-up words, of which those of ``values`` are the first
+  * ``constants``: how many constants there are, evenly spread over the range; for strings, a list
+    of texts, or a number of made-up words, the first of which are those of ``values``
   * ``exponent``: of Zipf's law, which says how often each of the constants is used
 """
 

@@ -1,7 +1,8 @@
 """The tests of one attribute, and which of them its values pass.
 
-Tests of strings are found by the texts that they ask for (`predicates.text_index`). What a text
-does not decide is run, once for each distinct value, and remembered.
+Tests that look for a text in a string are found by these texts (`predicates.text_index`). Where
+the text does not decide a test, it is run once for each distinct value, and the result is
+remembered.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,9 +31,10 @@ _NONE = np.empty(0, np.int32)
 
 
 class PassedTests(NamedTuple):
-    """The tests that events pass: an event with a code numbers[starts[code]:starts[code + 1]].
+    """The tests that events pass.
 
-    With an attribute they are sets of NOT IN of it, which these events fail.
+    An event with a code passes numbers[starts[code]:starts[code + 1]]. If `failed_of` is an
+    attribute, the numbers are NOT IN sets of this attribute instead, and the event fails them.
     """
 
     codes: Array  # int64[event]
@@ -42,9 +44,10 @@ class PassedTests(NamedTuple):
 
 
 class FailedTests(NamedTuple):
-    """Tests that most events pass, and those that each of them fails, listed as in `PassedTests`.
+    """Tests that most events pass, and for each event those that it fails.
 
-    The last code is that of events without a value, which pass none.
+    These are listed as in `PassedTests`. The last code is that of events without a value, which
+    pass none of the tests.
     """
 
     codes: Array  # int64[event]
@@ -54,7 +57,7 @@ class FailedTests(NamedTuple):
 
 
 class ValueResults(NamedTuple):
-    """What a value says of the tests of its attribute."""
+    """Which tests of its attribute a value passes; negated tests are listed if it fails them."""
 
     passed: Array  # those it passes, without the negated ones
     failed: Array  # the negated ones that it fails
@@ -73,7 +76,7 @@ class AttributeTests:
         self._after = (None,) * (len(schema) - attribute - 1)
         self._conditions: dict[int, Condition] = {}
         self._known: BoundedCache[Any, ValueResults] = BoundedCache(most // 2)
-        # With the negated ones, for values of single events.
+        # All tests that a value of a single event passes, negated ones included.
         self._passed_by: BoundedCache[str, Array] = BoundedCache(most // 2)
 
     @property
@@ -83,7 +86,7 @@ class AttributeTests:
 
     @cached_property
     def _sought(self) -> dict[int, TextTest]:
-        """The tests of strings that ask for a text."""
+        """The tests that look for a text."""
         found = {number: text_test(test) for number, test in self._tests.items()}
         return {number: test for number, test in found.items() if test is not None}
 
@@ -93,7 +96,7 @@ class AttributeTests:
 
     @cached_property
     def _unsought(self) -> list[int]:
-        """The tests that ask for no text; only these may be true of a missing string."""
+        """The tests that look for no text; only these may be true of a missing string."""
         return [number for number in self._tests if number not in self._sought]
 
     @cached_property
@@ -103,7 +106,7 @@ class AttributeTests:
 
     @cached_property
     def _negated(self) -> Array:
-        """The negated ones of those that ask for a text, ascending: most strings pass them."""
+        """The negated tests that look for a text, ascending; most strings pass them."""
         found = [number for number, test in self._sought.items() if test.negated]
         return np.array(sorted(found), np.int32)
 
@@ -128,7 +131,7 @@ class AttributeTests:
         elif len(texts) < FEWEST_TEXTS or not self._sought:
             every = [self._results_of(text) for text in texts.to_pylist()]
         elif self._index.decides_all and not self._others:
-            # Finding them again takes no longer than remembering them.
+            # Finding the tests again takes no longer than looking up what was remembered.
             found = self._index.of_texts(*texts_of(texts))
             codes = np.where(column.present, keys, len(texts))
             passed_at, failed_at = (
@@ -175,7 +178,7 @@ class AttributeTests:
     def _learn_all(self, texts: pa.Array, values: list[str]) -> Iterator[ValueResults]:
         lists = self._index.of_texts(*texts_of(texts))
         for k, value in enumerate(values):
-            # Copies: a part of an array would hold all of it.
+            # Copies, because a part of an array would keep all of it in memory.
             found = FoundTests(
                 lists.passed[lists.passed_at[k] : lists.passed_at[k + 1]].copy(),
                 lists.failed[lists.failed_at[k] : lists.failed_at[k + 1]].copy(),
@@ -191,7 +194,7 @@ class AttributeTests:
         return self._run_all(self._tests, value)
 
     def _with_others(self, found: FoundTests, text: str) -> ValueResults:
-        """The results of a string: by the tests found, and those that must be run."""
+        """The results of a string: the tests that its texts decide, and those that must be run."""
         if not len(found.left_open) and not self._others:
             return ValueResults(found.passed, found.failed)
         others = self._run_all([*found.left_open.tolist(), *self._others], text)
@@ -201,7 +204,7 @@ class AttributeTests:
         )
 
     def _run_all(self, tests: Iterable[int], value: Any) -> ValueResults:
-        """What a value says of some tests, by running them."""
+        """The results of a value, by running some tests."""
         tried = np.fromiter(tests, np.int32)
         passed = self._run(tried.tolist(), value)
         if not len(self._negated):
@@ -210,7 +213,7 @@ class AttributeTests:
         return ValueResults(np.setdiff1d(passed, negated), np.setdiff1d(negated, passed))
 
     def _run(self, tests: Sequence[int], value: Any) -> Array:
-        """Those of some tests that a value passes."""
+        """The numbers of those among some tests that a value passes."""
         row = (*self._before, value, *self._after)
         return np.array([test for test in tests if self._condition(test)(row) is True], np.int32)
 
@@ -222,7 +225,7 @@ class AttributeTests:
 
 
 def _starts(lists: Sequence[Array]) -> Array:
-    """Where each of some lists begins if they follow one another, and where the last one ends."""
+    """Where each list begins if they follow one another, and where the last one ends."""
     starts = np.zeros(len(lists) + 1, np.int64)
     np.cumsum(list(map(len, lists)), out=starts[1:])
     return starts

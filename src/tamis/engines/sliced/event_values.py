@@ -1,7 +1,7 @@
-"""Single events in memory, as kernels take them.
+"""The values of single events in memory, as kernels take them.
 
-An event is written to buffers that no other thread uses meanwhile; they are used again, unless one
-event was so large that they have become large. Most numbers are written together, by one call.
+An event is written to buffers that no other thread uses meanwhile. They are used again for other
+events, unless they had to grow too much for a large one. Most numbers are written by one call.
 """
 
 from collections.abc import Container
@@ -29,28 +29,28 @@ from tamis.predicates.keys import Keys, getter
 
 Array = np.ndarray[Any, Any]
 
-ROOM_FOR_TEXT = 256  # bytes of text, and
-ROOM_FOR_ELEMENTS = 16  # elements of arrays, for which there is room at first
-MOST_KEPT = 1_000_000  # bytes of both, in buffers that are used again
+ROOM_FOR_TEXT = 256  # bytes of text for which there is room at first
+ROOM_FOR_ELEMENTS = 16  # the same for elements of arrays
+MOST_KEPT = 1_000_000  # bytes of texts and elements in buffers that are used again
 
 _TRUE_ROWS = np.array([[0], [1]], np.uint64)  # the rows of a single event: false and true
 
 
 class ValueBuffers:
-    """The values of one event at a time."""
+    """Memory for the values of one event at a time."""
 
     def __init__(self, attributes: int) -> None:
         self._kinds = np.zeros(attributes, np.uint8)
         self._numbers = np.zeros(attributes, np.int64)
         self._elements = np.empty((ROOM_FOR_ELEMENTS, 2), np.int64)
         self._texts = np.empty(ROOM_FOR_TEXT, np.uint8)
-        self.is_partial = True  # whether a value was missing that is written with others
+        self.is_partial = True  # whether one of the numbers that are written together was missing
         self._pack()
 
     def _pack(self) -> None:
         self.values = EventValues(self._kinds, self._numbers, self._elements, self._texts)
         self.packed = packed(self.values)
-        # Writing to them is faster than to arrays.
+        # Views of the arrays, to which Python writes faster.
         self.kinds, self.numbers = self._kinds.data, self._numbers.data
         self.texts = self._texts.data
 
@@ -70,7 +70,7 @@ class ValueBuffers:
         return end
 
     def put_elements(self, elements: list[tuple[int, int]]) -> None:
-        """Write the elements of arrays: attribute (or ~attribute) and number."""
+        """Write the elements of arrays, as `EventValues.elements` has them."""
         if len(elements) > len(self._elements):
             self._elements = np.empty((2 * len(elements), 2), np.int64)
             self._pack()
@@ -80,8 +80,8 @@ class ValueBuffers:
 class EventWriter:
     """Writes the values of the used attributes to buffers.
 
-    `elements` are the attributes that stand for elements of arrays; the values of those that are
-    `keyed` are written by others, afterwards.
+    `elements` are the attributes that stand for the elements of arrays. Attributes that are `keyed`
+    are left out: others write their values afterwards.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class EventWriter:
         self._texts = [a for a in plain if not keys.has(a)]
         codes = {a: code for a in plain if (code := keys.code(a)) is not None}
         self._others = [(a, keys.of_one(a)) for a in plain if keys.has(a) and a not in codes]
-        # What lies between becomes zero, and is written afterwards.
+        # Attributes between them become zero; those that are used are written afterwards.
         size = max(codes, default=-1) + 1
         self._get = getter(list(codes)) if codes else None
         self._numbers = Struct("=" + "".join(codes.get(a, "8x") for a in range(size)))
@@ -157,7 +157,7 @@ class EventWriter:
 
 
 class EventBuffers:
-    """All that one thread needs to match single events against a segment."""
+    """The memory that one thread needs to match single events against a segment."""
 
     def __init__(self, segment: Segment) -> None:
         predicates, size = segment.predicates, len(segment.handles)

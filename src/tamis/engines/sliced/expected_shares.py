@@ -30,7 +30,8 @@ Array = np.ndarray[Any, Any]
 # the number of constants that the attribute is compared with, that of a test by the number of tests
 # that are not negated.
 EQUALITY, SET, TEST, RANGE, OTHER = 0.5, 0.3, 0.5, 0.5, 0.95
-# The least share of strings that have a text, for each of its characters: somewhere, or at one end.
+# At least this share of strings has a text of one character: anywhere in it, or at one end. It is
+# multiplied by the same number for each further character.
 ANYWHERE, AT_END = 0.2, 0.1
 
 
@@ -83,6 +84,7 @@ class ExpectedShares:
 
 
 def _shares_of_tests(predicates: SegmentPredicates) -> Array:
+    """shares[test]: the expected share of events for each test."""
     tests = [classify(test) for test in predicates.tests]
     of = np.array(predicates.test_attributes, np.int64)
     plain = of[[not getattr(test, "negated", False) for test in tests]] if tests else of
@@ -92,7 +94,7 @@ def _shares_of_tests(predicates: SegmentPredicates) -> Array:
 
 
 def _share_of(test: Test, usual: float) -> float:
-    """The share of a test, where most tests of the same attribute have the usual share."""
+    """The expected share of one test; `usual` is that of a test of which no more is known."""
     match test:
         case StringTest(_, place, text, negated=False):
             return max(usual, (ANYWHERE if place == "contains" else AT_END) ** len(text))

@@ -10,8 +10,9 @@ that of its atoms, or of their negations, put together as the structure says:
 
 The result means what `leaves_of` gives. It may have leaves twice that the normal form has once.
 Filters that did not come through the shape cache, and those with an atom that is always or never
-true, go the slow way. So do those that might be beyond the limit of normal forms: the texts of the
-shape cache are far too short for it, but some atoms, such as ``(a > 1) = (b > 1)``, become larger.
+true, go the slow way. So do filters that might exceed the limit of normal forms. The texts of the
+shape cache are far too short for that, unless they have atoms whose normal form is larger than the
+atom, such as ``(a > 1) = (b > 1)``.
 """
 
 from itertools import chain
@@ -27,7 +28,7 @@ from tamis.language.structures import needed_atoms
 from tamis.predicates.presence import positions_in
 from tamis.semantics import Semantics
 
-# Of a filter with atoms that may become larger; a leaf has fewer than two hundred nodes.
+# Of a filter with atoms whose normal form may be larger; a leaf has fewer than 200 nodes of it.
 MOST_LEAVES = 1_000
 _NEW = tuple.__new__  # what the constructor of a named tuple calls, without the detour
 

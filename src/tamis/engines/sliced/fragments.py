@@ -9,9 +9,9 @@ converters that the shape carries. What holds for every atom of a shape is this:
   numbers and decimals are moved by one: ``n < 5`` is ``n <= 4`` in normal form, and ``d < 0.50`` is
   ``d <= 0.49``.
 * ``x IN (c, d, ...)`` gives one leaf with the set of the constants.
-* A string test gives one leaf with the text, or with a predicate that has the text in it. What else
-  it becomes follows from the form of the text (`AtomShape.form_of_text`): ``s LIKE 'ab%'`` is
-  ``startswith(s, 'ab')`` in normal form, and ``s LIKE '%ab'`` is ``endswith(s, 'ab')``.
+* A string test gives one leaf with the text, or with a predicate that contains the text. Which
+  predicate that is depends on the form of the text (`AtomShape.form_of_text`): in normal form
+  ``s LIKE 'ab%'`` is ``startswith(s, 'ab')``, and ``s LIKE '%ab'`` is ``endswith(s, 'ab')``.
 * No constant of a shape makes its atoms always or never true: its class keeps whole numbers away
   from the ends of 64 bits, and decimals at the ends of their type have another shape.
 """
@@ -123,7 +123,7 @@ class Fragments(BoundedCache[Atom, Fragment]):
 
 
 class _StringTestRule:
-    """How string tests of one shape become fragments: as the first one with a text of its form."""
+    """How string tests of one shape become fragments: like the first whose text has their form."""
 
     def __init__(self, form_of_text: FormOfText, normalized: Rule) -> None:
         self._form_of_text = form_of_text
@@ -144,7 +144,7 @@ class _StringTestRule:
 
 
 def _with_another_text(fragment: Fragment) -> Callable[[str], Fragment] | None:
-    """A function that makes the same fragment with another text; None where that is not so easy."""
+    """A function that makes the same fragment with another text; None if it is in no constant."""
     shape, codes, constants, attributes = fragment
     places = [place for place, constant in enumerate(constants) if constant is not None]
     if len(places) != 1:
@@ -160,7 +160,7 @@ def _with_another_text(fragment: Fragment) -> Callable[[str], Fragment] | None:
 
 
 def _predicate_maker(sample: Node) -> Callable[[str], Node] | None:
-    """A function that makes a predicate like a string test from another text."""
+    """A function that makes the same string test with another text; None for other predicates."""
     match sample:
         case ast.Not(operand):
             plain = _predicate_maker(operand)

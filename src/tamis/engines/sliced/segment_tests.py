@@ -1,4 +1,7 @@
-"""The tests of a segment, and which of them events pass."""
+"""All tests of a segment, and which of them events pass.
+
+`AttributeTests` has the tests of one attribute; comparisons of two attributes are made here.
+"""
 
 import operator
 from collections.abc import Callable
@@ -38,7 +41,7 @@ class SegmentTests:
             by_attribute.setdefault(attribute, {})[first + place] = tests[place]
         several = by_attribute.pop(len(schema), {})
         self._pairs = [(number, *_pair_of(test, schema)) for number, test in several.items()]
-        # A row runs them; a batch compares columns.
+        # The same tests as functions of a row; a batch compares columns instead.
         self._several = [(number, compile_tree(test, schema)) for number, test in several.items()]
         most = MOST_REMEMBERED // max(len(by_attribute), 1)
         self._by_attribute = {
@@ -68,7 +71,7 @@ class SegmentTests:
         return found
 
     def _of_several(self, batch: Batch) -> PassedTests:
-        """Tests of two attributes, which are compared column by column."""
+        """The tests of two attributes that events pass; columns are compared as a whole."""
         events, numbers = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
         for number, compare, left, right in self._pairs:
             one, other = batch.columns[left], batch.columns[right]
@@ -82,7 +85,7 @@ class SegmentTests:
 
 
 def _pair_of(test: Node, schema: Schema) -> tuple[Callable[[Any, Any], Any], int, int]:
-    """The comparison and the two attributes of a test; everything else of several is a term."""
+    """The comparison and the two attributes of a test; other tests of several are of terms."""
     match classify(test):
         case PairComparison(ast.Attribute(one), op, ast.Attribute(other)):
             return _COMPARE[op], schema.positions[one], schema.positions[other]
