@@ -12,7 +12,7 @@ from strategies import DOUBLES, INTS
 from tamis import Schema
 from tamis.kernels.comparisons import OPERATORS
 from tamis.predicates import comparison_index
-from tamis.predicates.comparison_index import Comparisons
+from tamis.predicates.comparison_index import ComparisonIndex
 from tamis.predicates.keys import Keys, double_keys
 
 TESTS = {
@@ -43,7 +43,7 @@ POOLS = {
 def test_any_history_of_additions_and_removals(kind, young, data):
     schema = Schema({"other": "string", "v": kind})
     keys = Keys(schema)
-    index, held, ids = Comparisons(schema, keys), {}, iter(range(1000))
+    index, held, ids = ComparisonIndex(schema, keys), {}, iter(range(1000))
     history = st.lists(st.tuples(st.sampled_from(OPERATORS), POOLS[kind], st.booleans()))
     values = data.draw(st.lists(POOLS[kind], min_size=1, max_size=5))
     if kind == "double":

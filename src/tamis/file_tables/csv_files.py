@@ -16,7 +16,7 @@ from tamis.file_tables.lines import in_groups, lines_of, open_text
 from tamis.file_tables.record_columns import (
     QUICK,
     Faults,
-    TextLeaves,
+    TextLeafReader,
     ValueFault,
     column_of,
     text_column,
@@ -153,9 +153,9 @@ def columns_of(
         if len(fields) != size:
             faults[number] = ValueFault((), len(fields), pa.null())
         table.append(_filled(fields, size))
-    leaves = TextLeaves(is_inferred=is_inferred)
+    leaf_reader = TextLeafReader(is_inferred=is_inferred)
     columns = [
-        column_of(list(values), field.type, (field.name,), leaves, faults)
+        column_of(list(values), field.type, (field.name,), leaf_reader, faults)
         for values, field in zip(zip(*table, strict=True), schema, strict=True)
     ]
     return columns, faults

@@ -263,7 +263,7 @@ class _Buffer:
 # --- columns
 
 
-class JsonLeaves:
+class JsonLeafReader:
     """Values as JSON has them."""
 
     def __init__(self, *, is_inferred: bool) -> None:
@@ -362,15 +362,15 @@ def columns_of(
     rows: Sequence[JsonText], schema: pa.Schema, *, is_inferred: bool
 ) -> tuple[list[pa.Array], Faults]:
     """The columns of objects, and the first fault of each."""
-    leaves = JsonLeaves(is_inferred=is_inferred)
+    leaf_reader = JsonLeafReader(is_inferred=is_inferred)
     records = [row.value if isinstance(row.value, Mapping) else {} for row in rows]
-    columns, faults = batch_of(records, schema, leaves)
+    columns, faults = batch_of(records, schema, leaf_reader)
     texts = [row for row, fault in faults.items() if pa.types.is_string(fault.kind)]
     if texts:  # a value that is not a text is taken as it is written
         record = pa.struct(list(schema))
         for row in texts:
             records[row] = with_texts(rows[row].strict or rows[row].text, record)
-        columns, faults = batch_of(records, schema, leaves)
+        columns, faults = batch_of(records, schema, leaf_reader)
     for number, one in enumerate(rows):
         if not isinstance(one.value, Mapping):
             faults[number] = ValueFault((), one.value, pa.null())

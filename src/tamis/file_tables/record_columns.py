@@ -30,8 +30,11 @@ class ValueFault(NamedTuple):
 Faults = dict[int, ValueFault]  # by row, the first fault in it
 
 
-class Leaves(Protocol):
-    """How values that are not records are read. Implementers: `TextLeaves`, `JsonLeaves`."""
+class LeafReader(Protocol):
+    """Reads values that are not records.
+
+    Implementers: `TextLeafReader`, `XmlLeafReader`, `JsonLeafReader`.
+    """
 
     def column(self, values: list[Any], kind: pa.DataType) -> pa.Array | None:
         """All values at once; None if they have to be read one by one."""
@@ -40,7 +43,7 @@ class Leaves(Protocol):
         """The function that reads one value, or raises a ValueError."""
 
 
-class TextLeaves:
+class TextLeafReader:
     """Values that are texts, as in CSV and XML."""
 
     def __init__(self, *, is_inferred: bool) -> None:
@@ -79,19 +82,19 @@ def text_column(values: Sequence[str | None]) -> pa.Array:
 
 
 def column_of(
-    values: list[Any], kind: pa.DataType, path: Path, leaves: Leaves, faults: Faults
+    values: list[Any], kind: pa.DataType, path: Path, leaf_reader: LeafReader, faults: Faults
 ) -> pa.Array:
     """The column of values; a value that does not fit is null, and a fault."""
     if pa.types.is_struct(kind):
-        return _records(values, kind, path, leaves, faults)
+        return _records(values, kind, path, leaf_reader, faults)
     if pa.types.is_list(kind):
-        return _lists(values, kind, path, leaves, faults)
+        return _lists(values, kind, path, leaf_reader, faults)
     if pa.types.is_map(kind):
-        return _maps(values, kind, path, leaves, faults)
-    column = leaves.column(values, kind)
+        return _maps(values, kind, path, leaf_reader, faults)
+    column = leaf_reader.column(values, kind)
     if column is not None:
         return column
-    read = leaves.reader(kind)
+    read = leaf_reader.reader(kind)
     found: list[Any] = [None] * len(values)
     for row, value in enumerate(values):
         if value is not None:
@@ -116,20 +119,20 @@ def _mappings(
 
 
 def _records(
-    values: list[Any], kind: pa.DataType, path: Path, leaves: Leaves, faults: Faults
+    values: list[Any], kind: pa.DataType, path: Path, leaf_reader: LeafReader, faults: Faults
 ) -> pa.Array:
     records, present = _mappings(values, kind, path, faults)
     inner = []
     for field in kind:
         of_field = [record.get(field.name) for record in records]
-        inner.append(column_of(of_field, field.type, (*path, field.name), leaves, faults))
+        inner.append(column_of(of_field, field.type, (*path, field.name), leaf_reader, faults))
     return pa.StructArray.from_arrays(
         inner, fields=list(kind), mask=pa.array(~np.array(present, bool))
     )
 
 
 def _lists(
-    values: list[Any], kind: pa.DataType, path: Path, leaves: Leaves, faults: Faults
+    values: list[Any], kind: pa.DataType, path: Path, leaf_reader: LeafReader, faults: Faults
 ) -> pa.Array:
     flat: list[Any] = []
     rows: list[int] = []
@@ -145,7 +148,7 @@ def _lists(
                 faults.setdefault(row, ValueFault(path, value, kind))
         ends.append(len(flat))
     found: Faults = {}
-    items = column_of(flat, kind.value_type, path, leaves, found)
+    items = column_of(flat, kind.value_type, path, leaf_reader, found)
     for place, fault in found.items():
         faults.setdefault(rows[place], fault)
     offsets = pa.array(ends, pa.int32())
@@ -153,13 +156,13 @@ def _lists(
 
 
 def _maps(
-    values: list[Any], kind: pa.DataType, path: Path, leaves: Leaves, faults: Faults
+    values: list[Any], kind: pa.DataType, path: Path, leaf_reader: LeafReader, faults: Faults
 ) -> pa.Array:
     maps, is_map = _mappings(values, kind, path, faults)
     rows = [row for row, value in enumerate(maps) for _ in value]
     found: Faults = {}
     flat = [one for value in maps for one in value.values()]
-    items = column_of(flat, kind.item_type, path, leaves, found)
+    items = column_of(flat, kind.item_type, path, leaf_reader, found)
     for place, fault in found.items():
         faults.setdefault(rows[place], fault)
         is_map[rows[place]] = False  # as Spark: the whole map is null
@@ -192,12 +195,14 @@ def type_of_all(
 
 
 def batch_of(
-    records: Sequence[Mapping[str, Any]], schema: pa.Schema, leaves: Leaves
+    records: Sequence[Mapping[str, Any]], schema: pa.Schema, leaf_reader: LeafReader
 ) -> tuple[list[pa.Array], Faults]:
     """The columns of records, and the first fault of each record."""
     faults: Faults = {}
     columns = [
-        column_of([record.get(f.name) for record in records], f.type, (f.name,), leaves, faults)
+        column_of(
+            [record.get(f.name) for record in records], f.type, (f.name,), leaf_reader, faults
+        )
         for f in schema
     ]
     return columns, faults

@@ -14,7 +14,13 @@ from xml.parsers import expat
 import pyarrow as pa
 
 from tamis.file_tables.lines import CHARACTERS, LINES, open_bytes, open_text
-from tamis.file_tables.record_columns import Faults, TextLeaves, ValueFault, batch_of, type_of_all
+from tamis.file_tables.record_columns import (
+    Faults,
+    TextLeafReader,
+    ValueFault,
+    batch_of,
+    type_of_all,
+)
 from tamis.file_tables.text_types import (
     DOUBLE,
     LONG,
@@ -186,7 +192,7 @@ def inferred(files: Sequence[Path], tag: str) -> tuple[pa.Schema, bool]:
 # --- columns
 
 
-class XmlLeaves(TextLeaves):
+class XmlLeafReader(TextLeafReader):
     """Texts of elements; an empty one is missing, unless a string is expected."""
 
     def column(self, values: list[Any], kind: pa.DataType) -> pa.Array | None:
@@ -257,7 +263,7 @@ def columns_of(
     """The columns of records, and the first fault of each; None is a row that cannot be read."""
     record = pa.struct(list(schema))
     fitted = [_fitted(one or {}, record) for one in rows]
-    columns, faults = batch_of(fitted, schema, XmlLeaves(is_inferred=is_inferred))
+    columns, faults = batch_of(fitted, schema, XmlLeafReader(is_inferred=is_inferred))
     for number, one in enumerate(rows):
         if one is None:
             faults[number] = ValueFault((), None, pa.null())

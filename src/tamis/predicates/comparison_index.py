@@ -36,7 +36,7 @@ MOST_YOUNG = 32  # unsorted entries; or the square root of the sorted ones, if t
 _NUMBER = {op: number for number, op in enumerate(OPERATORS)}
 
 
-class Comparisons:
+class ComparisonIndex:
     """The comparisons of all attributes that have keys.
 
     `form` is ``"auto"`` (tables for domains of up to `LARGEST_TABLE` values), ``"lists"`` or

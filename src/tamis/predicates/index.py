@@ -26,7 +26,7 @@ from tamis.language.ast import Node
 from tamis.language.evaluation import compile_tree
 from tamis.predicates.attribute_index import AttributeIndex
 from tamis.predicates.classification import Comparison, classify, deciding_attribute
-from tamis.predicates.comparison_index import Comparisons, Ids
+from tamis.predicates.comparison_index import ComparisonIndex, Ids
 from tamis.predicates.computed_values import term_of
 from tamis.predicates.element_index import ElementIndex
 from tamis.predicates.id_pool import IdPool
@@ -40,7 +40,7 @@ Array = np.ndarray[Any, Any]
 class PredicateIndex:
     """Distinct predicates over one schema, and which of them are true of an event.
 
-    `form` says how comparisons are kept: see `comparison_index.Comparisons`.
+    `form` says how comparisons are kept: see `comparison_index.ComparisonIndex`.
     """
 
     def __init__(self, schema: Schema, form: str = "auto") -> None:
@@ -50,7 +50,7 @@ class PredicateIndex:
         self._nodes: dict[int, Node] = {}
         self._pool = IdPool()
         self._keys = Keys(schema)
-        self._comparisons = Comparisons(schema, self._keys, form)
+        self._comparisons = ComparisonIndex(schema, self._keys, form)
         self._attributes = [AttributeIndex(n, schema) for n in range(len(schema))]
         self._busy: set[int] = set()  # attributes with predicates other than keyed comparisons
         self._terms: dict[Node, TermIndex | ElementIndex] = {}

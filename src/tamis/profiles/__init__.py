@@ -4,6 +4,6 @@ In: tables or lists of events. Out: a `Profile` that knows how often attributes 
 which attributes occur together, and a sample; profiles can be merged, saved and loaded.
 """
 
-from tamis.profiles.profile import Limits, Profile
+from tamis.profiles.profile import Profile, ProfileLimits
 
-__all__ = ["Limits", "Profile"]
+__all__ = ["Profile", "ProfileLimits"]

@@ -55,14 +55,14 @@ class FrequentValue(NamedTuple):
     high: int
 
 
-class Limits(NamedTuple):
+class ProfileLimits(NamedTuple):
     """How much a profile keeps."""
 
     top: int
     sample: int
     seed: int
 
-    def checked(self) -> "Limits":
+    def checked(self) -> "ProfileLimits":
         """These limits; `OptionError` if one is out of range."""
         for name, value, most in (
             ("top", self.top, MOST_TOP),
@@ -84,7 +84,7 @@ class Profile:
     """
 
     schema: Schema
-    limits: Limits
+    limits: ProfileLimits
     events: int
     refused: int  # events that do not fit the schema; nothing else counts them
     summaries: tuple[AttributeSummary, ...]  # one per attribute
@@ -94,7 +94,7 @@ class Profile:
     # --- making
 
     @classmethod
-    def empty(cls, schema: Schema, limits: Limits) -> "Profile":
+    def empty(cls, schema: Schema, limits: ProfileLimits) -> "Profile":
         """A profile of no events."""
         texts = [a.type.kind is Kind.STRING for a in schema.attributes]
         none = [
@@ -133,7 +133,7 @@ class Profile:
         parts: Iterator[Any] = event_chunks(events)
         if schema is None:
             schema, parts = source.schema_of(parts, events)
-        return cls.empty(as_schema(schema), Limits(top, sample, seed)).grown(parts)
+        return cls.empty(as_schema(schema), ProfileLimits(top, sample, seed)).grown(parts)
 
     def grown(self, parts: Iterable[Any], part: int = 0) -> "Profile":
         """This profile with the events of tables or lists; `part` numbers parts with one seed."""
@@ -363,7 +363,7 @@ class Profile:
     def load(cls, path: str | Path) -> "Profile":
         """The profile in a file that `save` has written."""
         with profile_file.opened(path) as (schema, limits, content):
-            return profile_file.filled(cls.empty(schema, Limits(*limits)), content)
+            return profile_file.filled(cls.empty(schema, ProfileLimits(*limits)), content)
 
     def to_bytes(self) -> bytes:
         """Everything except schema and limits, to send to another process."""

@@ -30,7 +30,7 @@ def profile(
     """
     from pyspark.sql import functions
 
-    from tamis.profiles import Limits, Profile
+    from tamis.profiles import Profile, ProfileLimits
 
     if events.isStreaming:
         raise OptionError("profile takes a table of events, not a stream")
@@ -42,7 +42,7 @@ def profile(
     numbered = Schema.of_attributes(
         Attribute((str(n),), a.type, a.domain) for n, a in enumerate(known.attributes)
     )
-    empty = Profile.empty(numbered, Limits(top, sample, seed))
+    empty = Profile.empty(numbered, ProfileLimits(top, sample, seed))
     columns = _columns(events, known) or [functions.lit(None).cast("boolean").alias("nothing")]
     merged = (
         events.select(*columns)

@@ -24,12 +24,12 @@ from tamis.broker.network.route_headers import came_from
 from tamis.broker.topic import Topic
 from tamis.broker.workers import MATCH
 from tamis.profiles import Profile
-from tamis.profiles.profile import Limits
+from tamis.profiles.profile import ProfileLimits
 
 UNITS = 1000  # that an event counts when it is new, so that fractions of it can be kept
 HALF_LIFE = 600.0  # seconds
 LEAST_AGE = 10.0  # seconds that a first burst is taken to last
-LIMITS = Limits(top=16, sample=256, seed=1)
+LIMITS = ProfileLimits(top=16, sample=256, seed=1)
 LOOKED_AT = 256  # events of a look
 LOOK_BYTES = 1_000_000
 PAUSE = 1.0  # seconds between looks

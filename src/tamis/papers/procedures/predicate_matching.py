@@ -10,7 +10,7 @@ from tamis.events.columns import table_rows
 from tamis.papers.contest import EVENT_SEEDS, Answers, four_operators, time_each
 from tamis.papers.linked_lists import LinkedLists, StoredComparison
 from tamis.papers.measurements import Point
-from tamis.predicates.comparison_index import Comparisons
+from tamis.predicates.comparison_index import ComparisonIndex
 from tamis.predicates.keys import Keys
 from tamis.workloads import Workload, workload
 
@@ -44,16 +44,16 @@ def match_predicates(size: int, seed: int, parameters: Mapping[str, Any]) -> Ite
 
 def _index(
     line: str, source: Workload, keys: Keys, stored: Sequence[StoredComparison]
-) -> Comparisons | LinkedLists:
+) -> ComparisonIndex | LinkedLists:
     if line == LINKED:
         return LinkedLists(len(source.schema), stored)
-    index = Comparisons(source.schema, keys, FORMS[line])
+    index = ComparisonIndex(source.schema, keys, FORMS[line])
     for one in stored:
         index.add(*one)
     return index
 
 
-def _satisfied(index: Comparisons | LinkedLists, event: tuple[Any, Any]) -> Any:
+def _satisfied(index: ComparisonIndex | LinkedLists, event: tuple[Any, Any]) -> Any:
     return index.satisfied(*event)
 
 
