@@ -7,10 +7,10 @@ import pytest
 
 from array_strategies import ARRAYS, DOUBLES, MOMENTS, WHOLE
 from cases import each
+from element_conditions import check_conditions
 from tamis import Matcher
 from tamis.events.values import MapValue
 from tamis.kernels.term_steps import LANES
-from tamis.language.evaluation import compile_value
 from tamis.language.parser import parse_tree
 from tamis.predicates import element_terms as module
 from tamis.predicates.element_terms import element_terms
@@ -97,23 +97,7 @@ def test_others_are_left_alone():
 def test_conditions_have_their_meaning(monkeypatch, at_once):
     monkeypatch.setattr(module, "LANES", at_once)
     monkeypatch.setattr(module, "MOST_HELD", 0)
-    events = rows()
-    computes = [compile_value(term, ARRAYS) for term in TERMS]
-    columns = TermColumns(batch_of_rows(events, ARRAYS))
-    parts = element_terms(TERMS, ARRAYS, others=()).values()
-    numbers = [number for part in parts for number in part.numbers.tolist()]
-    assert sorted(numbers) == list(range(len(TERMS)))
-    answers = set()
-    for part in parts:
-        keys, present = part.of_batch(columns)
-        alone = [part.of_row(event) for event in events]
-        for place, number in enumerate(part.numbers.tolist()):
-            truths = [computes[number](event) for event in events]
-            answers.update(truths)
-            wanted = [(int(truth or 0), int(truth is not None)) for truth in truths]
-            assert list(zip(keys[place], present[place], strict=True)) == wanted, TERMS[number]
-            assert [(k[place], p[place]) for k, p in alone] == wanted, TERMS[number]
-    assert answers == {True, False, None}
+    check_conditions(element_terms(TERMS, ARRAYS, others=()).values(), TERMS, rows())
 
 
 def test_what_is_decided_is_not_tested_further(monkeypatch):

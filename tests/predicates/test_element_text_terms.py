@@ -4,15 +4,14 @@ import pytest
 
 from array_strategies import ARRAYS, TEXTS
 from cases import each
+from element_conditions import check_conditions
 from tamis import Matcher
 from tamis.events.values import MapValue
-from tamis.language.evaluation import Logic, compile_value
+from tamis.language.evaluation import Logic
 from tamis.language.negations import settle_conditions
 from tamis.language.parser import parse_tree
 from tamis.predicates import element_text_terms as module
 from tamis.predicates.element_text_terms import element_text_terms
-from tamis.predicates.event_batches import batch_of_rows
-from tamis.predicates.term_columns import TermColumns
 
 CONDITIONS = [
     "t LIKE 'a%'", "t NOT LIKE '%b'", "t LIKE '%a_'", "t LIKE ''", "contains(t, 'é')",
@@ -70,23 +69,8 @@ def test_which_conditions_are_tested_once_per_string(condition, expected):
 def test_conditions_have_their_meaning(monkeypatch, logic, remembered, held):
     monkeypatch.setattr(module, "MOST_REMEMBERED", remembered)
     monkeypatch.setattr(module, "MOST_HELD", held)
-    events = rows()
     terms = [settle_conditions(term, logic) for term in TERMS]
-    computes = [compile_value(term, ARRAYS) for term in terms]
-    columns = TermColumns(batch_of_rows(events, ARRAYS))
-    parts = element_text_terms(terms, ARRAYS, others=()).values()
-    assert sorted(n for part in parts for n in part.numbers) == list(range(len(TERMS)))
-    answers = set()
-    for part in parts:
-        alone = [part.of_row(event) for event in events]
-        for keys, present in (part.of_batch(columns), part.of_batch(columns)):
-            for place, number in enumerate(part.numbers.tolist()):
-                truths = [computes[number](event) for event in events]
-                answers.update(truths)
-                wanted = [(int(truth or 0), int(truth is not None)) for truth in truths]
-                assert list(zip(keys[place], present[place], strict=True)) == wanted, TERMS[number]
-                assert [(k[place], p[place]) for k, p in alone] == wanted, TERMS[number]
-    assert answers == {True, False, None}
+    check_conditions(element_text_terms(terms, ARRAYS, others=()).values(), terms, rows())
 
 
 @pytest.mark.parametrize("logic", Logic)
