@@ -2,6 +2,8 @@
 
 import numpy as np
 
+EVERY_BIT = 2**64 - 1
+
 
 def digits(words):
     """words[..., word] as bits[..., event], the lowest bit first."""

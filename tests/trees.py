@@ -31,7 +31,8 @@ def outline(matched, which):
     handles = engine._slots._handles
     found = {}
     for path, view in engine.outline()[which].items():
-        held = sorted(matched._held.subscriptions.id_of(int(handles[slot])) for slot in view.slots)
+        slots = np.array(sorted(view.slots), np.int64)
+        held = sorted(matched._held.subscriptions.ids_of(handles[slots]))
         found[path] = (view.test or held, view.successors)
     return found
 

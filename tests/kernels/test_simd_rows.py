@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bit_rows import EVERY_BIT
 from tamis.kernels.match_bits import DIGITS
 from tamis.kernels.simd_rows import (
     LANES,
@@ -25,7 +26,6 @@ from tamis.kernels.simd_rows import (
 pytestmark = pytest.mark.uncompiled
 
 RUBBISH = 0xDEADBEEFDEADBEEF
-EVERY_BIT = 2**64 - 1
 
 
 def use_rows(rows, one, other, out, flags):

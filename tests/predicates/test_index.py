@@ -111,7 +111,7 @@ def test_the_form_of_comparisons_is_what_was_asked_for():
         index = PredicateIndex(LEVELS, form)
         for text in texts:
             index.intern(predicate(text, LEVELS))
-        return index.comparison_bytes
+        return index._comparisons.bytes
 
     empty = {form: size(form) for form in FORMS}
     entries = {"auto": 6 * 5 * 4, "lists": 12, "tables": 6 * 5 * 4}

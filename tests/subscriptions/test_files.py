@@ -190,7 +190,7 @@ def test_looking_up_while_others_change(names, monkeypatch):
                     assert len(set(taken.dictionary.to_pylist())) == len(taken.dictionary)
                 assert found.find(stay[7]) == 7
                 assert found.expression(7) is expression
-                assert found.id_of(7) == stay[7]
+                assert found.ids_of(np.array([7])) == [stay[7]]
                 assert next(iter(found)) == stay[0]
                 found.find(go[7])
         except BaseException as error:

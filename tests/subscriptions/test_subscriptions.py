@@ -128,10 +128,12 @@ class Life(RuleBasedStateMachine):
             assert tested.find(name) == held.get(name, (None,))[0]
             assert (name in tested) == (name in held)
         for handle in range(max(0, self.next - 40), self.next + 2):
-            assert tested.id_of(handle) == by_handle.get(handle)
+            ids = tested.ids_of(np.array([handle]))
             if handle in by_handle:
+                assert ids == [by_handle[handle]]
                 assert tested.expression(handle) == parse(held[by_handle[handle]][1])
             else:
+                assert ids == []
                 with pytest.raises(KeyError):
                     tested.expression(handle)
 

@@ -10,8 +10,6 @@ from numba.core import types
 from tamis.kernels.instructions import instructions_of
 from tamis.kernels.jit import Number
 
-EVERY_BIT = 2**64 - 1
-
 
 def count_ones(word: Number) -> int:
     """How many bits of a word are set."""

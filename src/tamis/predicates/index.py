@@ -127,11 +127,6 @@ class PredicateIndex:
         """How many users the predicate of an id has."""
         return self._uses[predicate_id]
 
-    @property
-    def comparison_bytes(self) -> int:
-        """The bytes of the lists and tables of comparisons (COUNT, Figs. 2(4) to 2(6))."""
-        return self._comparisons.bytes
-
     def satisfied(self, row: Row, *, comparisons: bool = True) -> Ids:
         """The ids of the predicates that are true of a row, each once.
 

@@ -153,14 +153,6 @@ class Subscriptions:
                     return int(page.places.handles(np.array([row]))[0])
         return handle
 
-    def id_of(self, handle: int) -> Id | None:
-        """The id of a handle, None if no subscription has the handle."""
-        subscription = self._ids.get(handle)
-        if subscription is None:
-            page, row = self._place(handle)
-            subscription = None if page is None else page.ids[row].as_py()
-        return subscription
-
     def expression(self, handle: int) -> Expression:
         """The filter of a handle; a KeyError if no subscription has the handle any more."""
         found = self.filter(handle)
