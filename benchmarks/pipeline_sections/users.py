@@ -25,8 +25,8 @@ from pipeline_sections.spark_process import Session
 from pipeline_sections.timing import fitting, rounds, run, seconds_of
 from rivals.base import LeftOut
 from rivals.columns import OPERATORS, read_alerts, read_atoms
-from rivals.duckdb_join import joined
 from rivals.plans import Plan, plain_plan, tuned_plan
+from rivals.sql_join import joined
 from tamis.workloads import Workload, workload
 
 if TYPE_CHECKING:

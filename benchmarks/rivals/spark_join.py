@@ -1,19 +1,16 @@
 """Spark SQL: the same joins on one local core."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 
-from rivals.duckdb_join import joined
-from rivals.plans import Plan, plain_plan, tuned_plan
+from rivals.plans import tuned_plan
+from rivals.sql_join import SqlJoin, joined
 from tamis.spark import spark_session
 from tamis.workloads import Workload
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-Array = np.ndarray[Any, Any]
 
 SETTINGS = {
     "spark.driver.memory": "8g",
@@ -25,19 +22,13 @@ SETTINGS = {
 }
 
 
-class SparkJoin:
+class SparkJoin(SqlJoin):
     """As one writes it first."""
 
-    plan_of = staticmethod(plain_plan)
-
     def __init__(self, source: Workload) -> None:
-        self._source = source
-        self._plan: Plan | None = None
+        super().__init__(source)
         self._subscriptions: DataFrame | None = None
         self._spark = spark_session("field", "local[1]", SETTINGS)
-
-    def read(self, subscriptions: pa.Table) -> None:
-        self._plan = self.plan_of(self._source, subscriptions["filter"])
 
     def build(self) -> None:
         """In memory, in the columns of Spark's cache."""
@@ -45,15 +36,6 @@ class SparkJoin:
         held.count()
         held.createOrReplaceTempView("s")
         self._subscriptions = held
-
-    def count(self, events: pa.Table) -> Array:
-        found = self._ask("e.event, count(*) AS number", events, " GROUP BY e.event")
-        counts = np.zeros(events.num_rows, np.int64)
-        counts[np.asarray(found["event"])] = np.asarray(found["number"])
-        return counts
-
-    def pairs(self, events: pa.Table) -> pa.Table:
-        return self._ask("e.event, s.id AS subscription", events)
 
     def bytes(self) -> int | None:
         """Not known: they are in another process, with Spark itself."""
@@ -63,16 +45,10 @@ class SparkJoin:
         if self._subscriptions is not None:
             self._subscriptions.unpersist(blocking=True)
 
-    @property
-    def _made(self) -> Plan:
-        if self._plan is None:
-            raise AssertionError("read comes before build")
-        return self._plan
-
-    def _ask(self, columns: str, events: pa.Table, behind: str = "") -> pa.Table:
+    def _ask(self, columns: str, events: pa.Table, grouping: str = "") -> pa.Table:
         self._spark.createDataFrame(self._made.events(events)).createOrReplaceTempView("e")
         # The events are the small side: they go to the subscriptions, which stay where they are.
-        question = f"SELECT /*+ BROADCAST(e) */ {columns} FROM {joined(self._made)}{behind}"  # noqa: S608 - our own
+        question = f"SELECT /*+ BROADCAST(e) */ {columns} FROM {joined(self._made)}{grouping}"  # noqa: S608 - our own
         return self._spark.sql(question).toArrow()
 
 
