@@ -10,5 +10,6 @@ are sent to the workers, which make them in their own matchers; many are read by
 (`worker`) and become a new base, a compiled file (`base_files`) or shards (`base_shards`).
 
 What filters can test belongs to the checkpoint (`stream_schema`), like the columns that events had
-(`event_columns`). `file_sink` writes, and `metrics` tells how it goes.
+(`event_columns`). `query_start` starts the query, `file_sink` writes, and `metrics` tells how it
+goes.
 """

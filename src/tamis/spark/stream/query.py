@@ -37,6 +37,7 @@ from tamis.spark.stream.changelogs import changelog_of
 from tamis.spark.stream.event_columns import StreamEvents
 from tamis.spark.stream.file_sink import BatchFolder, FileSink
 from tamis.spark.stream.pinned_versions import PinnedVersion, StreamSubscriptions
+from tamis.spark.stream.query_start import start_query
 from tamis.spark.stream.versions import Versions, log_of
 from tamis.spark.tables.event_table import EventTable
 from tamis.spark.tables.match_schema import spark_schema, with_sorted_lists
@@ -126,7 +127,7 @@ def match_stream(  # noqa: PLR0913 - all but three by name
         writer = writer.trigger(availableNow=True)
     elif trigger is not None:
         writer = writer.trigger(processingTime=trigger)
-    return writer.start()
+    return start_query(writer)
 
 
 def has_begun(checkpoint: str | Path) -> bool:
