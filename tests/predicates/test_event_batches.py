@@ -14,7 +14,12 @@ from cases import each
 from strategies import DOUBLES, INTS, MOMENTS, SCHEMA, STRINGS, delicate_rows, rows
 from tamis import EventError, Schema
 from tamis.events.columns import table_rows
-from tamis.predicates.event_batches import batch_of_rows, batch_of_table, rows_of_batch
+from tamis.predicates.event_batches import (
+    batch_of_rows,
+    batch_of_table,
+    rows_of_batch,
+    slice_of,
+)
 from tamis.semantics import NAMES, Semantics
 
 MIXED = Schema(
@@ -230,6 +235,44 @@ def test_missing_values_are_filled_up_or_stay(name):
     filled = (-7, math.nan, "", True, moment, 0, "buy", None, "none")
     expected = {"default": [filled, (3, *filled[1:6], "é", *filled[7:])]}
     assert check(table, semantics_of(name)) == plain(expected.get(name, [missing, given_values]))
+
+
+# --- parts
+
+PARTS = Schema(
+    {
+        "s": "string", "x": "double", "d": "decimal(38, 2)", "side": "enum('buy', 'sell')",
+        "tags": "array<string>", "numbers": "array<double>", "props": "map<string, string>",
+    }
+)  # fmt: skip
+SOME = [
+    ("c", -0.0, Decimal("0.10"), "sell", ("z", None, "a"), (0.5, -0.0), {"k": "v", "a": "z"}),
+    (None, None, None, None, None, None, None),
+    ("a", math.nan, Decimal(10) ** 30, "buy", (), (), {}),
+    ("c", 1.5, Decimal(-1), "sell", ("a", "a"), (None,), {"b": None}),
+    ("b", None, None, None, ("é",), (math.inf, 3.0), {"k": "w"}),
+]
+
+
+@each("start", range(6))
+def test_a_part_of_the_events(start):
+    batch = batch_of_rows(SOME, PARTS)
+    every = rows_of_batch(batch, PARTS)
+    for end in range(start, 6):
+        part = slice_of(batch, start, end)
+        check_columns(part, PARTS)
+        assert repr(rows_of_batch(part, PARTS)) == repr(every[start:end])
+
+
+def test_a_part_has_its_own_elements_and_no_more_strings_than_values():
+    names = [f"name {n}" for n in range(9)]
+    rows_of_names = [(name, (name, "y", "x"), {name: name}) for name in names]
+    schema = Schema({"s": "string", "tags": "array<string>", "props": "map<string, string>"})
+    texts, tags, props = slice_of(batch_of_rows(rows_of_names, schema), 7, 10).columns
+    assert texts.distinct.to_pylist() == names[7:]
+    assert tags.offsets.tolist() == [0, 3, 6]
+    assert sorted(tags.parts[0].distinct.to_pylist()) == [*names[7:], "x", "y"]
+    assert [part.distinct.to_pylist() for part in props.parts] == [names[7:], names[7:]]
 
 
 # --- small tables

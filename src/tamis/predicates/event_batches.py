@@ -49,17 +49,31 @@ class Batch(NamedTuple):
 
 
 def slice_of(batch: Batch, start: int, end: int) -> Batch:
-    """The events of a batch from start to end; nothing is copied."""
-    columns = [
-        column._replace(
-            present=column.present[start:end], keys=column.keys[start:end],
-            doubles=None if column.doubles is None else column.doubles[start:end],
-            decimals=None if column.decimals is None else column.decimals[start:end],
-            offsets=None if column.offsets is None else column.offsets[start : end + 1],
-        )
-        for column in batch.columns
-    ]  # fmt: skip
-    return Batch(min(end, batch.size) - start, tuple(columns), batch.schema)
+    """The events of a batch from start to end, with their elements and no more strings than values.
+
+    With those of all events, many slices of one batch would take the square of its size.
+    """
+    end = min(end, batch.size)
+    columns = tuple([_slice(column, start, end) for column in batch.columns])
+    return Batch(end - start, columns, batch.schema)
+
+
+def _slice(column: Column, start: int, end: int) -> Column:
+    keys, distinct = column.keys[start:end], column.distinct
+    if distinct is not None and len(distinct) > len(keys):
+        used, keys = np.unique(keys, return_inverse=True)
+        distinct = distinct.take(pa.array(used))
+    offsets, parts = column.offsets, column.parts
+    if offsets is not None:
+        first, after = int(offsets[start]), int(offsets[end])
+        offsets = offsets[start : end + 1] - first
+        parts = tuple([_slice(part, first, after) for part in parts])
+    return Column(
+        column.present[start:end], keys, distinct,
+        doubles=None if column.doubles is None else column.doubles[start:end],
+        decimals=None if column.decimals is None else column.decimals[start:end],
+        offsets=offsets, parts=parts,
+    )  # fmt: skip
 
 
 def batch_of_table(table: pa.Table, semantics: Semantics, *, refuse_unknown: bool) -> Batch:
