@@ -100,12 +100,12 @@ class AutoEngine:
         with self.lock:
             if self.compiled is not None and len(self._live) >= MOST_LIVE:
                 self._promote()
-            self._live.add(handle, prepared.expression)
             leaves = prepared.leaves
             if self._few is not None and self.compiled is not None:
-                leaves = leaves or self.compiled.prepare(prepared.expression)
+                leaves = leaves or self.compiled.prepare(prepared.expression)  # which may refuse it
                 self._few.add(handle, prepared.expression, len(leaves.codes))
                 self._few = None if self._few.are_many else self._few
+            self._live.add(handle, prepared.expression)
             if leaves is not None:
                 self._leaves[handle] = leaves
             self._conditions = None
