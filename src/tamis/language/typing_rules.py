@@ -17,9 +17,11 @@ from tamis.errors import LimitError, ParseError, TypeMismatch, did_you_mean
 from tamis.language import ast
 from tamis.language.arithmetic import loses_digits, wider
 from tamis.language.ast import Node
-from tamis.language.functions.abbreviations import ABBREVIATIONS
-from tamis.language.functions.abbreviations import NAMES as FUNCTION_NAMES
-from tamis.language.functions.abbreviations import OTHERS as OTHER_FUNCTIONS
+from tamis.language.functions.abbreviations import (
+    ABBREVIATIONS,
+    FUNCTION_NAMES,
+    OTHER_FUNCTIONS,
+)
 from tamis.language.functions.arrays import ELEMENT
 from tamis.language.functions.casts import cast
 from tamis.language.functions.clock import BARE_CLOCKS

@@ -85,10 +85,10 @@ ABBREVIATIONS: dict[str, Replacement] = {
 }
 
 # All that a filter may write before a parenthesis, in lower case.
-NAMES = frozenset(BY_SPELLING) | frozenset(ABBREVIATIONS)
+FUNCTION_NAMES = frozenset(BY_SPELLING) | frozenset(ABBREVIATIONS)
 
 # What to write instead of functions that others have.
-OTHERS = {
+OTHER_FUNCTIONS = {
     "any": "write array_contains(a, x)",
     "any_match": "write exists(a, t -> condition)",
     "all_match": "write forall(a, t -> condition)",
