@@ -36,10 +36,9 @@ class CallReader(TreeReader):
             raise LimitError(problem, self.text, name.start, name.end)
         node = self.rules.call(spelling, arguments, name.start, end)
         result = self.located(node, name.start, end, *arguments)
-        if spelling.lower() in ABBREVIATIONS:  # which are up to three levels, nvl2 for one
-            result = self.located(
-                node, name.start, end, self.located(node, name.start, end, result)
-            )
+        if spelling.lower() in ABBREVIATIONS:  # what they stand for has up to three levels
+            inner = self.located(node, name.start, end, result)
+            result = self.located(node, name.start, end, inner)
         if node.type == BOOL:
             self.count_atom(result)
         return result

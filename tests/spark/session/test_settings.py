@@ -83,7 +83,7 @@ def test_local_sessions_stay_on_the_loopback_address():
 
 def test_a_cluster_keeps_its_own_settings():
     for master in ("yarn", "spark://host:7077", "k8s://https://127.0.0.1"):
-        assert settings.context_defaults(master) == settings.EVERYWHERE | settings.PATIENCE
+        assert settings.context_defaults(master) == settings.EVERYWHERE
         assert settings.launch_environment(master) == {}
 
 

