@@ -20,7 +20,7 @@ from tamis.broker.network.frames import frame_of
 from tamis.broker.network.messages import Established, Filters
 from tamis.broker.network.routes import PeerNews, Routes
 from tamis.routing.filter_cache import shared_cache
-from tamis.routing.kinds import Kind
+from tamis.routing.kinds import FilterKind
 from tamis.schema import Schema
 
 TOPIC = "model"
@@ -146,7 +146,7 @@ class RouteTree:
     def held(self) -> dict[Link, int]:
         """How many subscriptions each broker holds for each neighbour: (neighbour, broker)."""
         return {
-            (peer, broker): len(routes.filters_of(str(peer), Kind.SUBSCRIPTION))
+            (peer, broker): len(routes.filters_of(str(peer), FilterKind.SUBSCRIPTION))
             for broker, routes in enumerate(self._routes)
             for peer in self._near[broker]
         }
@@ -159,7 +159,7 @@ class RouteTree:
         lets: dict[Link, Array] = {}
         for broker, routes in enumerate(self._routes):
             for peer in self._near[broker]:
-                held = list(routes.filters_of(str(peer), Kind.SUBSCRIPTION).values())
+                held = list(routes.filters_of(str(peer), FilterKind.SUBSCRIPTION).values())
                 lets[broker, peer] = _matching(self._schema, held, events)
         reached = np.zeros((self.tree.size, len(events)), bool)
         links = 0

@@ -19,7 +19,7 @@ from tamis.broker.accounts import (
     token_hash,
 )
 from tamis.broker.grants import Grants
-from tamis.broker.limits import Limits
+from tamis.broker.limits import AccountLimits
 from tamis.errors import Forbidden, OptionError, Unauthenticated
 
 TOKEN = new_token()
@@ -136,8 +136,9 @@ def test_tokens_cannot_be_guessed_and_are_stored_hashed():
 def test_an_account_with_another_right_is_another_one():
     rights = {
         "metrics": True, "quench": True, "wider": "refuse", "password": "x",
-        "tokens": frozenset("t"), "limits": Limits(connections=1), "publish": Grants({"a": "TRUE"}),
-        "subscribe": Grants({"a": "TRUE"}), "topics": Grants({"a": "TRUE"}),
+        "tokens": frozenset("t"), "limits": AccountLimits(connections=1),
+        "publish": Grants({"a": "TRUE"}), "subscribe": Grants({"a": "TRUE"}),
+        "topics": Grants({"a": "TRUE"}),
     }  # fmt: skip
     assert rights.keys() == {field.name for field in fields(Account)} - {"name"}
     for name, value in rights.items():

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tamis.broker.catalogue import Catalogue
-from tamis.broker.change import Change
+from tamis.broker.catalogue_change import CatalogueChange
 from tamis.broker.group_commit import GroupCommit
 from tamis.broker.workers import Workers
 from tamis.errors import Busy
@@ -18,8 +18,8 @@ def test_a_change_that_cannot_be_made_is_told_and_others_go_on(tmp_path):
         catalogue, workers = Catalogue(tmp_path / "catalogue.sqlite"), Workers()
         commits = GroupCommit(catalogue, workers)
         with pytest.raises(Busy, match="too large"):
-            await commits.commit(Change(statement, (1 << 64,)))
-        await commits.commit(Change(statement, (7,)))
+            await commits.commit(CatalogueChange(statement, (1 << 64,)))
+        await commits.commit(CatalogueChange(statement, (7,)))
         assert catalogue.counts() == [(7, "guest", 1)]
         await commits.close()
         catalogue.close()

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from brokers import Clock, open_broker
-from tamis.broker.limits import Limits
+from tamis.broker.limits import AccountLimits
 from tamis.broker.records import NewEvent
 from tamis.errors import LimitReached
 
@@ -15,7 +15,7 @@ EVENT = NewEvent(b'{"price": 1}')
 def test_subscriptions_count_until_they_are_gone(tmp_path):
     async def run():
         for _ in range(2):  # the second time, those of the first are in the catalogue
-            broker = await open_broker(tmp_path, limits=Limits(subscriptions=3))
+            broker = await open_broker(tmp_path, limits=AccountLimits(subscriptions=3))
             guest = broker.accounts.guest
             await broker.create_topic(guest, "t", "price double")
             await broker.put_subscription(guest, "t", "kept", "price < 10")
@@ -31,7 +31,7 @@ def test_subscriptions_count_until_they_are_gone(tmp_path):
             await broker.delete_subscription(guest, "t", "more")
             assert guest.usage.subscriptions == 2
             await broker.close()
-        broker = await open_broker(tmp_path, limits=Limits(subscriptions=3))
+        broker = await open_broker(tmp_path, limits=AccountLimits(subscriptions=3))
         guest = broker.accounts.guest
         await broker.put_subscription(guest, "t", "passing", "price < 10", durable=False)
         assert guest.usage.subscriptions == 2
@@ -45,7 +45,7 @@ def test_subscriptions_count_until_they_are_gone(tmp_path):
 def test_a_rate_is_kept_in_the_brokers_time(tmp_path):
     async def run():
         clock = Clock()
-        broker = await open_broker(tmp_path, clock, limits=Limits(events_per_second=2))
+        broker = await open_broker(tmp_path, clock, limits=AccountLimits(events_per_second=2))
         guest = broker.accounts.guest
         await broker.create_topic(guest, "t", "price double")
         await broker.publish(guest, "t", [EVENT] * 4)
@@ -61,7 +61,7 @@ def test_a_rate_is_kept_in_the_brokers_time(tmp_path):
 
 def test_an_event_that_is_too_large_is_refused_and_the_others_are_stored(tmp_path):
     async def run():
-        broker = await open_broker(tmp_path, limits=Limits(event_bytes=20))
+        broker = await open_broker(tmp_path, limits=AccountLimits(event_bytes=20))
         guest = broker.accounts.guest
         await broker.create_topic(guest, "t", "price double")
         answer = await broker.publish(guest, "t", [EVENT, NewEvent(b'{"price": 1.00000000000}')])

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import each
-from tamis.broker.limits import Limits, Usage
+from tamis.broker.limits import AccountLimits, Usage
 from tamis.errors import LimitReached, OptionError
 
 
 def test_connections_and_subscriptions_are_counted():
-    usage = Usage("desk", Limits(connections=2, subscriptions=1))
+    usage = Usage("desk", AccountLimits(connections=2, subscriptions=1))
     usage.connect()
     usage.connect()
     with pytest.raises(LimitReached, match="'desk' has 2 connections, and may have no more"):
@@ -28,7 +28,7 @@ def test_connections_and_subscriptions_are_counted():
 
 
 def test_a_batch_larger_than_the_rate_is_sent_and_then_paid_for():
-    usage = Usage("desk", Limits(events_per_second=10))
+    usage = Usage("desk", AccountLimits(events_per_second=10))
     usage.publish(25, now=100.0)  # 10 are there, 15 are owed
     with pytest.raises(LimitReached, match="10 events per second") as reached:
         usage.publish(1, now=101.0)
@@ -44,7 +44,7 @@ def test_a_batch_larger_than_the_rate_is_sent_and_then_paid_for():
     st.sampled_from([0.5, 1.0, 7.0, 100.0]),
 )
 def test_nobody_sends_more_than_the_rate_and_what_was_saved_up(sends, rate):
-    usage, now, accepted, largest = Usage("desk", Limits(events_per_second=rate)), 0.0, 0, 0
+    usage, now, accepted, largest = Usage("desk", AccountLimits(events_per_second=rate)), 0.0, 0, 0
     for events, pause in sends:
         now += pause
         try:
@@ -56,7 +56,7 @@ def test_nobody_sends_more_than_the_rate_and_what_was_saved_up(sends, rate):
 
 
 def test_without_a_rate_everything_may_be_sent():
-    Usage("desk", Limits()).publish(10**9, now=0.0)
+    Usage("desk", AccountLimits()).publish(10**9, now=0.0)
 
 
 @each(
@@ -72,4 +72,4 @@ def test_without_a_rate_everything_may_be_sent():
 )
 def test_a_limit_that_is_none_is_refused(wrong):
     with pytest.raises(OptionError, match=next(iter(wrong))):
-        Limits(**wrong)
+        AccountLimits(**wrong)

@@ -3,7 +3,7 @@
 import pytest
 
 from tamis.broker.catalogue import Catalogue
-from tamis.broker.change import Change
+from tamis.broker.catalogue_change import CatalogueChange
 from tamis.broker.peer_rows import Note, identity, notes, put_identity
 
 
@@ -30,5 +30,7 @@ def test_notes_come_back_without_those_that_are_damaged(catalogue):
     ]
     catalogue.commit([note.move() for note in kept])
     assert notes(catalogue, 1, "profile") == {"b": b"of b", "c": b"of c"}
-    catalogue.commit([Change("UPDATE peer_notes SET content = ? WHERE peer = 'c'", (b"of x",))])
+    catalogue.commit(
+        [CatalogueChange("UPDATE peer_notes SET content = ? WHERE peer = 'c'", (b"of x",))]
+    )
     assert notes(catalogue, 1, "profile") == {"b": b"of b"}

@@ -15,13 +15,13 @@ from certificates import make_certificate
 from linked_brokers import LOCAL, line, until
 from tamis.broker.accounts import Account, free_account, new_token, token_hash
 from tamis.broker.grants import Grants
-from tamis.broker.limits import Limits
+from tamis.broker.limits import AccountLimits
 from tamis.broker.records import NewEvent
 from tamis.broker.renewal import Renewal
 from tamis.broker.settings import TlsFiles
 from tamis.broker.tls import peer_context
 from tamis.errors import FileError, LimitReached, OptionError, Unauthenticated
-from tamis.routing.kinds import Kind
+from tamis.routing.kinds import FilterKind
 
 BOSS = free_account("boss")
 
@@ -56,7 +56,9 @@ def test_grants_change_for_what_comes_and_whoever_listens_connects_again(tmp_pat
         refused = await broker.publish(ann, "t", [event(50)])
         assert (refused.accepted, len(refused.refused)) == (0, 1)
 
-        new = account(publish="price < 100", subscribe="price < 5", limits=Limits(subscriptions=1))
+        new = account(
+            publish="price < 100", subscribe="price < 5", limits=AccountLimits(subscriptions=1)
+        )
         changed = await broker.change_accounts(replace(broker.settings, accounts=(BOSS, new)))
         assert changed == {"ann"}
         assert listening.closed_because == "its account has changed: connect again"
@@ -117,7 +119,10 @@ def test_what_may_be_published_is_known_in_the_network_before_it_is_published(tm
 
             await until(lambda: ready(first, "b2") and ready(middle, "b1") and ready(last, "b2"))
             await last.subscribe("high", "number >= 10", "t")
-            held, kind = first.broker.network._shared["t"].routes.filters_of, Kind.SUBSCRIPTION
+            held, kind = (
+                first.broker.network._shared["t"].routes.filters_of,
+                FilterKind.SUBSCRIPTION,
+            )
             assert not held("b2", kind)  # nobody may publish what it wants
 
             more = replace(free_account("site"), publish=Grants({"*": "number < 100"}))

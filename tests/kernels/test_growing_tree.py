@@ -13,7 +13,7 @@ from tamis import Matcher, parse
 from tamis.engines.tree import elements, growing_tree
 from tamis.engines.tree.descriptions import describe, extent, ordinal
 from tamis.engines.tree.distinct_conjunctions import ConjunctionStore
-from tamis.engines.tree.elements import Elements
+from tamis.engines.tree.elements import DistinctElements
 from tamis.kernels import growing_tree as t
 from tamis.kernels.static_tree import find_child
 from tamis.kernels.tree_conjunctions import YOUNG
@@ -61,7 +61,7 @@ def canonical(texts):
 def test_what_intervals_say_is_what_the_facts_say():
     """Every implication between numbers, decided by the kernel and by `implication`."""
     index = PredicateIndex(SCHEMA)
-    held = Elements(index)
+    held = DistinctElements(index)
     known = {}
     for node in dict.fromkeys(canonical(PREDICATES)):
         (known[node],) = held.sequence(np.array([index.intern(node)], np.int32)).tolist()
@@ -142,7 +142,7 @@ def test_groups_come_and_go(changes):
     schema = Schema({f"a{n}": "int" for n in range(6)})
     index = PredicateIndex(schema)
     predicates = [index.intern(normalize(parse(f"a{n} = 1", schema).tree)) for n in range(6)]
-    held = Elements(index)
+    held = DistinctElements(index)
     store = ConjunctionStore(held)
     model, slot_of, number = {}, {}, 0
     for come, parts in changes:

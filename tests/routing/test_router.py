@@ -3,7 +3,7 @@ import pytest
 from cases import each
 from direct_network import SCHEMA, DirectNetwork
 from tamis.errors import OptionError, RoutingError
-from tamis.routing.limits import Limits
+from tamis.routing.limits import RouterLimits
 from tamis.routing.links import Timing
 from tamis.routing.messages import (
     Ack,
@@ -235,7 +235,7 @@ def test_a_neighbour_can_be_met_later():
 
 
 def test_a_queue_that_is_too_long_counts_as_failure():
-    net = DirectNetwork(LINE, "simple", limits=Limits(waiting=10))
+    net = DirectNetwork(LINE, "simple", limits=RouterLimits(waiting=10))
     net.connect("a.bob", "c.pub")
     net.say("a.bob", Subscribe, "s1", "price > 5")
     net.cut.add(frozenset("bc"))
@@ -358,7 +358,7 @@ def test_a_publication_that_does_not_fit_the_schema_is_refused():
 
 
 def test_clients_have_a_limit():
-    net = DirectNetwork(LINE, "simple", limits=Limits(filters=1))
+    net = DirectNetwork(LINE, "simple", limits=RouterLimits(filters=1))
     net.connect("a.bob")
     net.say("a.bob", Subscribe, "s1", "price > 5")
     net.say("a.bob", Subscribe, "s2", "price > 6")
@@ -373,7 +373,7 @@ def test_settings_are_checked():
     with pytest.raises(OptionError, match="unknown strategy 'flood'; did you mean 'flooding'"):
         Router("a", SCHEMA, strategy="flood")
     with pytest.raises(OptionError, match="at least 1"):
-        Limits(waiting=0)
+        RouterLimits(waiting=0)
 
 
 def test_a_failed_call_changes_nothing():

@@ -149,7 +149,7 @@ def test_changes_while_a_column_is_made(monkeypatch, moment):
     """A subscription that goes and comes back is there once, whatever the column has seen."""
     found = filled(many(200))
     found.add("live", parse("x = 1"))
-    place = subscriptions if moment == "id_array" else subscriptions.Page
+    place = subscriptions if moment == "id_array" else subscriptions.SubscriptionPage
     plain, turns = getattr(place, moment), iter(range(3))
 
     def meanwhile(*args):

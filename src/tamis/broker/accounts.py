@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tamis.broker.grants import EVERYTHING, Grants, forbidden
-from tamis.broker.limits import Limits, Usage
+from tamis.broker.limits import AccountLimits, Usage
 from tamis.errors import MissingDependency, OptionError, Unauthenticated, choose
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Account:
     metrics: bool = False  # may see the metrics, which name subscriptions of all accounts
     quench: bool = False  # may know what others want of the topics that it publishes to
     wider: str = "narrow"
-    limits: Limits = field(default_factory=Limits)
+    limits: AccountLimits = field(default_factory=AccountLimits)
 
     def __post_init__(self) -> None:
         choose("treatment of wider filters", self.wider, WIDER)
@@ -85,7 +85,7 @@ def _content(account: Account) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def free_account(name: str = GUEST, limits: Limits | None = None) -> Account:
+def free_account(name: str = GUEST, limits: AccountLimits | None = None) -> Account:
     """An account that may do everything."""
     every = Grants({"*": EVERYTHING})
     return Account(
@@ -95,14 +95,16 @@ def free_account(name: str = GUEST, limits: Limits | None = None) -> Account:
         topics=every,
         metrics=True,
         quench=True,
-        limits=limits or Limits(),
+        limits=limits or AccountLimits(),
     )
 
 
 class Accounts:
     """All accounts of a broker; without any, everybody is the free account ``guest``."""
 
-    def __init__(self, accounts: Iterable[Account] = (), limits: Limits | None = None) -> None:
+    def __init__(
+        self, accounts: Iterable[Account] = (), limits: AccountLimits | None = None
+    ) -> None:
         self._by_name, self._by_token = _tables(accounts)
         self.guest = None if self._by_name else free_account(limits=limits)
         self._passwords = _Passwords()
@@ -115,7 +117,7 @@ class Accounts:
                 "a restart"
             )
 
-    def become(self, accounts: Iterable[Account], limits: Limits) -> set[str]:
+    def become(self, accounts: Iterable[Account], limits: AccountLimits) -> set[str]:
         """Replace all accounts; returns the names of those that have changed or are gone.
 
         What connections have and send is counted on.

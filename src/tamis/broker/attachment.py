@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from tamis.broker.catalogue import SubscriptionRow, move_subscription
-from tamis.broker.change import Change
+from tamis.broker.catalogue_change import CatalogueChange
 from tamis.broker.delivery.buffer import Buffer
 from tamis.broker.delivery.progress import Progress
 from tamis.broker.delivery.window import Window
@@ -179,6 +179,6 @@ class Attachment:
             self.lost, attached,
         )  # fmt: skip
 
-    def move(self) -> Change:
+    def move(self) -> CatalogueChange:
         """The change that stores how far it has come."""
         return move_subscription(self.row(attached=True))

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from tamis.broker import move_rows, peer_rows, quench_rows
-from tamis.broker.change import Change
+from tamis.broker.catalogue_change import CatalogueChange
 from tamis.broker.delivery.progress import Progress, decoded, encoded
 from tamis.broker.log.damage import Damage
 from tamis.broker.records import DeliveryOptions, Retention
@@ -215,7 +215,7 @@ class Catalogue:
 
     # --- changing
 
-    def commit(self, changes: Iterable[Change]) -> None:
+    def commit(self, changes: Iterable[CatalogueChange]) -> None:
         """Make changes, all or none; they are safe on disk when this returns."""
         self._tables.execute("BEGIN IMMEDIATE")
         try:
@@ -242,40 +242,40 @@ class Catalogue:
 # --- changes
 
 
-def put_topic(row: TopicRow) -> Change:
+def put_topic(row: TopicRow) -> CatalogueChange:
     """Add a topic, or replace what is known about it."""
     defaults = None if row.defaults is None else dict(row.defaults)
     described = dict(row.schema), row.semantics, defaults, row.retention, row.births
     description = TopicDescription(*described)
     text = msgspec.json.encode(description).decode()
     values = row.number, row.name, text, int(row.deleted), row.expired, row.next_offset
-    return Change(_PUT_TOPIC, (*values, _checksum(values)))
+    return CatalogueChange(_PUT_TOPIC, (*values, _checksum(values)))
 
 
-def drop_topic(number: int) -> Iterator[Change]:
+def drop_topic(number: int) -> Iterator[CatalogueChange]:
     """Forget a topic and its subscriptions."""
-    yield Change(_DROP_SUBSCRIPTIONS, (number,))
-    yield Change(_DROP_COUNTS, (number,))
+    yield CatalogueChange(_DROP_SUBSCRIPTIONS, (number,))
+    yield CatalogueChange(_DROP_COUNTS, (number,))
     yield from peer_rows.drop_topic(number)
     yield from move_rows.drop_topic(number)
-    yield Change(_DROP_TOPIC, (number,))
+    yield CatalogueChange(_DROP_TOPIC, (number,))
 
 
-def put_subscription(row: SubscriptionRow) -> Change:
+def put_subscription(row: SubscriptionRow) -> CatalogueChange:
     """Add a subscription, or replace all that is known about it."""
     options = msgspec.json.encode(row.options).decode()
     head = row.topic, row.account, row.id, row.filter, options
-    return Change(_PUT, (*head, _checksum(head), *_moved(row)))
+    return CatalogueChange(_PUT, (*head, _checksum(head), *_moved(row)))
 
 
-def move_subscription(row: SubscriptionRow) -> Change:
+def move_subscription(row: SubscriptionRow) -> CatalogueChange:
     """Store how far a subscription has come; nothing if it is gone."""
-    return Change(_MOVE, (*_moved(row), row.topic, row.account, row.id))
+    return CatalogueChange(_MOVE, (*_moved(row), row.topic, row.account, row.id))
 
 
-def drop_subscription(topic: int, account: str, id_: str) -> Change:
+def drop_subscription(topic: int, account: str, id_: str) -> CatalogueChange:
     """Forget a subscription."""
-    return Change(_DROP, (topic, account, id_))
+    return CatalogueChange(_DROP, (topic, account, id_))
 
 
 # --- rows

@@ -9,7 +9,7 @@ import logging
 from typing import Protocol
 
 from tamis.broker.catalogue import Catalogue
-from tamis.broker.change import Change
+from tamis.broker.catalogue_change import CatalogueChange
 from tamis.broker.workers import CATALOGUE, Workers
 from tamis.errors import Busy
 
@@ -23,7 +23,7 @@ logger = logging.getLogger("tamis.broker")
 class Moving(Protocol):
     """Something whose place is written from time to time."""
 
-    def move(self) -> Change:
+    def move(self) -> CatalogueChange:
         """The change that stores where it is now."""
 
 
@@ -33,7 +33,7 @@ class GroupCommit:
     def __init__(self, catalogue: Catalogue, workers: Workers) -> None:
         self._catalogue = catalogue
         self._workers = workers
-        self._waiting: list[tuple[tuple[Change, ...], asyncio.Future[None]]] = []
+        self._waiting: list[tuple[tuple[CatalogueChange, ...], asyncio.Future[None]]] = []
         self._moved: dict[Moving, None] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._took = 0.0  # seconds, for what was written last
@@ -41,7 +41,7 @@ class GroupCommit:
         self._wake = asyncio.Event()
         self._task = asyncio.create_task(self._run(), name="tamis group commit")
 
-    async def commit(self, *changes: Change) -> None:
+    async def commit(self, *changes: CatalogueChange) -> None:
         """Return when changes are safe on disk; raises `Busy` if that failed, and none was made."""
         if not changes:
             return

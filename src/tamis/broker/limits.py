@@ -6,7 +6,7 @@ from tamis.errors import LimitReached, OptionError, counted
 
 
 @dataclass(frozen=True)
-class Limits:
+class AccountLimits:
     """How much an account may have and send; None means no limit."""
 
     connections: int | None = 10_000
@@ -37,7 +37,7 @@ class Usage:
     debt is paid. So batches of any size keep the rate on average, and none is too large to be sent.
     """
 
-    def __init__(self, account: str, limits: Limits) -> None:
+    def __init__(self, account: str, limits: AccountLimits) -> None:
         self.account = account
         self.limits = limits
         self.connections = 0

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from tamis.broker.change import Change
+from tamis.broker.catalogue_change import CatalogueChange
 from tamis.broker.peer_rows import RowSource
 
 TABLES = """
@@ -135,34 +135,34 @@ def departing(tables: RowSource, key: SubscriptionKey) -> Departing | None:
 # --- changing
 
 
-def put_move(row: MoveRow) -> Change:
+def put_move(row: MoveRow) -> CatalogueChange:
     """Store how far a subscription has come on its way here."""
     statement = "INSERT OR REPLACE INTO moves VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-    return Change(statement, (*row, _checksum(row)))
+    return CatalogueChange(statement, (*row, _checksum(row)))
 
 
-def put_moved(key: SubscriptionKey, number: int, event: MovedRow) -> Change:
+def put_moved(key: SubscriptionKey, number: int, event: MovedRow) -> CatalogueChange:
     """Store an event that comes with a subscription."""
     values = (*key, number, *event[:-1], int(event.is_unsure))
     statement = "INSERT OR REPLACE INTO moved_events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-    return Change(statement, (*values, _checksum(values)))
+    return CatalogueChange(statement, (*values, _checksum(values)))
 
 
-def put_departing(row: Departing) -> Change:
+def put_departing(row: Departing) -> CatalogueChange:
     """Remember that a subscription goes elsewhere."""
-    return Change("INSERT OR REPLACE INTO departing VALUES (?, ?, ?, ?, ?)", tuple(row))
+    return CatalogueChange("INSERT OR REPLACE INTO departing VALUES (?, ?, ?, ?, ?)", tuple(row))
 
 
-def forget_moves(key: SubscriptionKey) -> Iterator[Change]:
+def forget_moves(key: SubscriptionKey) -> Iterator[CatalogueChange]:
     """Forget everything about moves of a subscription."""
     for statement in _FORGET:
-        yield Change(statement, tuple(key))
+        yield CatalogueChange(statement, tuple(key))
 
 
-def drop_topic(topic: int) -> Iterator[Change]:
+def drop_topic(topic: int) -> Iterator[CatalogueChange]:
     """Forget all moves of a topic."""
     for statement in _DROP:
-        yield Change(statement, (topic,))
+        yield CatalogueChange(statement, (topic,))
 
 
 # --- rows

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Protocol
 
-from tamis.broker.change import Change
+from tamis.broker.catalogue_change import CatalogueChange
 from tamis.language.expression import Expression
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class OtherBrokers(Protocol):
     def births(self) -> tuple[str, ...]:
         """The births of a topic that is being made here; none without a network."""
 
-    def deletion(self, topic: "Topic") -> list[Change]:
+    def deletion(self, topic: "Topic") -> list[CatalogueChange]:
         """What the catalogue is to remember when a topic is deleted."""
 
     async def deleted(self, topic: "Topic") -> None:
@@ -56,7 +56,7 @@ class NoOtherBrokers:
         """Nobody needs to know."""
         return ()
 
-    def deletion(self, topic: "Topic") -> list[Change]:  # noqa: ARG002 - whatever topic it is
+    def deletion(self, topic: "Topic") -> list[CatalogueChange]:  # noqa: ARG002 - whatever topic it is
         """Nobody else would make it again."""
         return []
 

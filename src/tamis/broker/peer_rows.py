@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from tamis.broker.change import Change
+from tamis.broker.catalogue_change import CatalogueChange
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS peers (
@@ -63,10 +63,10 @@ class Note:
     what: str
     content: Callable[[], bytes] = field(compare=False)
 
-    def move(self) -> Change:
+    def move(self) -> CatalogueChange:
         """The change that stores what it is now."""
         content = self.content()
-        return Change(
+        return CatalogueChange(
             "INSERT OR REPLACE INTO peer_notes VALUES (?, ?, ?, ?, ?)",
             (self.topic, self.peer, self.what, content, zlib.crc32(content)),
         )
@@ -127,48 +127,52 @@ def deletions(tables: RowSource) -> list[tuple[str, str]]:
 # --- changing
 
 
-def put_deletion(topic: str, birth: str) -> Change:
+def put_deletion(topic: str, birth: str) -> CatalogueChange:
     """Remember that a topic was deleted."""
-    return Change("INSERT OR REPLACE INTO deletions VALUES (?, ?)", (topic, birth))
+    return CatalogueChange("INSERT OR REPLACE INTO deletions VALUES (?, ?)", (topic, birth))
 
 
-def put_identity(id_: str, starts: int) -> Change:
+def put_identity(id_: str, starts: int) -> CatalogueChange:
     """Remember who we are."""
-    return Change("INSERT OR REPLACE INTO identity VALUES ('broker', ?, ?)", (id_, starts))
+    return CatalogueChange("INSERT OR REPLACE INTO identity VALUES ('broker', ?, ?)", (id_, starts))
 
 
-def put_peer(row: PeerRow) -> Change:
+def put_peer(row: PeerRow) -> CatalogueChange:
     """Store how far a peer has come."""
-    return Change("INSERT OR REPLACE INTO peers VALUES (?, ?, ?, ?, ?)", (*row, _checksum(row)))
+    return CatalogueChange(
+        "INSERT OR REPLACE INTO peers VALUES (?, ?, ?, ?, ?)", (*row, _checksum(row))
+    )
 
 
-def put_filters(topic: int, peer: str, kind: str, added: Mapping[str, str]) -> Iterator[Change]:
+def put_filters(
+    topic: int, peer: str, kind: str, added: Mapping[str, str]
+) -> Iterator[CatalogueChange]:
     """Store filters that a peer has announced."""
     statement = "INSERT OR REPLACE INTO peer_filters VALUES (?, ?, ?, ?, ?, ?)"
     for id_, text in added.items():
         row = topic, peer, kind, id_, text
-        yield Change(statement, (*row, _checksum(row)))
+        yield CatalogueChange(statement, (*row, _checksum(row)))
 
 
-def drop_filters(topic: int, peer: str, kind: str, ids: Iterable[str]) -> Iterator[Change]:
+def drop_filters(topic: int, peer: str, kind: str, ids: Iterable[str]) -> Iterator[CatalogueChange]:
     """Forget filters that a peer has withdrawn."""
     statement = "DELETE FROM peer_filters WHERE topic = ? AND peer = ? AND kind = ? AND id = ?"
     for id_ in ids:
-        yield Change(statement, (topic, peer, kind, id_))
+        yield CatalogueChange(statement, (topic, peer, kind, id_))
 
 
-def drop_peer(peer: str) -> Iterator[Change]:
+def drop_peer(peer: str) -> Iterator[CatalogueChange]:
     """Forget a peer that is gone for good."""
-    yield Change("DELETE FROM peers WHERE peer = ?", (peer,))
-    yield Change("DELETE FROM peer_filters WHERE peer = ?", (peer,))
-    yield Change("DELETE FROM peer_notes WHERE peer = ?", (peer,))
+    yield CatalogueChange("DELETE FROM peers WHERE peer = ?", (peer,))
+    yield CatalogueChange("DELETE FROM peer_filters WHERE peer = ?", (peer,))
+    yield CatalogueChange("DELETE FROM peer_notes WHERE peer = ?", (peer,))
 
 
-def drop_topic(topic: int) -> Iterator[Change]:
+def drop_topic(topic: int) -> Iterator[CatalogueChange]:
     """Forget all peers of a topic."""
-    yield Change("DELETE FROM peers WHERE topic = ?", (topic,))
-    yield Change("DELETE FROM peer_filters WHERE topic = ?", (topic,))
-    yield Change("DELETE FROM peer_notes WHERE topic = ?", (topic,))
+    yield CatalogueChange("DELETE FROM peers WHERE topic = ?", (topic,))
+    yield CatalogueChange("DELETE FROM peer_filters WHERE topic = ?", (topic,))
+    yield CatalogueChange("DELETE FROM peer_notes WHERE topic = ?", (topic,))
 
 
 def _checksum(values: tuple[Any, ...]) -> int:

@@ -4,7 +4,7 @@ A broker that starts again does not know these publishers. It waits until none o
 more before it tells a subscriber that it gets everything.
 """
 
-from tamis.broker.change import Change
+from tamis.broker.catalogue_change import CatalogueChange
 from tamis.broker.peer_rows import RowSource
 
 TABLES = """
@@ -23,11 +23,11 @@ def local_filters(tables: RowSource, topic: int) -> list[tuple[str, str]]:
     return [(account, text) for account, text in found]
 
 
-def put_quenched(topic: str, lease: float) -> Change:
+def put_quenched(topic: str, lease: float) -> CatalogueChange:
     """Remember that publishers may drop events of a topic."""
-    return Change("INSERT OR REPLACE INTO quenched VALUES (?, ?)", (topic, lease))
+    return CatalogueChange("INSERT OR REPLACE INTO quenched VALUES (?, ?)", (topic, lease))
 
 
-def drop_quenched(topic: str) -> Change:
+def drop_quenched(topic: str) -> CatalogueChange:
     """Forget that publishers may drop events of a topic."""
-    return Change("DELETE FROM quenched WHERE topic = ?", (topic,))
+    return CatalogueChange("DELETE FROM quenched WHERE topic = ?", (topic,))

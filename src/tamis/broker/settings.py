@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tamis.broker.accounts import Account, Accounts
-from tamis.broker.limits import Limits
+from tamis.broker.limits import AccountLimits
 from tamis.broker.network_settings import NetworkSettings
 from tamis.broker.records import Retention
 from tamis.errors import OptionError, choose
@@ -90,7 +90,9 @@ class Settings:
     tls: TlsFiles | None = None
     insecure: bool = False  # allows other machines to connect without TLS
     accounts: tuple[Account, ...] = ()
-    limits: Limits = field(default_factory=Limits)  # of accounts that have none of their own
+    limits: AccountLimits = field(
+        default_factory=AccountLimits
+    )  # of accounts that have none of their own
     retention: Retention = field(default_factory=Retention)  # of topics that have none
     topics: Mapping[str, TopicSettings] = field(default_factory=dict)
     network: NetworkSettings | None = None  # None: a broker on its own

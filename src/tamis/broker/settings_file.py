@@ -12,7 +12,7 @@ from typing import Any
 from tamis.broker.accounts import WIDER, Account, check_password_hash, check_token_hash
 from tamis.broker.grant_checks import check_grant
 from tamis.broker.grants import EVERYTHING, Grants
-from tamis.broker.limits import Limits
+from tamis.broker.limits import AccountLimits
 from tamis.broker.network_settings import NetworkSettings, PeerSettings, read_merging
 from tamis.broker.quantities import read_bytes, read_seconds
 from tamis.broker.records import Retention
@@ -76,7 +76,7 @@ def settings_of(text: str, path: Path) -> Settings:
 
 def _settings(top: Table, folder: Path) -> Settings:
     log = top.table("log")
-    limits = _limits(top.table("limits"), Limits())
+    limits = _limits(top.table("limits"), AccountLimits())
     topics = top.table("topics")
     named = {name: _topic(topics.inner(name, topics.content[name])) for name in topics.content}
     accounts = top.table("accounts")
@@ -170,7 +170,7 @@ def readable_file(folder: Path, value: object) -> Path:
     return path
 
 
-def _limits(table: Table, usual: Limits) -> Limits:
+def _limits(table: Table, usual: AccountLimits) -> AccountLimits:
     given = {
         "connections": table.take("connections", as_count, usual.connections),
         "subscriptions": table.take("subscriptions", as_count, usual.subscriptions),
@@ -179,7 +179,7 @@ def _limits(table: Table, usual: Limits) -> Limits:
         "events_per_second": table.take("events_per_second", as_rate, usual.events_per_second),
     }
     table.finish()
-    return table.problems.attempt(table.path, Limits, **given) or usual
+    return table.problems.attempt(table.path, AccountLimits, **given) or usual
 
 
 def _retention(table: Table) -> Retention | None:
@@ -208,7 +208,7 @@ def _topic(table: Table) -> TopicSettings:
 
 
 def _account(
-    table: Table, name: str, limits: Limits, topics: Mapping[str, TopicSettings]
+    table: Table, name: str, limits: AccountLimits, topics: Mapping[str, TopicSettings]
 ) -> Account:
     tokens: list[Any] = table.take("tokens", as_list, [])
     hashes = [

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from tamis.broker.accounts import Account
     from tamis.broker.catalogue import Catalogue
-    from tamis.broker.change import Change
+    from tamis.broker.catalogue_change import CatalogueChange
     from tamis.broker.records import DeliveryOptions, Record
     from tamis.broker.subscriptions import Subscriptions
     from tamis.broker.topic import Topic
@@ -108,7 +108,7 @@ class SubscriptionMoves:
             return None
         return MovedBacklog(self._tables, move, self._topic.host.network.prefix(self._topic.name))
 
-    def forgetting(self, account: str, id_: str) -> "Iterable[Change]":
+    def forgetting(self, account: str, id_: str) -> "Iterable[CatalogueChange]":
         """The changes that forget the moves of a subscription that is deleted."""
         if (account, id_) not in self._moving:
             return ()

@@ -27,7 +27,7 @@ from tamis.language.functions.casts import cast
 from tamis.language.functions.clock import BARE_CLOCKS
 from tamis.language.functions.conditionals import CASE
 from tamis.language.functions.date_texts import day_of_text, moment_of_text
-from tamis.language.functions.function import Function, Refusal, TooLarge
+from tamis.language.functions.function import Function, RefusedArguments, TooLarge
 from tamis.language.functions.signatures import as_common, compared_types
 from tamis.language.functions.table import BY_SPELLING, FUNCTIONS
 from tamis.language.like_patterns import BadPattern, compile_like
@@ -140,7 +140,7 @@ class TypingRules:
         if replacement := ABBREVIATIONS.get(name.lower()):
             try:
                 return replacement([argument.node for argument in arguments])
-            except Refusal as refusal:
+            except RefusedArguments as refusal:
                 raise self._refused(refusal, name.lower(), arguments, start, end) from None
         entry = BY_SPELLING[name.lower()]
         if entry.name in {ast.NOW, ast.TODAY} and not self.schema.has_clock:
@@ -212,7 +212,7 @@ class TypingRules:
         """The node of a call; errors name the function as it was written."""
         try:
             typed = entry.typed([argument.node for argument in arguments])
-        except Refusal as refusal:
+        except RefusedArguments as refusal:
             raise self._refused(refusal, spelling, arguments, start, end) from None
         return ast.Call(entry.name, *typed)
 
@@ -224,11 +224,16 @@ class TypingRules:
         """``CAST(operand AS type)`` or TRY_CAST."""
         try:
             return cast(name, operand.node, wanted)
-        except Refusal as refusal:
+        except RefusedArguments as refusal:
             raise self.mismatch(str(refusal), start, end, refusal.hint) from None
 
     def _refused(
-        self, refusal: Refusal, name: str, arguments: Sequence[LocatedNode], start: int, end: int
+        self,
+        refusal: RefusedArguments,
+        name: str,
+        arguments: Sequence[LocatedNode],
+        start: int,
+        end: int,
     ) -> TypeMismatch | LimitError:
         if refusal.argument is not None:
             start, end = arguments[refusal.argument].start, arguments[refusal.argument].end

@@ -28,7 +28,7 @@ from tamis.predicates.value_sets import (
 from tamis.schema import Attribute, Schema
 
 
-class Condition(NamedTuple):
+class AttributeCondition(NamedTuple):
     """What a box says about one attribute."""
 
     position: int  # of the attribute in the schema
@@ -42,7 +42,7 @@ class Box(NamedTuple):
     A condition is false of some value at least. A box without conditions is always true.
     """
 
-    conditions: tuple[Condition, ...]
+    conditions: tuple[AttributeCondition, ...]
 
     @property
     def is_empty(self) -> bool:
@@ -63,7 +63,7 @@ class Box(NamedTuple):
         return nodes[0] if len(nodes) == 1 else ast.And(nodes)
 
 
-EMPTY = Box((Condition(-1, ast.FALSE, NOTHING),))
+EMPTY = Box((AttributeCondition(-1, ast.FALSE, NOTHING),))
 
 
 @remembered(32_000_000)
@@ -94,10 +94,12 @@ def box_of(form: Node, space: EventSpace, *, computed: bool = False) -> Box | No
     return Box(tuple(conditions))
 
 
-def condition_on(position: int, node: Node, space: EventSpace) -> Condition:
+def condition_on(position: int, node: Node, space: EventSpace) -> AttributeCondition:
     """The condition of a node on one attribute; its node is TRUE or FALSE if it always is."""
     attribute = space.schema.attributes[position]
-    return Condition(position, *_canonical(node, attribute, may_miss=space.may_miss(position)))
+    return AttributeCondition(
+        position, *_canonical(node, attribute, may_miss=space.may_miss(position))
+    )
 
 
 @remembered(32_000_000)

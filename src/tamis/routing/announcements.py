@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from itertools import islice
 
-from tamis.routing.reductions import NO_CHANGE, Change, FoundMergers, KnownMerger, Reduction
+from tamis.routing.reductions import NO_CHANGE, FoundMergers, KnownMerger, Reduction, RootChange
 from tamis.routing.requests import Request
 
 
@@ -172,7 +172,7 @@ class Announcer:
         """Make mergers that were made before a restart."""
         self._change(self.reduction.restore(known))
 
-    def _change(self, change: Change) -> None:
+    def _change(self, change: RootChange) -> None:
         if change is NO_CHANGE:
             return
         self._may_have_news = True

@@ -14,7 +14,7 @@ from tamis.routing.advertised_interests import AdvertisedInterests
 from tamis.routing.announcements import Announcer
 from tamis.routing.filter_cache import FilterCache
 from tamis.routing.hop_filters import HopFilters
-from tamis.routing.kinds import Kind, kind_of
+from tamis.routing.kinds import FilterKind, kind_of
 from tamis.routing.messages import FilterMessage
 from tamis.routing.reductions import Everything, Reduction, reduction_of
 from tamis.routing.requests import OpenRequests, Request
@@ -42,7 +42,7 @@ class Neighbour(Protocol):
         """Whether it can be reached, so that requests wait for its Acks."""
 
     @property
-    def announcers(self) -> Mapping[Kind, Announcer]:
+    def announcers(self) -> Mapping[FilterKind, Announcer]:
         """What it is told."""
 
 
@@ -91,29 +91,29 @@ class Forwarding:
         ids = count(1)
         self._new_id = new_id or (lambda: str(next(ids)))
 
-    def table(self, kind: Kind) -> HopFilters:
+    def table(self, kind: FilterKind) -> HopFilters:
         """The filters of one kind."""
-        return self.subscriptions if kind is Kind.SUBSCRIPTION else self.advertisements
+        return self.subscriptions if kind is FilterKind.SUBSCRIPTION else self.advertisements
 
     def tables(self) -> Tables:
         """All filters that are held here, and by neighbours because of us."""
         return Tables(
             self.subscriptions.by_hop(),
             self.advertisements.by_hop(),
-            self._announced(Kind.SUBSCRIPTION),
-            self._announced(Kind.ADVERTISEMENT),
+            self._announced(FilterKind.SUBSCRIPTION),
+            self._announced(FilterKind.ADVERTISEMENT),
         )
 
-    def _announced(self, kind: Kind) -> dict[str, tuple[str, ...]]:
+    def _announced(self, kind: FilterKind) -> dict[str, tuple[str, ...]]:
         sides = ((one.name, one.announcers[kind].announced()) for one in self._neighbours)
         return {name: announced for name, announced in sides if announced}
 
     # --- what a neighbour is told
 
-    def announcers_for(self, neighbour: str) -> dict[Kind, Announcer]:
+    def announcers_for(self, neighbour: str) -> dict[FilterKind, Announcer]:
         """The announcers of a new neighbour, which know the filters of all other hops."""
         announcers = {}
-        for kind in Kind:
+        for kind in FilterKind:
             announcers[kind] = Announcer(
                 self._reduction(neighbour, kind),
                 self._concerns(neighbour, kind),
@@ -124,7 +124,7 @@ class Forwarding:
                 announcers[kind].add(text)
         return announcers
 
-    def _reduction(self, neighbour: str, kind: Kind) -> Reduction:
+    def _reduction(self, neighbour: str, kind: FilterKind) -> Reduction:
         """Which filters stand for those that a neighbour is told of."""
         if self._strategy.mixed and not self._strategy.tells(kind):
             return Everything()
@@ -132,14 +132,14 @@ class Forwarding:
         def advertised() -> list[str]:
             return list(self.advertisements.of(neighbour).values())
 
-        of_publications = advertised if kind is Kind.SUBSCRIPTION else None
+        of_publications = advertised if kind is FilterKind.SUBSCRIPTION else None
         return reduction_of(self._strategy, self._merging, self._cache, of_publications, neighbour)
 
-    def _concerns(self, neighbour: str, kind: Kind) -> Callable[[str], bool]:
+    def _concerns(self, neighbour: str, kind: FilterKind) -> Callable[[str], bool]:
         """Whether a filter is of interest to a neighbour, as a function of its text."""
         if not self._strategy.tells(kind):
             return lambda _: self._strategy.mixed
-        if kind is Kind.ADVERTISEMENT or not self._strategy.advertisements:
+        if kind is FilterKind.ADVERTISEMENT or not self._strategy.advertisements:
             return lambda _: True
 
         return partial(self._interests.concerns, neighbour)
@@ -169,8 +169,8 @@ class Forwarding:
             if neighbour.name != request.hop:
                 announcer = neighbour.announcers[request.kind]
                 texts: Collection[str] | None = None if text is None else [text]
-            elif request.kind is Kind.ADVERTISEMENT:  # the subscriptions that concern it
-                announcer = neighbour.announcers[Kind.SUBSCRIPTION]
+            elif request.kind is FilterKind.ADVERTISEMENT:  # the subscriptions that concern it
+                announcer = neighbour.announcers[FilterKind.SUBSCRIPTION]
                 texts = None if text is None else self._concerned(announcer, text)
             else:
                 continue
@@ -182,19 +182,19 @@ class Forwarding:
     def forget(self, hop: str) -> None:
         """Remove all filters of a hop that has gone, and answer none of its requests."""
         self.requests.forget(hop)
-        for kind in (Kind.SUBSCRIPTION, Kind.ADVERTISEMENT):
+        for kind in (FilterKind.SUBSCRIPTION, FilterKind.ADVERTISEMENT):
             for id_ in list(self.table(kind).of(hop)):
                 self._remove(kind, hop, id_)
 
-    def discard(self, hop: str, kind: Kind, id_: str) -> None:
+    def discard(self, hop: str, kind: FilterKind, id_: str) -> None:
         """Remove a filter that nobody asks about: there is no answer."""
         self._remove(kind, hop, id_)
 
     # --- changes of a table
 
-    def _add(self, kind: Kind, hop: str, id_: str, text: str) -> None:
+    def _add(self, kind: FilterKind, hop: str, id_: str, text: str) -> None:
         self.table(kind).put(hop, id_, text)
-        is_subscription = kind is Kind.SUBSCRIPTION
+        is_subscription = kind is FilterKind.SUBSCRIPTION
         if is_subscription:
             self._interests.subscribe(text)
         for neighbour in self._neighbours.others(hop):
@@ -202,12 +202,12 @@ class Forwarding:
         if not is_subscription and self._interests.advertise(hop, text):
             self._reconsider(hop, text)
 
-    def _remove(self, kind: Kind, hop: str, id_: str) -> None:
+    def _remove(self, kind: FilterKind, hop: str, id_: str) -> None:
         self._withdraw(kind, hop, self.table(kind).take(hop, id_))
 
-    def _withdraw(self, kind: Kind, hop: str, text: str) -> None:
+    def _withdraw(self, kind: FilterKind, hop: str, text: str) -> None:
         """Tell the neighbours that a hop does not have a filter any more."""
-        is_subscription = kind is Kind.SUBSCRIPTION
+        is_subscription = kind is FilterKind.SUBSCRIPTION
         if is_subscription:
             self._interests.unsubscribe(text)
         for neighbour in self._neighbours.others(hop):
@@ -218,7 +218,7 @@ class Forwarding:
     def _reconsider(self, hop: str, text: str) -> None:
         """After an advertisement of a neighbour came or went, other subscriptions concern it."""
         if hop in self._neighbours:
-            announcer = self._neighbours[hop].announcers[Kind.SUBSCRIPTION]
+            announcer = self._neighbours[hop].announcers[FilterKind.SUBSCRIPTION]
             announcer.reconsider(self._concerned(announcer, text))
 
     def _concerned(self, announcer: Announcer, text: str) -> Collection[str]:

@@ -11,25 +11,25 @@ from tamis.routing.messages import (
 )
 
 
-class Kind(Enum):
+class FilterKind(Enum):
     """What a filter is for; neighbours are told of advertisements first."""
 
     ADVERTISEMENT = "advertisement"
     SUBSCRIPTION = "subscription"
 
 
-ADDING: dict[Kind, type[Advertise | Subscribe]] = {
-    Kind.ADVERTISEMENT: Advertise,
-    Kind.SUBSCRIPTION: Subscribe,
+ADDING: dict[FilterKind, type[Advertise | Subscribe]] = {
+    FilterKind.ADVERTISEMENT: Advertise,
+    FilterKind.SUBSCRIPTION: Subscribe,
 }
-REMOVING: dict[Kind, type[Unadvertise | Unsubscribe]] = {
-    Kind.ADVERTISEMENT: Unadvertise,
-    Kind.SUBSCRIPTION: Unsubscribe,
+REMOVING: dict[FilterKind, type[Unadvertise | Unsubscribe]] = {
+    FilterKind.ADVERTISEMENT: Unadvertise,
+    FilterKind.SUBSCRIPTION: Unsubscribe,
 }
 
 
-def kind_of(message: FilterMessage) -> Kind:
+def kind_of(message: FilterMessage) -> FilterKind:
     """The kind of filter that a message adds or removes."""
     if isinstance(message, Subscribe | Unsubscribe):
-        return Kind.SUBSCRIPTION
-    return Kind.ADVERTISEMENT
+        return FilterKind.SUBSCRIPTION
+    return FilterKind.ADVERTISEMENT

@@ -6,7 +6,7 @@ from tamis.errors import OptionError
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RouterLimits:
     """The most that a broker holds of each thing."""
 
     waiting: int = 100_000  # packets to one neighbour that wait for a receipt

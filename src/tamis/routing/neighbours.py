@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tamis.routing.announcements import Announcer
 from tamis.routing.counters import Counters
-from tamis.routing.kinds import ADDING, REMOVING, Kind
+from tamis.routing.kinds import ADDING, REMOVING, FilterKind
 from tamis.routing.links import Link
 from tamis.routing.messages import Hello, LinkMessage, Payload, Receipt
 from tamis.routing.outbox import Outbox
@@ -16,7 +16,7 @@ class Neighbour:
     """A broker next to this one: the link to it, and what is announced over that link."""
 
     link: Link
-    announcers: dict[Kind, Announcer]
+    announcers: dict[FilterKind, Announcer]
 
     @property
     def name(self) -> str:
@@ -157,7 +157,7 @@ class Neighbours:
                     self._announce(neighbour, kind)
             self._counters.lost += neighbour.link.take_lost()
 
-    def _announce(self, neighbour: Neighbour, kind: Kind) -> None:
+    def _announce(self, neighbour: Neighbour, kind: FilterKind) -> None:
         for update in neighbour.announcers[kind].take_updates():
             if update.filter is None:
                 self.send(neighbour, REMOVING[kind](neighbour.link.name, update.id))

@@ -10,8 +10,7 @@ from typing import NamedTuple, Protocol
 
 from tamis.relations.merging.degrees import PERFECT, Degree
 from tamis.relations.merging.measures import Uniform
-from tamis.relations.merging.merged_tables import Change as TableChange
-from tamis.relations.merging.merged_tables import MergedTable
+from tamis.relations.merging.merged_tables import MergedTable, TableChange
 from tamis.relations.merging.mergers import MergeOptions, Merger, find_mergers, imt_of
 from tamis.relations.merging.policies import Statistics, read_policy
 from tamis.relations.tables import CoverTable
@@ -24,14 +23,14 @@ ALL = "TRUE"  # the filter that every event matches
 Advertised = Callable[[], Iterable[str]]  # the filters that a neighbour has advertised now
 
 
-class Change(NamedTuple):
+class RootChange(NamedTuple):
     """Roots that came and went; a root in both went and came back."""
 
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
 
 
-NO_CHANGE = Change()
+NO_CHANGE = RootChange()
 
 
 class FoundMergers(NamedTuple):
@@ -59,16 +58,16 @@ class Reduction(Protocol):
     `CoveringReduction`, `MergingReduction` and `Everything` implement this.
     """
 
-    def add(self, text: str) -> Change:
+    def add(self, text: str) -> RootChange:
         """Add a filter that is not there."""
 
-    def remove(self, text: str) -> Change:
+    def remove(self, text: str) -> RootChange:
         """Remove a filter."""
 
     def root_of(self, text: str) -> str | None:
         """The root that covers a filter; None for one that no event can match."""
 
-    def reduce(self, now: float) -> Change:
+    def reduce(self, now: float) -> RootChange:
         """Look for mergers, if the policy says that it is time."""
 
     def next_time(self) -> float | None:
@@ -77,13 +76,13 @@ class Reduction(Protocol):
     def search(self, now: float) -> Search | None:
         """The same as `reduce` in two steps: a function that a thread may call, if it is time."""
 
-    def adopt(self, found: FoundMergers, now: float) -> Change:
+    def adopt(self, found: FoundMergers, now: float) -> RootChange:
         """The second step: make the mergers that were found."""
 
     def mergers(self) -> list[KnownMerger]:
         """The mergers that stand for others now."""
 
-    def restore(self, known: Iterable[KnownMerger]) -> Change:
+    def restore(self, known: Iterable[KnownMerger]) -> RootChange:
         """Make mergers again that were made before a restart, of the filters that are there."""
 
 
@@ -107,7 +106,7 @@ def reduction_of(
 class _NoMergers:
     """What reductions have in common that make no mergers."""
 
-    def reduce(self, now: float) -> Change:  # noqa: ARG002 - never depends on time
+    def reduce(self, now: float) -> RootChange:  # noqa: ARG002 - never depends on time
         return NO_CHANGE
 
     def next_time(self) -> float | None:
@@ -116,24 +115,24 @@ class _NoMergers:
     def search(self, now: float) -> Search | None:  # noqa: ARG002 - never depends on time
         return None
 
-    def adopt(self, found: FoundMergers, now: float) -> Change:  # noqa: ARG002 - nobody searches
+    def adopt(self, found: FoundMergers, now: float) -> RootChange:  # noqa: ARG002 - nobody searches
         return NO_CHANGE
 
     def mergers(self) -> list[KnownMerger]:
         return []
 
-    def restore(self, known: Iterable[KnownMerger]) -> Change:  # noqa: ARG002 - another strategy
+    def restore(self, known: Iterable[KnownMerger]) -> RootChange:  # noqa: ARG002 - another strategy
         return NO_CHANGE
 
 
 class NoReduction(_NoMergers):
     """Each filter stands for itself."""
 
-    def add(self, text: str) -> Change:
-        return Change(added=(text,))
+    def add(self, text: str) -> RootChange:
+        return RootChange(added=(text,))
 
-    def remove(self, text: str) -> Change:
-        return Change(removed=(text,))
+    def remove(self, text: str) -> RootChange:
+        return RootChange(removed=(text,))
 
     def root_of(self, text: str) -> str | None:
         return text
@@ -145,13 +144,13 @@ class Everything(_NoMergers):
     def __init__(self) -> None:
         self._count = 0
 
-    def add(self, text: str) -> Change:  # noqa: ARG002 - whatever it is
+    def add(self, text: str) -> RootChange:  # noqa: ARG002 - whatever it is
         self._count += 1
-        return Change(added=(ALL,)) if self._count == 1 else NO_CHANGE
+        return RootChange(added=(ALL,)) if self._count == 1 else NO_CHANGE
 
-    def remove(self, text: str) -> Change:  # noqa: ARG002 - whatever it is
+    def remove(self, text: str) -> RootChange:  # noqa: ARG002 - whatever it is
         self._count -= 1
-        return NO_CHANGE if self._count else Change(removed=(ALL,))
+        return NO_CHANGE if self._count else RootChange(removed=(ALL,))
 
     def root_of(self, text: str) -> str | None:  # noqa: ARG002 - whatever it is
         return ALL
@@ -164,17 +163,17 @@ class CoveringReduction(_NoMergers):
         self._cache = cache
         self._table: CoverTable[str] = CoverTable(cache.semantics, preparation=cache.preparation)
 
-    def add(self, text: str) -> Change:
+    def add(self, text: str) -> RootChange:
         cache = self._cache
         found = self._table.insert_prepared(text, cache.parse(text), cache.prepare(text))
         if not self._table.is_root(text):
             return NO_CHANGE
-        return Change(added=(text,), removed=tuple(found.covers))
+        return RootChange(added=(text,), removed=tuple(found.covers))
 
-    def remove(self, text: str) -> Change:
+    def remove(self, text: str) -> RootChange:
         was_root = self._table.is_root(text)
         restored = self._table.remove(text)
-        return Change(tuple(restored), (text,)) if was_root else NO_CHANGE
+        return RootChange(tuple(restored), (text,)) if was_root else NO_CHANGE
 
     def root_of(self, text: str) -> str | None:
         return text if self._table.is_root(text) else self._table.cover_of(text)
@@ -200,11 +199,11 @@ class MergingReduction:
         self._rounds = 0  # of the search that is under way
         self._has_changed = False  # since the last merging
 
-    def add(self, text: str) -> Change:
+    def add(self, text: str) -> RootChange:
         self._has_changed = True
         return self._apply(self._table.insert(text, self._cache.parse(text)))
 
-    def remove(self, text: str) -> Change:
+    def remove(self, text: str) -> RootChange:
         self._has_changed = True
         return self._apply(self._table.remove(text))
 
@@ -214,7 +213,7 @@ class MergingReduction:
             return text if text in self._roots else None
         return cover if isinstance(cover, str) else str(cover.expression)
 
-    def reduce(self, now: float) -> Change:
+    def reduce(self, now: float) -> RootChange:
         search = self.search(now)
         if search is None:
             return NO_CHANGE
@@ -246,7 +245,7 @@ class MergingReduction:
 
         return search
 
-    def adopt(self, found: FoundMergers, now: float) -> Change:
+    def adopt(self, found: FoundMergers, now: float) -> RootChange:
         change = self._table.dissolve(found.dear) if found.dear else self._table.adopt(found.good)
         has_more = bool(found.good and change) and self._rounds < MOST_ROUNDS
         self._rounds = self._rounds + 1 if has_more else 0
@@ -264,7 +263,7 @@ class MergingReduction:
             for one in self._table.mergers
         ]  # fmt: skip
 
-    def restore(self, known: Iterable[KnownMerger]) -> Change:
+    def restore(self, known: Iterable[KnownMerger]) -> RootChange:
         mergers = []
         for text, parts, imt in known:
             degree = PERFECT if imt is None else Degree(imt, 1.0, imt, exact=False)
@@ -314,7 +313,7 @@ class MergingReduction:
             advertisements=tuple(map(self._cache.parse, dict.fromkeys(self._advertised()))),
         )
 
-    def _apply(self, change: TableChange) -> Change:
+    def _apply(self, change: TableChange) -> RootChange:
         """The change of the table as texts of roots, which are kept up to date."""
         if not change:
             return NO_CHANGE
@@ -323,10 +322,10 @@ class MergingReduction:
         for text in removed:
             self._roots.pop(text, None)
         self._roots.update(dict.fromkeys(added))
-        return Change(added, removed)
+        return RootChange(added, removed)
 
 
-def _in_one(changes: Iterable[Change]) -> Change:
+def _in_one(changes: Iterable[RootChange]) -> RootChange:
     """Changes that follow each other, as one."""
     came: dict[str, None] = {}
     went: dict[str, None] = {}
@@ -338,4 +337,4 @@ def _in_one(changes: Iterable[Change]) -> Change:
                 went[root] = None
         for root in change.added:
             came[root] = None
-    return Change(tuple(came), tuple(went)) if came or went else NO_CHANGE
+    return RootChange(tuple(came), tuple(went)) if came or went else NO_CHANGE

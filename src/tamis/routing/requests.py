@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tamis.routing.kinds import Kind, kind_of
+from tamis.routing.kinds import FilterKind, kind_of
 from tamis.routing.messages import FilterMessage
 
 
@@ -20,7 +20,7 @@ class Request:
         return self.message.id
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> FilterKind:
         return kind_of(self.message)
 
     @property
@@ -34,7 +34,7 @@ class OpenRequests:
 
     def __init__(self, answer: Callable[[Request], None]) -> None:
         self._answer = answer
-        self._open: dict[tuple[str, str, Kind], Request] = {}
+        self._open: dict[tuple[str, str, FilterKind], Request] = {}
 
     def __len__(self) -> int:
         return len(self._open)

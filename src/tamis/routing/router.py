@@ -37,7 +37,7 @@ from tamis.routing.filter_cache import shared_cache
 from tamis.routing.forwarding import Forwarding, Tables
 from tamis.routing.hop_filters import HopSubscriptions
 from tamis.routing.kinds import kind_of
-from tamis.routing.limits import Limits
+from tamis.routing.limits import RouterLimits
 from tamis.routing.links import Link, Timing
 from tamis.routing.messages import (
     Ack,
@@ -88,14 +88,14 @@ class Router:
         defaults: Mapping[str, Any] | None = None,
         incarnation: int = 0,
         timing: Timing | None = None,
-        limits: Limits | None = None,
+        limits: RouterLimits | None = None,
         merging: Merging | None = None,
     ) -> None:
         self.name = name
         self.strategy = strategy_of(strategy)
         self.counters = Counters()
         self._timing = timing or Timing()
-        self._limits = limits or Limits()
+        self._limits = limits or RouterLimits()
         self._sessions = count(incarnation * SESSIONS)
         self._cache = shared_cache(schema, semantics, defaults)
         self._outbox = Outbox()

@@ -7,7 +7,7 @@ from tamis.errors import OptionError, choose
 from tamis.relations.merging.measures import Measure
 from tamis.relations.merging.merge_rules import RULES
 from tamis.relations.merging.policies import read_policy
-from tamis.routing.kinds import Kind
+from tamis.routing.kinds import FilterKind
 
 CANDIDATES = ("any", "mbd")
 
@@ -36,9 +36,9 @@ class Strategy:
     imperfect: bool = False
     mixed: bool = False  # neighbours may have another strategy
 
-    def tells(self, kind: Kind) -> bool:
+    def tells(self, kind: FilterKind) -> bool:
         """Whether neighbours are told of filters of a kind."""
-        return self.advertisements if kind is Kind.ADVERTISEMENT else not self.flooding
+        return self.advertisements if kind is FilterKind.ADVERTISEMENT else not self.flooding
 
 
 _ALL = (

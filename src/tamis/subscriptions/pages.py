@@ -33,7 +33,7 @@ class Columns(NamedTuple):
     texts: pa.Array
 
 
-class Page:
+class SubscriptionPage:
     """Subscriptions in columns, in ascending order of their handles.
 
     Only `gone` ever changes, in which removed rows are marked: one byte per row once the first one
@@ -132,7 +132,7 @@ class Page:
         self.gone[row] = True
         self.size -= 1
 
-    def without(self, handles: Array) -> "Page":
+    def without(self, handles: Array) -> "SubscriptionPage":
         """The same page, with the rows of these handles gone as well."""
         rows, known = self.rows(handles)
         rows = rows if known is None else rows[known]
@@ -140,21 +140,23 @@ class Page:
             return self
         gone = np.zeros(len(self.ids), bool) if self.gone is None else self.gone.copy()
         gone[rows] = True
-        return Page(self.places, self.ids, self.texts, self.order, gone)
+        return SubscriptionPage(self.places, self.ids, self.texts, self.order, gone)
 
-    def rewritten(self) -> "Page":
+    def rewritten(self) -> "SubscriptionPage":
         """A page of the rows that are there; this page while they are at least half of it."""
         if 2 * self.size >= len(self.ids) or (mask := self.mask()) is None:
             return self
         handles, ids, texts = self.columns(mask)
         order = (np.cumsum(mask) - 1)[self.order[mask[self.order]]]
-        return Page(Places.of(handles), ids, lambda: texts, order.astype(np.int32))
+        return SubscriptionPage(Places.of(handles), ids, lambda: texts, order.astype(np.int32))
 
 
 # --- several pages
 
 
-def with_page(pages: Iterable[Page], page: Page) -> tuple[Page, ...]:
+def with_page(
+    pages: Iterable[SubscriptionPage], page: SubscriptionPage
+) -> tuple[SubscriptionPage, ...]:
     """Pages and one more, which is joined with small ones before it once there are many.
 
     A page is joined when the pages after it have together at least half of its size. So a row is
@@ -171,7 +173,7 @@ def with_page(pages: Iterable[Page], page: Page) -> tuple[Page, ...]:
     return tuple(together)
 
 
-def page_of(parts: list[Columns]) -> Page:
+def page_of(parts: list[Columns]) -> SubscriptionPage:
     """One page of all parts."""
     handles = np.concatenate([part.handles for part in parts])
     ids = joined([part.ids for part in parts])
@@ -180,7 +182,7 @@ def page_of(parts: list[Columns]) -> Page:
         ascending = np.argsort(handles)
         rows = pa.array(ascending)
         handles, ids, texts = handles[ascending], ids.take(rows), texts.take(rows)
-    return Page(Places.of(handles), ids, lambda: texts, order_of(ids))
+    return SubscriptionPage(Places.of(handles), ids, lambda: texts, order_of(ids))
 
 
 # --- columns

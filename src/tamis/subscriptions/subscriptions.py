@@ -29,7 +29,7 @@ from tamis.subscriptions.pages import (
     CHUNK,
     Columns,
     Id,
-    Page,
+    SubscriptionPage,
     check_order,
     id_array,
     is_ascending,
@@ -70,7 +70,7 @@ class Subscriptions:
 
     def __init__(self, parse: Callable[[str], Expression]) -> None:
         self._parse = parse
-        self._pages: tuple[Page, ...] = ()
+        self._pages: tuple[SubscriptionPage, ...] = ()
         self._handles: dict[Id, int] = {}  # of the live part
         self._ids: dict[int, Id] = {}  # of the live part; ascending, since no handle comes twice
         # Of the live part, and of rows in pages whose filters were replaced.
@@ -208,7 +208,7 @@ class Subscriptions:
                 self._column = version, column
                 return column
 
-    def _place(self, handle: int) -> tuple[Page | None, int]:
+    def _place(self, handle: int) -> tuple[SubscriptionPage | None, int]:
         """The page and the row of a handle."""
         for page in self._pages:
             rows, known = page.rows(np.array([handle]))
@@ -374,7 +374,7 @@ class Subscriptions:
         meta = {"count": self._count, "ids": "string" if is_text(page.ids) else "int"}
         return StoredSubscriptions(meta, sections, page.handles(None))
 
-    def _as_one_page(self) -> Page:
+    def _as_one_page(self) -> SubscriptionPage:
         if len(self._pages) == 1 and self._pages[0].gone is None and not self._filters:
             return self._pages[0]
         loose = np.array(sorted(self._filters), np.int64)
@@ -407,12 +407,14 @@ class Subscriptions:
             order = checked_array(get, "subscriptions.order", ("i4",), count)
             if not is_trusted:
                 check_order(ids, order)
-            found._pages = (Page(Places(0, count), ids, texts, order),)
+            found._pages = (SubscriptionPage(Places(0, count), ids, texts, order),)
             found._grow(str if kind == "string" else int, count)
         return found
 
 
-def _column(pages: tuple[Page, ...], masks: list[Array | None], live: dict[int, Id]) -> IdColumn:
+def _column(
+    pages: tuple[SubscriptionPage, ...], masks: list[Array | None], live: dict[int, Id]
+) -> IdColumn:
     if len(pages) == 1 and masks[0] is None and not live:
         return IdColumn(pages[0].ids, pages[0].places)
     handles = [page.handles(mask) for page, mask in zip(pages, masks, strict=True)]

@@ -17,7 +17,7 @@ from tamis.broker.network.shared_topic import SharedTopic
 from tamis.broker.records import NewEvent
 from tamis.broker.settings import TlsFiles
 from tamis.errors import Conflict
-from tamis.routing.kinds import Kind
+from tamis.routing.kinds import FilterKind
 
 SECRET = "open sesame"  # noqa: S105 - of tests
 
@@ -390,7 +390,7 @@ def test_peers_are_told_filters_without_a_clock_and_the_subscribers_broker_decid
             text = "number > 0 AND at > now() - INTERVAL 1 HOUR"
             await last.subscribe("fresh", text)
             routes = first.broker.network._shared["quotes"].routes
-            assert list(routes.filters_of("b1", Kind.SUBSCRIPTION).values()) == ["number > 0"]
+            assert list(routes.filters_of("b1", FilterKind.SUBSCRIPTION).values()) == ["number > 0"]
             now = datetime.now(UTC)
             ages = (timedelta(hours=h) for h in (2, 0, 30, 0))
             events = [{"at": (now - age).isoformat(), "number": n} for n, age in enumerate(ages, 1)]
@@ -400,7 +400,7 @@ def test_peers_are_told_filters_without_a_clock_and_the_subscribers_broker_decid
             await last.stop()
             await last.start()  # filters of the catalogue are passed on in the same way
             await shared(first, last)
-            assert list(routes.filters_of("b1", Kind.SUBSCRIPTION).values()) == ["number > 0"]
+            assert list(routes.filters_of("b1", FilterKind.SUBSCRIPTION).values()) == ["number > 0"]
 
     asyncio.run(main())
 

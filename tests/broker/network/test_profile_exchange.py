@@ -8,7 +8,7 @@ from linked_brokers import line, until
 from tamis.broker.network import profile_exchange, side_profiles
 from tamis.broker.network.profile_exchange import Rate
 from tamis.broker.network_settings import MergingSettings
-from tamis.routing.kinds import Kind
+from tamis.routing.kinds import FilterKind
 
 FAST = MergingSettings("size 2", "paper", 1.0, period=0.05)
 IMPERFECT = "advertisements+imperfect"
@@ -26,7 +26,7 @@ def exchange(one):
 
 def announced(one, peer):
     routes = one.broker.network._shared["quotes"].routes
-    return sorted(routes.peers[peer].announcers[Kind.SUBSCRIPTION].announced())
+    return sorted(routes.peers[peer].announcers[FilterKind.SUBSCRIPTION].announced())
 
 
 async def publish(one, *numbers):

@@ -21,7 +21,7 @@ from cases import each
 from tamis.broker.network.routes import Routes
 from tamis.routing.announcements import Announcer
 from tamis.routing.filter_cache import shared_cache
-from tamis.routing.kinds import Kind
+from tamis.routing.kinds import FilterKind
 from tamis.routing.strategies import STRATEGIES, Merging, strategy_of
 from tamis.schema import Schema
 
@@ -37,7 +37,7 @@ class Node:
         self.name, self.peers = name, peers
         self.strategy, self.merging = strategy_of(strategy), merging
         self.published = published  # what its clients may publish
-        self.rows = {(peer, kind): {} for peer in peers for kind in Kind}
+        self.rows = {(peer, kind): {} for peer in peers for kind in FilterKind}
         self.wanted = {}  # ids and filters of its durable subscriptions
         self.mergers = {peer: {} for peer in peers}
         self.established = set()
@@ -54,7 +54,7 @@ class Node:
         self.routes.advertise("guest", self.published)
         for peer in self.peers:
             self.routes.meet(peer)
-            for kind in Kind:
+            for kind in FilterKind:
                 self.routes.hold(peer, kind, self.rows[peer, kind])
         for id_, text in self.wanted.items():
             self.routes.want(id_, text)
@@ -68,7 +68,7 @@ class Node:
     def receive(self, peer, message):
         if message is None:  # it has the topic
             self.routes.open(peer)
-            for kind in Kind:
+            for kind in FilterKind:
                 self.told[peer, kind].clear()
         elif message.kind is None:
             self.routes.acknowledge(peer, message.established)
@@ -95,7 +95,7 @@ class Node:
         """The prices of events that a peer gets."""
         if self.strategy.flooding:
             return prices("TRUE")
-        return frozenset().union(*map(prices, self.rows[peer, Kind.SUBSCRIPTION].values()))
+        return frozenset().union(*map(prices, self.rows[peer, FilterKind.SUBSCRIPTION].values()))
 
 
 @functools.cache
@@ -281,9 +281,9 @@ def play(seeds, *strategies):
 
 def check_tables(network, node, peer):
     """Check what a broker holds of a peer, when all is quiet."""
-    held = node.rows[peer, Kind.SUBSCRIPTION]
-    announcer = network.nodes[peer].routes.peers[node.name].announcers[Kind.SUBSCRIPTION]
-    assert held == node.routes.filters_of(peer, Kind.SUBSCRIPTION)
+    held = node.rows[peer, FilterKind.SUBSCRIPTION]
+    announcer = network.nodes[peer].routes.peers[node.name].announcers[FilterKind.SUBSCRIPTION]
+    assert held == node.routes.filters_of(peer, FilterKind.SUBSCRIPTION)
     assert sorted(held.values()) == sorted(announcer.roots)
     assert node.routes.is_ready(peer)
     behind = [network.nodes[name] for name in network.side(peer, node.name)]
@@ -326,7 +326,7 @@ def test_mergers_are_made_and_survive_restarts():
 
 
 def announcer(node, peer):
-    return node.routes.peers[peer].announcers[Kind.SUBSCRIPTION]
+    return node.routes.peers[peer].announcers[FilterKind.SUBSCRIPTION]
 
 
 def announced(node, peer):

@@ -8,7 +8,7 @@ from cases import each
 from linked_brokers import line, until
 from tamis.broker.network_settings import MergingSettings
 from tamis.errors import UnknownPeer
-from tamis.routing.kinds import Kind
+from tamis.routing.kinds import FilterKind
 from tamis.routing.strategies import STRATEGIES
 
 RANGES = [(n, n + 7) for n in range(0, 50, 10)]
@@ -25,7 +25,7 @@ def state(one, peer):
 
 def announced(one, peer):
     """The subscriptions that a broker has announced to a peer."""
-    return sorted(routes(one).peers[peer].announcers[Kind.SUBSCRIPTION].announced())
+    return sorted(routes(one).peers[peer].announcers[FilterKind.SUBSCRIPTION].announced())
 
 
 async def subscribe(one):

@@ -10,7 +10,7 @@ from contextlib import suppress
 import pytest
 
 from served_broker import ServedBroker
-from tamis.broker.limits import Limits
+from tamis.broker.limits import AccountLimits
 from tamis.broker.records import NewEvent
 from tamis.broker.web import calls, streams
 
@@ -19,7 +19,7 @@ HEAD = b"POST /topics/t/events HTTP/1.1\r\nHost: localhost\r\nContent-Type: appl
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory):
-    limits = Limits(body_bytes=100_000, event_bytes=50_000, connections=3)
+    limits = AccountLimits(body_bytes=100_000, event_bytes=50_000, connections=3)
     with ServedBroker(tmp_path_factory.mktemp("data"), keep_alive=0.3, limits=limits) as broker:
         broker.topic("t")
         yield broker

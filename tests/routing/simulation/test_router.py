@@ -12,7 +12,7 @@ import pytest
 
 from tamis.routing.announcements import AnnouncementState, Announcer, Update
 from tamis.routing.forwarding import Forwarding
-from tamis.routing.kinds import Kind
+from tamis.routing.kinds import FilterKind
 from tamis.routing.messages import Subscribe
 from tamis.routing.neighbours import Neighbours
 from tamis.routing.simulation.campaign import CampaignSummary, examine, run, scenarios
@@ -48,7 +48,7 @@ class Careless(Neighbours):
         if isinstance(message, Subscribe):
             self.passed += 1
             if self.passed % 5 == 0:
-                neighbour.announcers[Kind.SUBSCRIPTION].acknowledge(message.id)
+                neighbour.announcers[FilterKind.SUBSCRIPTION].acknowledge(message.id)
                 return
         super().send(neighbour, message)
 

@@ -11,7 +11,7 @@ birth, and so has one that the deleting broker did not know of: both stay.
 from collections.abc import Iterable, Sequence
 
 from tamis.broker import peer_rows
-from tamis.broker.change import Change
+from tamis.broker.catalogue_change import CatalogueChange
 from tamis.broker.network.messages import Deleted
 from tamis.broker.peer_rows import RowSource, put_deletion
 
@@ -32,7 +32,7 @@ class Deletions:
         """Those births that are not known to be deleted."""
         return sorted(set(births) - self._births.get(topic, set()))
 
-    def changes(self, topic: str, births: Iterable[str]) -> list[Change]:
+    def changes(self, topic: str, births: Iterable[str]) -> list[CatalogueChange]:
         """What the catalogue is to remember."""
         return [put_deletion(topic, birth) for birth in self.new(topic, births)]
 

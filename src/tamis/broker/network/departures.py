@@ -17,7 +17,7 @@ import logging
 from collections import deque
 from typing import NamedTuple, Protocol
 
-from tamis.broker.change import Change
+from tamis.broker.catalogue_change import CatalogueChange
 from tamis.broker.network.link_traffic import LinkTraffic
 from tamis.broker.network.log_parts import EVENT_BYTES, LogPart, LogParts
 from tamis.broker.network.messages import Events, Message, SentEvent
@@ -100,7 +100,7 @@ class Departures:
         """What is to be stored."""
         return PeerRow(self._topic.number, self._peer, self._sure, self.lost)
 
-    def move(self) -> Change:
+    def move(self) -> CatalogueChange:
         """The change that stores the place."""
         self._stored_place = self._sure
         return put_peer(self.row())

@@ -14,7 +14,7 @@ from typing import Protocol
 from tamis.broker import peer_rows
 from tamis.broker.accounts import Account
 from tamis.broker.catalogue import put_topic
-from tamis.broker.change import Change
+from tamis.broker.catalogue_change import CatalogueChange
 from tamis.broker.host import Host
 from tamis.broker.network.deletions import Deletions
 from tamis.broker.network.departures import Road
@@ -142,7 +142,7 @@ class Network:
     def births(self) -> tuple[str, ...]:
         return (f"{self._around.identity}.{self._around.new_id()}",)
 
-    def deletion(self, topic: Topic) -> list[Change]:
+    def deletion(self, topic: Topic) -> list[CatalogueChange]:
         shared = self._shared.get(topic.name)
         if shared is None or not shared.rows:
             return []  # no peer has ever had it

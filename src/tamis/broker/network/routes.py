@@ -24,7 +24,7 @@ from tamis.routing.announcements import Announcer
 from tamis.routing.filter_cache import FilterCache
 from tamis.routing.forwarding import Forwarding
 from tamis.routing.hop_filters import HopFilters
-from tamis.routing.kinds import ADDING, REMOVING, Kind
+from tamis.routing.kinds import ADDING, REMOVING, FilterKind
 from tamis.routing.reductions import ALL, KnownMerger, Search
 from tamis.routing.requests import Request
 from tamis.routing.savings import Savings, savings_of
@@ -37,7 +37,7 @@ USUAL = strategy_of("advertisements+covering")
 class PeerNews(NamedTuple):
     """What a peer is to be told: filters of one kind, or which of its own are established."""
 
-    kind: Kind | None = None
+    kind: FilterKind | None = None
     is_full: bool = False
     added: Mapping[str, str] = {}
     removed: Sequence[str] = ()
@@ -50,11 +50,11 @@ class RoutePeer:
     """A broker next to this one."""
 
     name: str
-    announcers: dict[Kind, Announcer] = field(default_factory=dict)
+    announcers: dict[FilterKind, Announcer] = field(default_factory=dict)
     is_up: bool = False  # the link is, and the peer does not decline the topic: requests wait
     is_open: bool = False  # the topic is open on the link
-    told: set[Kind] = field(default_factory=set)  # of which kinds it was told all, since then
-    heard: set[Kind] = field(default_factory=set)  # of which kinds it has told us all
+    told: set[FilterKind] = field(default_factory=set)  # of which kinds it was told all, since then
+    heard: set[FilterKind] = field(default_factory=set)  # of which kinds it has told us all
     established: list[str] = field(default_factory=list)  # of its filters, to be said
     is_ready: bool = False  # events may be sent to it: what it wants is known
 
@@ -106,7 +106,7 @@ class Routes:
             self.peers, replace(strategy, mixed=True), merging or Merging(), cache, self._answer,
             HopFilters() if subscriptions is None else subscriptions, new_id,
         )  # fmt: skip
-        for kind in Kind:
+        for kind in FilterKind:
             if not strategy.tells(kind):
                 self._put(LOCAL, kind, PRETENDED, ALL)
 
@@ -121,22 +121,22 @@ class Routes:
     def want(self, id_: str, text: str) -> None:
         """A client here subscribes; `done` is called when that is established."""
         if self._cache.prepare(text) is not None:
-            self._put(LOCAL, Kind.SUBSCRIPTION, id_, text)
+            self._put(LOCAL, FilterKind.SUBSCRIPTION, id_, text)
         else:
-            self._take(LOCAL, Kind.SUBSCRIPTION, id_)  # what it wanted before, if anything
+            self._take(LOCAL, FilterKind.SUBSCRIPTION, id_)  # what it wanted before, if anything
             self._done(id_)
 
     def unwant(self, id_: str) -> None:
         """A client here does not want a filter any more."""
-        self._take(LOCAL, Kind.SUBSCRIPTION, id_)
+        self._take(LOCAL, FilterKind.SUBSCRIPTION, id_)
 
     def advertise(self, id_: str, text: str) -> None:
         """Clients here may publish what matches a filter."""
-        self._put(LOCAL, Kind.ADVERTISEMENT, id_, text)
+        self._put(LOCAL, FilterKind.ADVERTISEMENT, id_, text)
 
     def unadvertise(self, id_: str) -> None:
         """Clients here may no longer publish what matches a filter."""
-        self._take(LOCAL, Kind.ADVERTISEMENT, id_)
+        self._take(LOCAL, FilterKind.ADVERTISEMENT, id_)
 
     # --- peers
 
@@ -150,7 +150,7 @@ class Routes:
         self.close(name)
         peer = self.peers[name]
         peer.is_up = True
-        peer.announcers[Kind.SUBSCRIPTION].expect_interests()
+        peer.announcers[FilterKind.SUBSCRIPTION].expect_interests()
 
     def open(self, name: str) -> None:
         """A peer can be reached, and has the topic: both sides begin again."""
@@ -175,43 +175,43 @@ class Routes:
         self._forwarding.forget(name)
         self.peers.take(name)
 
-    def filters_of(self, name: str, kind: Kind) -> dict[str, str]:
+    def filters_of(self, name: str, kind: FilterKind) -> dict[str, str]:
         """What a peer has told us, by the ids."""
         return dict(self._forwarding.table(kind).of(name))
 
     def held(self, name: str) -> int:
         """How many filters of a peer are held here."""
-        return sum(len(self._forwarding.table(kind).of(name)) for kind in Kind)
+        return sum(len(self._forwarding.table(kind).of(name)) for kind in FilterKind)
 
     def announced(self, name: str) -> int:
         """How many filters a peer was told."""
         return sum(len(one.announced()) for one in self.peers[name].announcers.values())
 
-    def hold(self, name: str, kind: Kind, added: Mapping[str, str]) -> None:
+    def hold(self, name: str, kind: FilterKind, added: Mapping[str, str]) -> None:
         """Take filters that a peer has announced; they are safe in the catalogue."""
         for id_, text in added.items():
             self._put(name, kind, id_, text)
 
-    def drop(self, name: str, kind: Kind, ids: Sequence[str]) -> None:
+    def drop(self, name: str, kind: FilterKind, ids: Sequence[str]) -> None:
         """Let filters go that a peer has withdrawn."""
         for id_ in ids:
             self._take(name, kind, id_)
 
-    def untold(self, name: str, kind: Kind, told: Container[str]) -> list[str]:
+    def untold(self, name: str, kind: FilterKind, told: Container[str]) -> list[str]:
         """What is held of a peer that it has not told."""
         return [id_ for id_ in self._forwarding.table(kind).of(name) if id_ not in told]
 
-    def discard(self, name: str, kind: Kind, ids: Sequence[str]) -> None:
+    def discard(self, name: str, kind: FilterKind, ids: Sequence[str]) -> None:
         """Let filters go that a peer did not tell again."""
         for id_ in ids:
             self._forwarding.discard(name, kind, id_)
 
-    def heard_all(self, name: str, kind: Kind) -> None:
+    def heard_all(self, name: str, kind: FilterKind) -> None:
         """Note that a peer has told all of its filters, and that nothing else is held."""
         peer = self.peers[name]
         peer.heard.add(kind)
-        if kind is Kind.ADVERTISEMENT:
-            peer.announcers[Kind.SUBSCRIPTION].know_interests()
+        if kind is FilterKind.ADVERTISEMENT:
+            peer.announcers[FilterKind.SUBSCRIPTION].know_interests()
 
     def acknowledge(self, name: str, ids: Sequence[str]) -> None:
         """A peer has established what it was told."""
@@ -219,10 +219,10 @@ class Routes:
             for id_ in ids:
                 announcer.acknowledge(id_)
 
-    def _put(self, hop: str, kind: Kind, id_: str, text: str) -> None:
+    def _put(self, hop: str, kind: FilterKind, id_: str, text: str) -> None:
         self._forwarding.accept(hop, ADDING[kind](hop, id_, text), text)
 
-    def _take(self, hop: str, kind: Kind, id_: str) -> None:
+    def _take(self, hop: str, kind: FilterKind, id_: str) -> None:
         message = REMOVING[kind](hop, id_)
         if id_ in self._forwarding.table(kind).of(hop):
             self._forwarding.accept(hop, message)
@@ -252,7 +252,7 @@ class Routes:
 
         Returns a function that a thread may call: it takes long if they are many.
         """
-        announcer = self.peers[name].announcers[Kind.SUBSCRIPTION]
+        announcer = self.peers[name].announcers[FilterKind.SUBSCRIPTION]
         mergers = len(announcer.reduction.mergers())
         wanted, announced = list(announcer.wanted), list(announcer.announced())
         return partial(savings_of, wanted, announced, mergers, self._cache)
@@ -277,8 +277,8 @@ class Routes:
         if not peer.is_open:
             return []
         found = []
-        for kind in (Kind.ADVERTISEMENT, Kind.SUBSCRIPTION):
-            if kind is Kind.SUBSCRIPTION and Kind.ADVERTISEMENT not in peer.heard:
+        for kind in (FilterKind.ADVERTISEMENT, FilterKind.SUBSCRIPTION):
+            if kind is FilterKind.SUBSCRIPTION and FilterKind.ADVERTISEMENT not in peer.heard:
                 break  # what it wants to know depends on what it advertises
             announcer = peer.announcers[kind]
             updates = announcer.take_updates(most)
@@ -298,13 +298,15 @@ class Routes:
     def has_told_all(self, name: str) -> bool:
         """Whether a peer knows all subscriptions that concern it, and all beyond do."""
         peer = self.peers[name]
-        announced = peer.announcers[Kind.SUBSCRIPTION]
-        return peer.is_open and Kind.SUBSCRIPTION in peer.told and announced.is_settled
+        announced = peer.announcers[FilterKind.SUBSCRIPTION]
+        return peer.is_open and FilterKind.SUBSCRIPTION in peer.told and announced.is_settled
 
     def has_news(self, name: str) -> bool:
         """Whether there is more to tell a peer."""
         peer = self.peers[name]
-        kinds = Kind if Kind.ADVERTISEMENT in peer.heard else (Kind.ADVERTISEMENT,)
+        kinds = (
+            FilterKind if FilterKind.ADVERTISEMENT in peer.heard else (FilterKind.ADVERTISEMENT,)
+        )
         return peer.is_open and any(peer.announcers[kind].has_news for kind in kinds)
 
     def is_ready(self, name: str) -> bool:
@@ -315,7 +317,8 @@ class Routes:
         peer = self.peers[name]
         if peer.is_open and not peer.is_ready:
             settled = (
-                Kind.ADVERTISEMENT in peer.told and peer.announcers[Kind.ADVERTISEMENT].is_settled
+                FilterKind.ADVERTISEMENT in peer.told
+                and peer.announcers[FilterKind.ADVERTISEMENT].is_settled
             )
-            peer.is_ready = settled and Kind.SUBSCRIPTION in peer.heard
+            peer.is_ready = settled and FilterKind.SUBSCRIPTION in peer.heard
         return peer.is_ready

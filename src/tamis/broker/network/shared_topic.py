@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from tamis.broker import peer_rows
 from tamis.broker.accounts import Account
-from tamis.broker.change import Change
+from tamis.broker.catalogue_change import CatalogueChange
 from tamis.broker.grants import narrowed
 from tamis.broker.network.advertisements import Advertisements
 from tamis.broker.network.arrivals import Arrivals
@@ -39,7 +39,7 @@ from tamis.language.expression import Expression
 from tamis.language.timeless_filters import timeless
 from tamis.matcher import Matcher
 from tamis.routing.filter_cache import FilterCache, shared_cache
-from tamis.routing.kinds import Kind
+from tamis.routing.kinds import FilterKind
 from tamis.routing.reductions import ALL
 from tamis.routing.strategies import Strategy
 
@@ -72,7 +72,9 @@ class OpenPeer:
     road: Road
     arrivals: Arrivals
     departures: Departures | None = None
-    told: dict[Kind, set[str]] = field(default_factory=lambda: defaultdict(set))  # all, in parts
+    told: dict[FilterKind, set[str]] = field(
+        default_factory=lambda: defaultdict(set)
+    )  # all, in parts
 
 
 class SharedTopic:
@@ -153,10 +155,10 @@ class SharedTopic:
             self.routes.meet(name)
         for peer, packed in peer_rows.notes(tables, number, PROFILE).items():
             self._profiles.load(peer, packed)
-        held: dict[tuple[str, Kind], dict[str, str]] = defaultdict(dict)
+        held: dict[tuple[str, FilterKind], dict[str, str]] = defaultdict(dict)
         for one in peer_rows.peer_filters(tables, number):
             if one.peer in self.rows:
-                held[one.peer, Kind(one.kind)][one.id] = self._text(one.filter)
+                held[one.peer, FilterKind(one.kind)][one.id] = self._text(one.filter)
         for (peer, kind), filters in held.items():
             self._restore(peer, kind, filters)
         for account, id_, text in peer_rows.local_filters(tables, number):
@@ -165,13 +167,13 @@ class SharedTopic:
                 self._own.load(f"{account}/{id_}", str(expression))
         self.mergers.load(tables)
 
-    def _restore(self, peer: str, kind: Kind, filters: Mapping[str, str]) -> None:
+    def _restore(self, peer: str, kind: FilterKind, filters: Mapping[str, str]) -> None:
         self.routes.hold(peer, kind, filters)
         self._match_with(peer, kind, filters)
 
-    def _match_with(self, peer: str, kind: Kind, filters: Mapping[str, str]) -> None:
+    def _match_with(self, peer: str, kind: FilterKind, filters: Mapping[str, str]) -> None:
         """Have filters of a peer, for all events that were not looked at yet."""
-        if kind is Kind.SUBSCRIPTION and not self._around.strategy.flooding:
+        if kind is FilterKind.SUBSCRIPTION and not self._around.strategy.flooding:
             self._matcher(peer).subscribe_many(filters)
 
     def _matcher(self, peer: str) -> Matcher:
@@ -211,7 +213,7 @@ class SharedTopic:
         self._filters.clear()
         for name in self.rows:
             self.routes.meet(name)
-            for kind in Kind:
+            for kind in FilterKind:
                 held = {n: self._text(t) for n, t in before.filters_of(name, kind).items()}
                 self._restore(name, kind, held)
         self._own.use(self.routes)
@@ -248,7 +250,9 @@ class SharedTopic:
         """The filters of all peers; with flooding, what they want is not known."""
         if self._around.strategy.flooding:
             return [ALL] if self.rows else []
-        known = (self.routes.filters_of(peer.name, Kind.SUBSCRIPTION) for peer in self.routes.peers)
+        known = (
+            self.routes.filters_of(peer.name, FilterKind.SUBSCRIPTION) for peer in self.routes.peers
+        )
         return [text for filters in known for text in filters.values()]
 
     # --- peers
@@ -335,7 +339,7 @@ class SharedTopic:
 
         What the catalogue has of a peer is always held here, too: no step between the two.
         """
-        one, kind = self._open.get(peer), Kind(filters.kind)
+        one, kind = self._open.get(peer), FilterKind(filters.kind)
         if one is None:
             return
         is_full = isinstance(filters, Part) or filters.is_full
@@ -358,7 +362,7 @@ class SharedTopic:
                 one.told[kind].clear()
         self.tell()
 
-    async def _take_up(self, peer: str, kind: Kind, added: Mapping[str, str]) -> None:
+    async def _take_up(self, peer: str, kind: FilterKind, added: Mapping[str, str]) -> None:
         """Let filters of a peer count that are stored."""
         if peer not in self.rows:
             return
@@ -367,12 +371,14 @@ class SharedTopic:
         for part in _parts(list(added.items()), AT_ONCE):
             if peer in self.rows:
                 self.routes.hold(peer, kind, dict(part))
-                if kind is Kind.SUBSCRIPTION:
+                if kind is FilterKind.SUBSCRIPTION:
                     self.topic.host.quenching.widen(self.topic.name, dict(part).values())
                 self.tell()
             await asyncio.sleep(0)  # signs of life have to be given meanwhile
 
-    async def _let_go(self, peer: str, kind: Kind, ids: Sequence[str], *, answered: bool) -> None:
+    async def _let_go(
+        self, peer: str, kind: FilterKind, ids: Sequence[str], *, answered: bool
+    ) -> None:
         """Forget filters of a peer, which is told so if it is `answered`."""
         for stored in _parts(ids, STORED_AT_ONCE):
             await self._commit(peer_rows.drop_filters(*self._key(peer, kind), stored))
@@ -383,15 +389,15 @@ class SharedTopic:
                     self.tell()
                 await asyncio.sleep(0)
             known = self._filters.get(peer)
-            if known is not None and kind is Kind.SUBSCRIPTION:
+            if known is not None and kind is FilterKind.SUBSCRIPTION:
                 known.unsubscribe_many([id_ for id_ in stored if id_ in known])
-        if ids and kind is Kind.SUBSCRIPTION:
+        if ids and kind is FilterKind.SUBSCRIPTION:
             self.topic.host.quenching.narrow(self.topic.name)
 
-    def _key(self, peer: str, kind: Kind) -> tuple[int, str, str]:
+    def _key(self, peer: str, kind: FilterKind) -> tuple[int, str, str]:
         return self.topic.number, peer, kind.value
 
-    async def _commit(self, changes: Iterable[Change]) -> None:
+    async def _commit(self, changes: Iterable[CatalogueChange]) -> None:
         await self.topic.host.commits.commit(*changes)
 
     def take(self, peer: str, message: Said) -> None:

@@ -10,7 +10,7 @@ from tamis.broker.network.shared_topic import SharedTopic
 from tamis.broker.simulation.simulated_broker import SimulatedBroker
 from tamis.matcher import Matcher
 from tamis.routing.announcements import AnnouncementState
-from tamis.routing.kinds import Kind
+from tamis.routing.kinds import FilterKind
 
 KINDS = 8  # of events
 
@@ -72,7 +72,7 @@ def held(one: SimulatedBroker, topic: str, peer: str) -> dict[str, str] | None:
     shared = shared_topic(one, topic)
     if shared is None or peer not in shared.routes.peers:
         return None
-    return shared.routes.filters_of(peer, Kind.SUBSCRIPTION)
+    return shared.routes.filters_of(peer, FilterKind.SUBSCRIPTION)
 
 
 def is_sent(here: SimulatedBroker, there: SimulatedBroker, topic: str, kind: int) -> bool:
@@ -86,7 +86,7 @@ def is_sent(here: SimulatedBroker, there: SimulatedBroker, topic: str, kind: int
         return False  # there are no filters that could tell
     if here.name not in shared._open:  # it tells all of its filters when it is linked again
         return bool(known)
-    announcer = shared.routes.peers[here.name].announcers[Kind.SUBSCRIPTION]
+    announcer = shared.routes.peers[here.name].announcers[FilterKind.SUBSCRIPTION]
     announced = {
         one.id
         for text, one in announcer._announced.items()
@@ -100,7 +100,7 @@ def stored_filters(one: SimulatedBroker, topic: str, peer: str) -> dict[str, str
     rows = one.storage.tables.rows(
         "SELECT f.id, f.filter FROM peer_filters f JOIN topics t ON t.number = f.topic"
         " WHERE t.name = ? AND f.peer = ? AND f.kind = ?",
-        topic, peer, Kind.SUBSCRIPTION.value,
+        topic, peer, FilterKind.SUBSCRIPTION.value,
     )  # fmt: skip
     return dict(rows)
 

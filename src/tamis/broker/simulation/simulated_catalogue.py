@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from tamis.broker.catalogue import Catalogue
-from tamis.broker.change import Change
+from tamis.broker.catalogue_change import CatalogueChange
 from tamis.broker.simulation.simulated_disk import Stopped
 
 
@@ -33,7 +33,7 @@ class SimulatedCatalogue:
         self.random = random
         self.failures = 0
         self._tables = sqlite3.connect(":memory:", isolation_level=None, factory=_Tables)
-        self._doubtful: list[Change] = []
+        self._doubtful: list[CatalogueChange] = []
 
     def open(self) -> Catalogue:
         """The catalogue, for a process that starts."""
@@ -55,7 +55,7 @@ class SimulatedCatalogue:
         self.stop_after -= 1
         return self.stop_after <= 0
 
-    def before(self, changes: list[Change]) -> None:
+    def before(self, changes: list[CatalogueChange]) -> None:
         """Fail, or not."""
         if self.failing and self.random.random() < self.failing:
             self.failures += 1
@@ -75,7 +75,7 @@ class _Failing(Catalogue):
         self._disk = disk
         super().__init__(Path("/simulated/catalogue.sqlite"), disk.connect)
 
-    def commit(self, changes: Iterable[Change]) -> None:
+    def commit(self, changes: Iterable[CatalogueChange]) -> None:
         """Make changes, all or none."""
         changes, disk = list(changes), self._disk
         is_last = disk.stops()

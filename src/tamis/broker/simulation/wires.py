@@ -45,7 +45,7 @@ class Conduit:
         self.delay = 0.0  # seconds, beside the usual ones
         self.damages = 0  # pieces that will be damaged
         self.cut_after: int | None = None  # pieces that will still be written
-        self.wires: dict[Wire, None] = {}
+        self.wires: dict[SimulatedWire, None] = {}
 
     def cut(self, *, silently: bool) -> None:
         """End all wires, and let no new ones be made."""
@@ -91,7 +91,7 @@ class Wires:
         conduit = self.conduit(process.name, found.process.name)
         if not conduit.is_open:
             raise OSError("there is no way")
-        wire = Wire(self.random, conduit, self.pace)
+        wire = SimulatedWire(self.random, conduit, self.pace)
         mine = wire.end(process, new_protocol())
         theirs = wire.end(found.process, found.new_protocol())
         mine.protocol.connection_made(mine)
@@ -99,7 +99,7 @@ class Wires:
         return mine, mine.protocol
 
 
-class Wire:
+class SimulatedWire:
     """One connection."""
 
     def __init__(self, random: Random, conduit: Conduit, pace: float) -> None:
@@ -150,7 +150,7 @@ class Wire:
 class End(asyncio.Transport):
     """One end of a wire, as the transport of a process."""
 
-    def __init__(self, wire: Wire, process: Process, protocol: Any) -> None:
+    def __init__(self, wire: SimulatedWire, process: Process, protocol: Any) -> None:
         super().__init__()
         self.wire = wire
         self.process = process

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from tamis.engines.tree.arrays import Array, grown
-from tamis.engines.tree.elements import Elements
+from tamis.engines.tree.elements import DistinctElements
 from tamis.kernels import tree_conjunctions as k
 from tamis.kernels.growing_tree import NONE
 
@@ -13,7 +13,7 @@ from tamis.kernels.growing_tree import NONE
 class ConjunctionStore:
     """Sequences of elements, each distinct one under a number; see `kernels.tree_conjunctions`."""
 
-    def __init__(self, elements: Elements) -> None:
+    def __init__(self, elements: DistinctElements) -> None:
         self._elements = elements
         state = np.zeros(5, np.int64)
         state[k.G_FREE] = NONE

@@ -27,7 +27,7 @@ MOST_FACTS = 2**20  # implications that are remembered; beyond that none is look
 MOST_QUARANTINED = 1024  # dropped elements that a fact still names
 
 
-class Elements:
+class DistinctElements:
     """The elements of all conjunctions of one engine."""
 
     def __init__(self, predicates: PredicateIndex) -> None:

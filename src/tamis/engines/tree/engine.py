@@ -10,7 +10,7 @@ from typing import ClassVar
 from tamis.engines.base import Options
 from tamis.engines.conjunction_engine import ConjunctionEngine
 from tamis.engines.tree.distinct_conjunctions import ConjunctionStore
-from tamis.engines.tree.elements import Elements
+from tamis.engines.tree.elements import DistinctElements
 from tamis.engines.tree.equality_tree import EqualityTree
 from tamis.engines.tree.event_state import EventState
 from tamis.engines.tree.factoring import Factoring
@@ -36,7 +36,7 @@ class TreeEngine(ConjunctionEngine):
         attributes = len(semantics.schema)
         self._limit = options.max_nodes
         self._equalities_apart = options.equality_tree
-        self._elements = Elements(self.predicates)
+        self._elements = DistinctElements(self.predicates)
         self._groups = ConjunctionStore(self._elements)
         self.general = GrowingTree(
             self._elements, self._groups, implied_edges=options.implied_edges

@@ -10,7 +10,7 @@ import numpy as np
 
 from tamis.engines.tree.arrays import Array
 from tamis.engines.tree.distinct_conjunctions import ConjunctionStore
-from tamis.engines.tree.elements import Elements
+from tamis.engines.tree.elements import DistinctElements
 from tamis.engines.tree.event_state import EventState
 from tamis.engines.tree.factoring import Factoring
 from tamis.engines.tree.growing_tree import GrowingTree
@@ -24,7 +24,7 @@ class EqualityTree:
     """The equality tree (TREE, appendix B) with the optimisations of section 5."""
 
     def __init__(
-        self, options: TreeOptions, factoring: Factoring, elements: Elements,
+        self, options: TreeOptions, factoring: Factoring, elements: DistinctElements,
         groups: ConjunctionStore, attributes: int,
     ) -> None:  # fmt: skip
         self._options = options

@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.engines.tree.arrays import Array
 from tamis.engines.tree.descriptions import NUMBERS
-from tamis.engines.tree.elements import Elements
+from tamis.engines.tree.elements import DistinctElements
 from tamis.events.event_reader import Row
 from tamis.kernels.growing_tree import NONE
 from tamis.kernels.tree_match import (
@@ -28,7 +28,7 @@ _NOTHING = np.empty(0, np.int32)
 class EventState:
     """Arrays that are reused from event to event."""
 
-    def __init__(self, predicates: PredicateIndex, elements: Elements) -> None:
+    def __init__(self, predicates: PredicateIndex, elements: DistinctElements) -> None:
         self._predicates = predicates
         self._elements = elements
         attributes = predicates.schema.attributes

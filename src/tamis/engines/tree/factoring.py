@@ -7,7 +7,7 @@ import numpy as np
 
 from tamis.engines.tree.arrays import Array
 from tamis.engines.tree.distinct_conjunctions import ConjunctionStore
-from tamis.engines.tree.elements import Elements
+from tamis.engines.tree.elements import DistinctElements
 from tamis.engines.tree.options import TreeOptions
 from tamis.errors import CapacityError, OptionError, unknown_attribute
 from tamis.kernels.tree_factoring import Factors, count_copies, number_values
@@ -21,7 +21,7 @@ MOST_COPIES = 8
 class Factoring:
     """Index attributes, chosen or given, and what they cost."""
 
-    def __init__(self, options: TreeOptions, schema: Schema, elements: Elements) -> None:
+    def __init__(self, options: TreeOptions, schema: Schema, elements: DistinctElements) -> None:
         self._options = options
         self._elements = elements
         self._attributes = len(schema)

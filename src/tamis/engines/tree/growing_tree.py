@@ -4,7 +4,7 @@ import numpy as np
 
 from tamis.engines.tree.arrays import Array, grown
 from tamis.engines.tree.distinct_conjunctions import ConjunctionStore
-from tamis.engines.tree.elements import Elements
+from tamis.engines.tree.elements import DistinctElements
 from tamis.errors import CapacityError
 from tamis.kernels import growing_tree as t
 from tamis.kernels import tree_conjunctions as k
@@ -22,7 +22,7 @@ class GrowingTree:
     """
 
     def __init__(
-        self, elements: Elements, groups: ConjunctionStore, *, levels: Array | None = None,
+        self, elements: DistinctElements, groups: ConjunctionStore, *, levels: Array | None = None,
         implied_edges: bool = False, roots: int = 1,
     ) -> None:  # fmt: skip
         self._elements = elements

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tamis.engines.tree.distinct_conjunctions import ConjunctionStore
-from tamis.engines.tree.elements import Elements
+from tamis.engines.tree.elements import DistinctElements
 from tamis.engines.tree.growing_tree import GrowingTree
 from tamis.engines.tree.static_tree import StaticTree
 from tamis.kernels import growing_tree as t
@@ -37,7 +37,9 @@ Outline = dict[Path, NodeView]
 class Outliner:
     """Writes the trees of an engine as outlines."""
 
-    def __init__(self, schema: Schema, elements: Elements, groups: ConjunctionStore) -> None:
+    def __init__(
+        self, schema: Schema, elements: DistinctElements, groups: ConjunctionStore
+    ) -> None:
         self._names = [attribute.name for attribute in schema.attributes]
         self._elements = elements
         self._groups = groups

@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.engines.tree.arrays import Array
 from tamis.engines.tree.distinct_conjunctions import ConjunctionStore
-from tamis.engines.tree.elements import Elements
+from tamis.engines.tree.elements import DistinctElements
 from tamis.engines.tree.growing_tree import GrowingTree
 from tamis.engines.tree.options import LARGEST_TREE, TreeOptions
 from tamis.kernels import growing_tree as t
@@ -30,8 +30,8 @@ class StaticTree:
     """A tree that never changes; its leaves hold groups, whose slots come and go."""
 
     def __init__(
-        self, elements: Elements, groups: ConjunctionStore, members: Array, factors: Factors,
-        options: TreeOptions, attributes: int,
+        self, elements: DistinctElements, groups: ConjunctionStore, members: Array,
+        factors: Factors, options: TreeOptions, attributes: int,
     ) -> None:  # fmt: skip
         index, classes = factors
         self._groups = groups
@@ -71,7 +71,7 @@ class StaticTree:
 
 def _place_in_subtrees(
     growing: GrowingTree,
-    elements: Elements,
+    elements: DistinctElements,
     groups: ConjunctionStore,
     members: Array,
     plan: FactoringPlan,

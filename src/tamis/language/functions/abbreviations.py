@@ -9,7 +9,7 @@ from tamis.language import ast
 from tamis.language.ast import Node
 from tamis.language.functions.casts import TYPE_NAMES, cast
 from tamis.language.functions.dates import PART_NAMES
-from tamis.language.functions.function import Refusal
+from tamis.language.functions.function import RefusedArguments
 from tamis.language.functions.signatures import count, of_type
 from tamis.language.functions.table import BY_SPELLING, FUNCTIONS
 from tamis.types import DOUBLE, STRING, Type, decimal_type
@@ -46,8 +46,8 @@ def _cast_to(wanted: Type) -> Replacement:
         count(arguments, 1)
         try:
             return cast("cast", arguments[0], wanted)
-        except Refusal:
-            raise Refusal(f"does not convert {arguments[0].type}", 0) from None
+        except RefusedArguments:
+            raise RefusedArguments(f"does not convert {arguments[0].type}", 0) from None
 
     return replacement
 
@@ -57,14 +57,14 @@ def _part_of_time(arguments: Sequence[Node]) -> Node:
     count(arguments, 2)
     part, of = arguments
     if not isinstance(part, ast.Literal) or not isinstance(part.value, str):
-        raise Refusal("needs a constant here that names a part, such as 'YEAR'", 0)
+        raise RefusedArguments("needs a constant here that names a part, such as 'YEAR'", 0)
     word = part.value.upper()
     if word == "SECOND":
-        raise Refusal("would give seconds with their fraction", 0, "write second(x)")
+        raise RefusedArguments("would give seconds with their fraction", 0, "write second(x)")
     name = PART_NAMES.get(word)
     if name is None:
         hint = f"expected one of {', '.join(PART_NAMES)}"
-        raise Refusal(f"does not know the part {part.value!r}", 0, hint)
+        raise RefusedArguments(f"does not know the part {part.value!r}", 0, hint)
     return ast.Call(name, *FUNCTIONS[name].typed([of]))
 
 

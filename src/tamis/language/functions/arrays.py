@@ -11,7 +11,14 @@ from typing import Any
 from tamis.language import ast
 from tamis.language.arithmetic import loses_digits, order_key
 from tamis.language.ast import Node
-from tamis.language.functions.function import Function, Meaning, Nulls, Refusal, Typed, always
+from tamis.language.functions.function import (
+    Function,
+    Meaning,
+    Nulls,
+    RefusedArguments,
+    Typed,
+    always,
+)
 from tamis.language.functions.signatures import MANY, common_type, count, of_type
 from tamis.types import BOOL, DOUBLE, FUNCTION, INT, INT32, NULL, STRING, Kind, Type, array_of
 
@@ -33,13 +40,13 @@ def _element_type(argument: Node, place: int, kind: Kind = Kind.ARRAY) -> Type:
         hint = "write map_keys(...) or map_values(...) to make an array of it"
     elif argument.type == STRING:
         hint = "write contains(s, 'part') for a string"
-    raise Refusal(f"takes {what} here, but this is of type {argument.type}", place, hint)
+    raise RefusedArguments(f"takes {what} here, but this is of type {argument.type}", place, hint)
 
 
 def _known(argument: Node, place: int) -> Node:
     """An argument that must have a type of its own."""
     if argument.type == NULL:
-        raise Refusal("takes no NULL", place, "IS NULL tests whether an array is missing")
+        raise RefusedArguments("takes no NULL", place, "IS NULL tests whether an array is missing")
     return argument
 
 
@@ -85,7 +92,7 @@ def _overlap_typed(arguments: Sequence[Node]) -> Typed:
         is_double = Kind.DOUBLE in {left.kind, right.kind}
         hint = "write 1.5D or 1.5e0 for a double"
         hint = hint if is_double else "write CAST(... AS DECIMAL(p, s))"
-        raise Refusal(f"takes elements of one type, not {left} and {right}", 1, hint)
+        raise RefusedArguments(f"takes elements of one type, not {left} and {right}", 1, hint)
     common = BOOL if common == NULL else common  # of array() and array(); any type would do
     return Typed(tuple(ast.converted(a, array_of(common)) for a in arguments), BOOL)
 
@@ -123,7 +130,7 @@ def _size_typed(arguments: Sequence[Node]) -> Typed:
     if not arguments[0].type.is_nested:
         hint = "write length(s) for a string" if arguments[0].type == STRING else None
         problem = f"takes an array or a map, but this is of type {arguments[0].type}"
-        raise Refusal(problem, 0, hint)
+        raise RefusedArguments(problem, 0, hint)
     return Typed((arguments[0],), INT32)
 
 
@@ -146,7 +153,9 @@ def _element_typed(arguments: Sequence[Node]) -> Typed:
     count(arguments, 2)
     holder, place = arguments
     if holder.type.element is None:
-        raise Refusal(f"takes elements of arrays and maps, and this is of type {holder.type}", 0)
+        raise RefusedArguments(
+            f"takes elements of arrays and maps, and this is of type {holder.type}", 0
+        )
     wanted = STRING if holder.type.kind is Kind.MAP else INT32
     return Typed((holder, of_type(place, 1, wanted)), holder.type.element)
 
@@ -163,7 +172,9 @@ def _element_at_typed(arguments: Sequence[Node]) -> Typed:
     element = _element_type(arguments[0], 0)
     place = ast.without_cast(arguments[1])
     if isinstance(place, ast.Literal) and place.value == 0:
-        raise Refusal("counts from 1; there is no element 0", 1, "write array[0] for the first one")
+        raise RefusedArguments(
+            "counts from 1; there is no element 0", 1, "write array[0] for the first one"
+        )
     return Typed((arguments[0], of_type(arguments[1], 1, INT32)), element)
 
 
@@ -237,7 +248,9 @@ def _quantified_typed(arguments: Sequence[Node]) -> Typed:
     count(arguments, 2)
     _element_type(arguments[0], 0)
     if arguments[1].type != FUNCTION:
-        raise Refusal("takes a condition on each element", 1, "write exists(tags, t -> t = 'x')")
+        raise RefusedArguments(
+            "takes a condition on each element", 1, "write exists(tags, t -> t = 'x')"
+        )
     return Typed(tuple(arguments), BOOL)
 
 

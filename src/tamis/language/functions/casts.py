@@ -15,7 +15,14 @@ from tamis.language import ast
 from tamis.language.arithmetic import fit, wrap
 from tamis.language.ast import Node
 from tamis.language.functions.date_texts import BLANK, day_of_text, moment_of_text
-from tamis.language.functions.function import Function, Kernel, Meaning, Nulls, Refusal, Typed
+from tamis.language.functions.function import (
+    Function,
+    Kernel,
+    Meaning,
+    Nulls,
+    RefusedArguments,
+    Typed,
+)
 from tamis.language.functions.numbers import saturated
 from tamis.timestamps import date_text, moment_text
 from tamis.types import (
@@ -63,14 +70,16 @@ def named_type(name: str, digits: Sequence[int]) -> Type | None:
 
 
 def cast(name: str, operand: Node, wanted: Type) -> Node:
-    """The node of a conversion; raises a `Refusal` for types that are not converted."""
+    """The node of a conversion; raises a `RefusedArguments` for types that are not converted."""
     if operand.type == wanted:
         return operand
     if operand.type == NULL:
         return ast.converted(operand, wanted)
     call = ast.Call(name, (operand,), wanted)
     if converter(call) is None:
-        raise Refusal(f"{name.upper()} does not convert {operand.type} to {type_text(wanted)}", 0)
+        raise RefusedArguments(
+            f"{name.upper()} does not convert {operand.type} to {type_text(wanted)}", 0
+        )
     return call
 
 
@@ -300,7 +309,7 @@ def _kernel(call: ast.Call) -> Kernel | None:
 
 def _typed(name: str) -> Callable[[Sequence[Node]], Typed]:
     def typed(_arguments: Sequence[Node]) -> Typed:
-        raise Refusal("needs a type", hint=f"write {name.upper()}(x AS DOUBLE)")
+        raise RefusedArguments("needs a type", hint=f"write {name.upper()}(x AS DOUBLE)")
 
     return typed
 

@@ -12,7 +12,7 @@ from tamis.language.functions.function import (
     Kernel,
     Meaning,
     Nulls,
-    Refusal,
+    RefusedArguments,
     Typed,
     always,
 )
@@ -33,7 +33,7 @@ def _joined(arguments: Sequence[Node], first: int = 0) -> tuple[tuple[Node, ...]
 def _condition(argument: Node, place: int) -> Node:
     if argument.type in {BOOL, NULL}:
         return ast.converted(argument, BOOL)
-    raise Refusal(
+    raise RefusedArguments(
         f"needs a condition here, but this is a value of type {argument.type}", place,
         "compare it with something",
     )  # fmt: skip

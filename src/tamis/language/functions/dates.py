@@ -26,7 +26,14 @@ from tamis.language.arithmetic import wrap
 from tamis.language.ast import Node
 from tamis.language.functions.casts import converter
 from tamis.language.functions.date_texts import day_of_text, moment_of_text
-from tamis.language.functions.function import Function, Kernel, Meaning, Nulls, Refusal, Typed
+from tamis.language.functions.function import (
+    Function,
+    Kernel,
+    Meaning,
+    Nulls,
+    RefusedArguments,
+    Typed,
+)
 from tamis.language.functions.signatures import count, of_type
 from tamis.types import (
     DATE,
@@ -58,9 +65,11 @@ def _as_time(argument: Node, place: int, wanted: Type, read: Callable[[str], int
     if isinstance(argument, ast.Literal) and isinstance(argument.value, str):
         value = read(argument.value)
         if value is None:
-            raise Refusal(f"takes a {wanted} here, and {argument.value!r} is not one", place)
+            raise RefusedArguments(
+                f"takes a {wanted} here, and {argument.value!r} is not one", place
+            )
         return ast.Literal(value, wanted)
-    raise Refusal(
+    raise RefusedArguments(
         f"takes a {wanted} here, but this is of type {argument.type}", place,
         f"write CAST(... AS {str(wanted).upper()}) to convert it",
     )  # fmt: skip
@@ -123,12 +132,12 @@ _NAMES = {"YYYY": "YEAR", "YY": "YEAR", "MM": "MONTH", "MON": "MONTH", "DD": "DA
 def _unit(argument: Node, place: int, known: Sequence[str]) -> ast.Literal:
     """The constant that names a unit, in its one spelling."""
     if not isinstance(argument, ast.Literal) or not isinstance(argument.value, str):
-        raise Refusal("needs a constant here that names a unit, such as 'MONTH'", place)
+        raise RefusedArguments("needs a constant here that names a unit, such as 'MONTH'", place)
     word = argument.value.upper()
     name = _NAMES.get(word, word)
     if name not in known:
         hint = did_you_mean(word, known) or f"expected one of {', '.join(known)}"
-        raise Refusal(f"does not know the unit {argument.value!r}", place, hint)
+        raise RefusedArguments(f"does not know the unit {argument.value!r}", place, hint)
     return ast.Literal(name, STRING)
 
 
@@ -253,7 +262,7 @@ def _conversion(name: str, wanted: Type) -> Function:
         if argument.type == NULL:
             return Typed((ast.converted(argument, wanted),), wanted)
         if argument.type != wanted and converter(_cast(argument, wanted)) is None:
-            raise Refusal(f"does not convert {argument.type} to {wanted}", 0)
+            raise RefusedArguments(f"does not convert {argument.type} to {wanted}", 0)
         return Typed((argument,), wanted)
 
     def meaning(call: ast.Call) -> Meaning:

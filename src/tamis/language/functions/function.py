@@ -46,7 +46,7 @@ class Typed(NamedTuple):
     result: Type
 
 
-class Refusal(Exception):
+class RefusedArguments(Exception):
     """Why a function does not take its arguments; raised by the typing rule of an entry."""
 
     def __init__(self, problem: str, argument: int | None = None, hint: str | None = None) -> None:
@@ -55,7 +55,7 @@ class Refusal(Exception):
         self.hint = hint
 
 
-class TooLarge(Refusal):
+class TooLarge(RefusedArguments):
     """A refusal because of a limit, not of a type."""
 
 
@@ -71,13 +71,13 @@ _strict = always(Nulls.STRICT)
 class Function:
     """One function or operator.
 
-    `typed` checks and converts the arguments or raises a `Refusal`; `meaning` gives the function of
-    Python values for a checked call, `kernel` the same for arrays or None if there is none for
-    these types. Without a kernel, the meaning is called once for each distinct combination of
-    values. `operations` name what a program does for a call of these types
+    `typed` checks and converts the arguments or raises a `RefusedArguments`; `meaning` gives the
+    function of Python values for a checked call, `kernel` the same for arrays or None if there is
+    none for these types. Without a kernel, the meaning is called once for each distinct combination
+    of values. `operations` name what a program does for a call of these types
     (`kernels.term_operations`): the first of its arguments, the next of the result; none if it
-    cannot. An operation of two operands is repeated for more arguments, one of one operand
-    takes the first argument.
+    cannot. An operation of two operands is repeated for more arguments, one of one operand takes
+    the first argument.
     """
 
     name: str

@@ -12,7 +12,7 @@ from tamis.calendar import DAY, differences, moment_of, moments_of, months_later
 from tamis.language import ast
 from tamis.language.arithmetic import wrap
 from tamis.language.ast import Node
-from tamis.language.functions.function import Kernel, Meaning, Refusal, Typed
+from tamis.language.functions.function import Kernel, Meaning, RefusedArguments, Typed
 from tamis.types import (
     DATE,
     DAYS,
@@ -41,12 +41,14 @@ def typed(op: str, arguments: Sequence[Node]) -> Typed:
     left, right = arguments
     if op == "+" and right.type in _MOMENTS:
         if left.type in _MOMENTS:
-            raise Refusal("does not add two moments", hint="write - for the time between them")
+            raise RefusedArguments(
+                "does not add two moments", hint="write - for the time between them"
+            )
         swapped = typed(op, (right, left))
         return Typed(swapped.arguments[::-1], swapped.result)
     found = _result(left.type, right.type, op)
     if found is None:
-        raise Refusal(f"does not take {left.type} and {right.type}")
+        raise RefusedArguments(f"does not take {left.type} and {right.type}")
     first, second, result = found
     return Typed((ast.converted(left, first), ast.converted(right, second)), result)
 

@@ -8,7 +8,14 @@ from typing import Any
 from tamis.language import ast
 from tamis.language.arithmetic import fit, wrap
 from tamis.language.ast import Node
-from tamis.language.functions.function import Function, Kernel, Meaning, Nulls, Refusal, Typed
+from tamis.language.functions.function import (
+    Function,
+    Kernel,
+    Meaning,
+    Nulls,
+    RefusedArguments,
+    Typed,
+)
 from tamis.language.functions.signatures import count, fixed, number, of_type
 from tamis.types import (
     DOUBLE,
@@ -34,7 +41,7 @@ def _round(arguments: Sequence[Node]) -> Typed:
     operand = number(arguments[0], 0)
     places = arguments[1] if len(arguments) > 1 else ast.Literal(0, INT32)
     if not isinstance(places, ast.Literal) or type(places.value) is not int:
-        raise Refusal("rounds to a number of places that is a whole constant", 1)
+        raise RefusedArguments("rounds to a number of places that is a whole constant", 1)
     places = of_type(places, 1, INT32)
     return Typed((operand, places), _rounded_type(operand.type, _places(places)))
 

@@ -8,7 +8,14 @@ from tamis.language import ast
 from tamis.language.arithmetic import decimal_result, operation, wrap
 from tamis.language.ast import Node
 from tamis.language.functions import intervals
-from tamis.language.functions.function import Function, Kernel, Meaning, Nulls, Refusal, Typed
+from tamis.language.functions.function import (
+    Function,
+    Kernel,
+    Meaning,
+    Nulls,
+    RefusedArguments,
+    Typed,
+)
 from tamis.language.functions.signatures import count, decimal_operand, number, one_number
 from tamis.types import DOUBLE, INT, INT32, NULL, Kind
 
@@ -23,7 +30,7 @@ def _typed(op: str) -> Callable[[Sequence[Node]], Typed]:
         a, b = (number(x, n, kinds[0] if kinds else untyped) for n, x in enumerate(arguments))
         if op == "DIV":
             if not (a.type.is_integer and b.type.is_integer):
-                raise Refusal(
+                raise RefusedArguments(
                     f"divides whole numbers, not {a.type} and {b.type}", hint="write / instead"
                 )
             return Typed((ast.converted(a, INT), ast.converted(b, INT)), INT)

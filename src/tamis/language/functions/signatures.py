@@ -6,7 +6,7 @@ from decimal import Decimal
 from tamis.language import ast
 from tamis.language.arithmetic import as_decimal, loses_digits, wider
 from tamis.language.ast import Node
-from tamis.language.functions.function import Refusal, Typed
+from tamis.language.functions.function import RefusedArguments, Typed
 from tamis.language.limits import MAX_ARGUMENTS
 from tamis.language.literals import decimal_size
 from tamis.types import DOUBLE, INT32, NULL, STRING, Kind, Type, decimal_type, wider_time
@@ -25,7 +25,7 @@ def count(arguments: Sequence[Node], least: int, most: int | None = None) -> Non
         wanted = f"at least {least} arguments"
     else:
         wanted = f"{least} to {most} arguments"
-    raise Refusal(f"takes {wanted}, not {len(arguments)}")
+    raise RefusedArguments(f"takes {wanted}, not {len(arguments)}")
 
 
 MANY = MAX_ARGUMENTS  # of a function that takes any number
@@ -58,7 +58,7 @@ def of_type(argument: Node, place: int, wanted: Type) -> Node:
         hint = "array_contains, exists and size take arrays, map_contains_key and size maps"
     elif wanted == STRING:
         hint = "write CAST(... AS STRING) to make a string of it"
-    raise Refusal(
+    raise RefusedArguments(
         f"takes a value of type {wanted} here, but this is of type {argument.type}", place, hint
     )
 
@@ -69,7 +69,7 @@ def number(argument: Node, place: int, untyped: Type = DOUBLE) -> Node:
         return ast.converted(argument, untyped)
     if argument.type.is_number:
         return argument
-    raise Refusal(f"needs a number, but this is of type {argument.type}", place)
+    raise RefusedArguments(f"needs a number, but this is of type {argument.type}", place)
 
 
 def one_number(arguments: Sequence[Node]) -> Typed:
@@ -84,7 +84,9 @@ def common_type(types: Sequence[Type], first: int = 0) -> Type:
     common = NULL
     for place, kind in enumerate(types):
         if kind.is_nested:
-            raise Refusal(f"takes no {kind}", first + place, "choose among values, not arrays")
+            raise RefusedArguments(
+                f"takes no {kind}", first + place, "choose among values, not arrays"
+            )
         if kind in {common, NULL}:
             continue
         if common == NULL:
@@ -93,7 +95,7 @@ def common_type(types: Sequence[Type], first: int = 0) -> Type:
         is_number = common.is_number and kind.is_number
         joined = wider(common, kind) if is_number else wider_time(common, kind)
         if joined is None:
-            raise Refusal(
+            raise RefusedArguments(
                 f"cannot join {common} and {kind} in one type", first + place,
                 "write CAST(... AS ...) to convert one of them",
             )  # fmt: skip

@@ -5,7 +5,14 @@ from collections.abc import Callable, Sequence
 from tamis.language import ast
 from tamis.language.arithmetic import wrap
 from tamis.language.ast import Node
-from tamis.language.functions.function import Function, Nulls, Refusal, TooLarge, Typed, always
+from tamis.language.functions.function import (
+    Function,
+    Nulls,
+    RefusedArguments,
+    TooLarge,
+    Typed,
+    always,
+)
 from tamis.language.functions.signatures import MANY, count, fixed, of_type
 from tamis.language.limits import MAX_JOINED, MAX_PADDED, MAX_REPLACED
 from tamis.types import BOOL, INT32, INT32_MAX, INT32_MIN, STRING
@@ -92,7 +99,7 @@ def _padded(arguments: Sequence[Node]) -> Typed:
     typed = fixed([STRING, INT32, STRING], STRING, optional=1)(arguments)
     length = ast.without_cast(arguments[1])
     if not isinstance(length, ast.Literal):
-        raise Refusal("needs a constant length", 1)
+        raise RefusedArguments("needs a constant length", 1)
     if isinstance(length.value, int) and length.value > MAX_PADDED:
         raise TooLarge(f"makes at most {MAX_PADDED:,} characters")
     return typed
@@ -116,7 +123,7 @@ def _part_typed(arguments: Sequence[Node]) -> Typed:
     typed = fixed([STRING, STRING, INT32], STRING)(arguments)
     number = ast.without_cast(arguments[2])
     if not isinstance(number, ast.Literal) or number.value == 0:
-        raise Refusal("needs a constant other than 0 as the number of the part", 2)
+        raise RefusedArguments("needs a constant other than 0 as the number of the part", 2)
     return typed
 
 

@@ -15,7 +15,7 @@ from tamis.bounded_caches import remembered
 from tamis.events.event_reader import Row
 from tamis.language import ast
 from tamis.language.ast import FALSE, TRUE, Node, has_clock
-from tamis.predicates.boxes import Box, Condition, box_of
+from tamis.predicates.boxes import AttributeCondition, Box, box_of
 from tamis.predicates.event_space import EventSpace
 from tamis.predicates.value_orders import order_of
 from tamis.predicates.value_sets import ValueSet, all_values, holds_of
@@ -113,12 +113,16 @@ def _box_implies(given: Box, wanted: Box, space: EventSpace) -> Answer:
 
 
 @functools.lru_cache(maxsize=1_000)
-def _anything(position: int, space: EventSpace) -> Condition:
+def _anything(position: int, space: EventSpace) -> AttributeCondition:
     everything = all_values(order_of(space.schema.attributes[position]))
-    return Condition(position, TRUE, ValueSet(everything.intervals, space.may_miss(position)))
+    return AttributeCondition(
+        position, TRUE, ValueSet(everything.intervals, space.may_miss(position))
+    )
 
 
-def _condition_implies(given: Condition, wanted: Condition, space: EventSpace) -> Answer:
+def _condition_implies(
+    given: AttributeCondition, wanted: AttributeCondition, space: EventSpace
+) -> Answer:
     if given.values is not None:
         if wanted.values is not None:
             return Answer.YES if given.values.issubset(wanted.values) else Answer.NO

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 from tamis.errors import OptionError, choose, unknown_attribute
 from tamis.language import ast
 from tamis.language.ast import Node
-from tamis.predicates.boxes import Box, Condition
+from tamis.predicates.boxes import AttributeCondition, Box
 from tamis.predicates.event_space import EventSpace
 from tamis.relations.merging.condition_mergers import bare, join
 from tamis.relations.merging.merge_rules import MergedAttribute, RuleSet
@@ -50,9 +50,9 @@ class BoxPool(Generic[K]):
         self.by_top = choose("choice of candidates", candidates, CANDIDATES) == "mbd"
         self._ranks = ranks(space, order)
         self.entries: list[PooledBox[K]] = []
-        self._conditions: list[Condition] = []
+        self._conditions: list[AttributeCondition] = []
         self._positions: list[int] = []  # of their attributes
-        self._numbers: dict[Condition, int] = {}
+        self._numbers: dict[AttributeCondition, int] = {}
         self._same: dict[Ids, int] = {}
         self._attributes: dict[int, MergedAttribute] = {}
 
@@ -65,7 +65,7 @@ class BoxPool(Generic[K]):
             for condition in box.conditions
         )
 
-    def number(self, condition: Condition) -> int:
+    def number(self, condition: AttributeCondition) -> int:
         """The number of a condition."""
         found = self._numbers.setdefault(condition, len(self._conditions))
         if found == len(self._conditions):
@@ -73,7 +73,7 @@ class BoxPool(Generic[K]):
             self._positions.append(condition.position)
         return found
 
-    def condition(self, number: int) -> Condition:
+    def condition(self, number: int) -> AttributeCondition:
         """The condition of a number."""
         return self._conditions[number]
 
@@ -85,7 +85,9 @@ class BoxPool(Generic[K]):
         """Conditions with one more, on an attribute that none of them tests."""
         if node == ast.TRUE:
             return rest
-        number = self.number(Condition(position, node, self.attribute(position).values(node)))
+        number = self.number(
+            AttributeCondition(position, node, self.attribute(position).values(node))
+        )
         place = sum(self._positions[n] < position for n in rest)
         return (*rest[:place], number, *rest[place:])
 
@@ -169,7 +171,7 @@ def ranks(space: EventSpace, order: Sequence[str] | None) -> list[int]:
     return [places.get(attribute.path, len(places)) for attribute in schema.attributes]
 
 
-def below_top(box: Box, places: Sequence[int]) -> tuple[Condition, ...]:
+def below_top(box: Box, places: Sequence[int]) -> tuple[AttributeCondition, ...]:
     """The conditions of a box except the one on its top attribute; boxes of one MBD share them."""
     if not box.conditions:
         return ()

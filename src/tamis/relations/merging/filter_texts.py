@@ -13,7 +13,7 @@ from tamis.language.evaluation import Logic
 from tamis.language.expression import Expression, parse_with
 from tamis.language.limits import MAX_ATOMS, MAX_TEXT
 from tamis.language.printer import print_tree
-from tamis.predicates.boxes import Box, Condition
+from tamis.predicates.boxes import AttributeCondition, Box
 from tamis.predicates.classification import is_presence
 from tamis.predicates.event_space import EventSpace, form_of
 from tamis.predicates.value_orders import order_of
@@ -86,7 +86,7 @@ def _chain(kind: type[ast.And | ast.Or], parts: list[Node]) -> Node:
     return parts[0] if len(parts) == 1 else kind(tuple(parts))
 
 
-def _listed(condition: Condition, attribute: Attribute) -> Node:
+def _listed(condition: AttributeCondition, attribute: Attribute) -> Node:
     """``x >= 1 AND x <= 2 OR x = 7 -> x IN (1, 2, 7)``: few values are written as a list."""
     node, values = condition.node, condition.values
     if values is None or len(values.intervals) < 2 or not isinstance(node, ast.Or):

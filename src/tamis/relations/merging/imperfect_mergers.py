@@ -15,7 +15,7 @@ from itertools import combinations, product
 from typing import Any, Generic, TypeVar
 
 from tamis.language.ast import Node
-from tamis.predicates.boxes import Condition
+from tamis.predicates.boxes import AttributeCondition
 from tamis.predicates.classification import StringTest, classify
 from tamis.predicates.value_orders import Cut
 from tamis.relations.merging.box_pool import BoxPool, Ids, PooledBox
@@ -119,7 +119,7 @@ class ImperfectMerging(Generic[K]):
             found = self._lows[number] = self._begin(self._pool.condition(number))
         return found
 
-    def _begin(self, condition: Condition) -> Cut:
+    def _begin(self, condition: AttributeCondition) -> Cut:
         order = self._pool.attribute(condition.position).order
         match classify(condition.node):
             case StringTest(_, "startswith", text, False):

@@ -24,7 +24,7 @@ MOST_ROUNDS = 8  # of merging what was merged before
 K = TypeVar("K", bound=Hashable)
 
 
-class Change(NamedTuple):
+class TableChange(NamedTuple):
     """Roots that were added and removed, with their filters; a key is a filter's or a `Merger`."""
 
     added: list[tuple[Any, Expression]]
@@ -89,7 +89,7 @@ class MergedTable(Generic[K]):
 
     # --- changes
 
-    def insert(self, key: K, expression: Expression) -> Change:
+    def insert(self, key: K, expression: Expression) -> TableChange:
         """Add a filter under a key that is not there; a merger that it covers is removed."""
         changes = _RootChanges()
         insertion = self._table.insert(key, expression)
@@ -98,7 +98,7 @@ class MergedTable(Generic[K]):
         self._hide(insertion.covers, changes)
         return self._applied(changes)
 
-    def remove(self, key: K) -> Change:
+    def remove(self, key: K) -> TableChange:
         """Remove a filter, and the merger that it is part of; its other parts come back."""
         changes = _RootChanges()
         merger = self._merger_of.get(key)
@@ -107,7 +107,9 @@ class MergedTable(Generic[K]):
             self._cancel(merger, changes)
         return self._applied(changes)
 
-    def merge_now(self, now: float = float("-inf"), options: MergeOptions | None = None) -> Change:
+    def merge_now(
+        self, now: float = float("-inf"), options: MergeOptions | None = None
+    ) -> TableChange:
         """Look for mergers of the roots, and of those mergers, until nothing is gained.
 
         By the options of the table, or by others for this time.
@@ -122,7 +124,7 @@ class MergedTable(Generic[K]):
         self._merged_at, self._merged_size = now, self._diagrams.outputs
         return change
 
-    def adopt(self, mergers: Iterable[Merger[K]]) -> Change:
+    def adopt(self, mergers: Iterable[Merger[K]]) -> TableChange:
         """Take mergers that were found elsewhere, unless one of their parts has gone since."""
         changes = _RootChanges()
         for merger in mergers:
@@ -137,7 +139,7 @@ class MergedTable(Generic[K]):
         boxes = tuple(box for form in forms if (box := box_of(form, space)) is not None)
         return Merger(expression, tuple(parts), degree, boxes)
 
-    def dissolve(self, mergers: Iterable[Merger[K]]) -> Change:
+    def dissolve(self, mergers: Iterable[Merger[K]]) -> TableChange:
         """Cancel mergers; their parts come back."""
         changes = _RootChanges()
         for merger in mergers:
@@ -146,7 +148,7 @@ class MergedTable(Generic[K]):
 
     # --- inside
 
-    def _applied(self, changes: "_RootChanges") -> Change:
+    def _applied(self, changes: "_RootChanges") -> TableChange:
         change = changes.change()
         for key, _ in change.removed:
             self._diagrams.remove(key)
@@ -249,5 +251,5 @@ class _RootChanges:
         else:
             self._went[key] = expression
 
-    def change(self) -> Change:
-        return Change(list(self._came.items()), list(self._went.items()))
+    def change(self) -> TableChange:
+        return TableChange(list(self._came.items()), list(self._went.items()))

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 from tamis.bounded_caches import remembered
 from tamis.language import ast
 from tamis.language.ast import Node
-from tamis.predicates.boxes import Box, Condition
+from tamis.predicates.boxes import AttributeCondition, Box
 from tamis.predicates.event_space import EventSpace
 from tamis.predicates.value_orders import Cut, order_of
 from tamis.predicates.value_sets import MISSING, ValueSet, all_values, compared, condition_of
@@ -125,7 +125,7 @@ class ConstraintPool:
             return strong.values.issubset(weak.values)
         return self._entails(strong.node, weak.node)
 
-    def _made(self, condition: Condition) -> Constraint | bool:
+    def _made(self, condition: AttributeCondition) -> Constraint | bool:
         """A new constraint, or whether the condition is always true or never."""
         position, node, values = condition
         if values is None:
@@ -146,6 +146,6 @@ class ConstraintPool:
         return True if entails(ast.TRUE, node, self.space) is Answer.YES else None
 
 
-def _key(condition: Condition) -> tuple[int, Node | ValueSet]:
+def _key(condition: AttributeCondition) -> tuple[int, Node | ValueSet]:
     position, node, values = condition
     return position, node if values is None else values

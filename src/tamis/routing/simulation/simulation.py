@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from tamis.routing.limits import Limits
+from tamis.routing.limits import RouterLimits
 from tamis.routing.links import Timing
 from tamis.routing.router import Router
 from tamis.routing.simulation.filters import DEFAULTS, schema
@@ -167,7 +167,7 @@ def _maker(
     router = Router if router is None else router
     timing = Timing(scenario.t1, scenario.t2)
     merging = Merging(policy=scenario.merging, threshold=scenario.threshold)
-    limits = Limits(waiting=scenario.waiting, early=scenario.early)
+    limits = RouterLimits(waiting=scenario.waiting, early=scenario.early)
     defaults = DEFAULTS if scenario.semantics == "default" else None
 
     def make(name: str, incarnation: int) -> Any:

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 
-class Change(NamedTuple):
+class CatalogueChange(NamedTuple):
     """One statement of a transaction."""
 
     statement: str
