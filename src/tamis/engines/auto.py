@@ -142,33 +142,20 @@ class AutoEngine:
 
     def match(self, row: Row) -> "Handles":
         with self.lock:  # while filters are handed over, they are in neither place
-            few, compiled = self._few, None if self._live else self.compiled
-            is_compiled_faster = few is None or few.next_event()
-            taken = compiled.snapshot() if compiled is not None and is_compiled_faster else None
-            held = None
-            if few is not None and is_compiled_faster is False:  # None: the event is timed
-                held = AutoSnapshot(few.conditions, None)
-        if compiled is not None and taken is not None:  # most events end here
-            compiled.tidy()
-            return compiled.match_at(taken, row)
-        if held is not None:
-            return self.match_at(held, row)
-        held = self.snapshot(1)
+            few = self._few
+            is_trial = few is not None and few.next_event() is None
+            live, compiled = self._held(1)
         if self.compiled is not None:
             self.compiled.tidy()
-        if few is None or is_compiled_faster:
-            return self.match_at(held, row)
+        if few is None or not is_trial:
+            return self._matches(live, compiled, row)
         began = perf_counter()
-        found = self.match_at(held, row)
-        few.note(perf_counter() - began, compiled=held.compiled is not None)
+        found = self._matches(live, compiled, row)
+        few.note(perf_counter() - began, compiled=compiled is not None)
         return found
 
     def match_at(self, snapshot: AutoSnapshot, row: Row) -> "Handles":
-        live = [handle for handle, holds in snapshot.live if holds(row)]
-        if snapshot.compiled is None or self.compiled is None:
-            return np.array(live, np.int64)
-        found = self.compiled.match_at(snapshot.compiled, row)
-        return np.sort(np.concatenate([np.array(live, np.int64), found])) if live else found
+        return self._matches(*snapshot, row)
 
     def match_many(self, rows: Sequence[Row]) -> "Iterator[Handles]":
         from tamis.predicates.event_batches import batch_of_rows
@@ -179,18 +166,7 @@ class AutoEngine:
     def snapshot(self, events: int) -> AutoSnapshot:
         """What is held, after the decision how to match about `events` events."""
         with self.lock:
-            if self._few is not None and events == 1 and not self._few.is_compiled_next:
-                return AutoSnapshot(self._few.conditions, None)
-            self._evaluations += len(self._live) * events
-            if self.compiled is None:
-                if self.are_many(len(self._live), self._evaluations):
-                    self._promote()
-            elif self._evaluations > MOST_LIVE_EVALUATIONS:
-                self._promote()
-            if self._conditions is None:
-                self._conditions = self._live.conditions()
-            compiled = None if self.compiled is None else self.compiled.snapshot()
-            return AutoSnapshot(self._conditions, compiled)
+            return AutoSnapshot(*self._held(events))
 
     def match_batch(
         self,
@@ -269,6 +245,34 @@ class AutoEngine:
         self._live = NaiveEngine(self._semantics, Options())
         self._leaves, self._conditions, self._evaluations = {}, None, 0
         return self.compiled
+
+    def _held(self, events: int) -> "tuple[list[tuple[int, Condition]], Snapshot | None]":
+        """The fields of a snapshot; a plain tuple is made sooner, which shows for single events."""
+        if self._few is not None and events == 1 and not self._few.is_compiled_next:
+            return self._few.conditions, None
+        if self.compiled is not None and not self._live:
+            return [], self.compiled.snapshot()
+        self._evaluations += len(self._live) * events
+        if self.compiled is None:
+            if self.are_many(len(self._live), self._evaluations):
+                self._promote()
+        elif self._evaluations > MOST_LIVE_EVALUATIONS:
+            self._promote()
+        if self._conditions is None:
+            self._conditions = self._live.conditions()
+        compiled = None if self.compiled is None else self.compiled.snapshot()
+        return self._conditions, compiled
+
+    def _matches(
+        self, live: list[tuple[int, Condition]], compiled: "Snapshot | None", row: Row
+    ) -> "Handles":
+        if compiled is None or self.compiled is None:
+            return np.array([handle for handle, holds in live if holds(row)], np.int64)
+        found = self.compiled.match_at(compiled, row)
+        if not live:
+            return found
+        evaluated = [handle for handle, holds in live if holds(row)]
+        return np.sort(np.concatenate([found, np.array(evaluated, np.int64)]))
 
     def _evaluate(
         self, live: list[tuple[int, Condition]], batch: "Batch", rows: Sequence[Row] | None
