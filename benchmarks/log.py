@@ -220,12 +220,12 @@ def looking_up(log: TopicLog, sealed: TopicLog, records: Sequence[NewRecord], ro
     new = [f"new-{n}" for n in range(ID_BATCH)]
     known = [record.id for record in records[:: max(1, len(records) // ID_BATCH)]][:ID_BATCH]
     for one in (log, sealed):
-        one.find_id(new)  # reads the index
+        one.find_ids(new)  # reads the index
     found = measured(
         {
-            "not there, frames": lambda: [log.find_id(new) for _ in range(20)],
-            "not there, a segment": lambda: [sealed.find_id(new) for _ in range(20)],
-            "there, a segment": lambda: sealed.find_id(known),
+            "not there, frames": lambda: [log.find_ids(new) for _ in range(20)],
+            "not there, a segment": lambda: [sealed.find_ids(new) for _ in range(20)],
+            "there, a segment": lambda: sealed.find_ids(known),
         },
         rounds,
     )

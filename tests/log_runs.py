@@ -209,7 +209,7 @@ class LogRun:
         for offset, record in found.items():
             if record.id:
                 offsets.setdefault(record.id, offset)
-        answer = self.log.find_id(ids)
+        answer = self.log.find_ids(ids)
         waiting = {one: at for one, at in answer.items() if at >= self.log.synced_offset}
         expected = {**waiting, **offsets}
         demand(answer.keys() == expected.keys(), "ids", answer, expected)

@@ -138,7 +138,7 @@ class QuenchedRun:
     async def wait(self):
         self.clock.seconds += self.random.choice([0.3, 1.0, 3.0])
         for one in self.broker._host.quenching._quenched.values():
-            one.tell()
+            one.wake_waiters()
         await asyncio.sleep(0.002)
 
     async def refresh(self):

@@ -140,7 +140,7 @@ class RouteTree:
         routes.hold(name, kind, news.added)
         routes.drop(name, kind, news.removed)
         if news.is_full:
-            routes.discard(name, kind, routes.untold(name, kind, news.added))
+            routes.discard(name, kind, routes.unheard(name, kind, news.added))
             routes.heard_all(name, kind)
 
     def held(self) -> dict[Link, int]:

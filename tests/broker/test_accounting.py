@@ -131,8 +131,8 @@ class Driver:
 
     async def settle(self) -> None:
         await settled(self.broker)
-        while self.broker._dead_letters:
-            await asyncio.wait(self.broker._dead_letters)
+        while self.broker._dead_letter_tasks:
+            await asyncio.wait(self.broker._dead_letter_tasks)
 
     async def publish(self, values) -> None:
         events = [NewEvent(b'{"price": %d}' % value) for value in values]
@@ -237,7 +237,7 @@ class Driver:
         """Die: tidy, when all that happened has been written, or before that."""
         if tidy:
             for attachment in self.attachments.values():
-                self.broker._host.commits.later(attachment)
+                self.broker._host.commits.store_later(attachment)
             await self.broker._host.commits.flush()
         self.crashes += 1
         copy = self.folder.with_name(f"{self.folder.name}-{self.crashes}")

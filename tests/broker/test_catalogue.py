@@ -12,9 +12,9 @@ from tamis.broker.catalogue import (
     TopicRow,
     drop_subscription,
     drop_topic,
-    move_subscription,
     put_subscription,
     put_topic,
+    store_progress,
 )
 from tamis.broker.delivery.progress import Progress, starting_at
 from tamis.broker.records import DeliveryOptions, Retention
@@ -58,14 +58,14 @@ def change(path, statement):
 
 
 def test_rows_come_back_as_they_were(catalogue):
-    moved = ALICE._replace(progress=Progress(9, 12, {4: 1, 7: 3}), attached=True, expired=2)
+    further = ALICE._replace(progress=Progress(9, 12, {4: 1, 7: 3}), attached=True, expired=2)
     catalogue.commit([put_topic(TOPIC), put_subscription(ALICE)])
     assert catalogue.topics() == [TOPIC]
     assert catalogue.subscription(1, "guest", "alice") == ALICE
     assert catalogue.subscription(1, "other", "alice") is None
-    catalogue.commit([move_subscription(moved)])
-    assert catalogue.subscriptions(1, "guest", None, 10) == [moved]
-    assert catalogue.attached(1) == [moved]
+    catalogue.commit([store_progress(further)])
+    assert catalogue.subscriptions(1, "guest", None, 10) == [further]
+    assert catalogue.attached(1) == [further]
     assert catalogue.counts() == [(1, "guest", 1)]
     assert catalogue.counts_of(1) == {"guest": 1}
     assert catalogue.counts_of(2) == {}

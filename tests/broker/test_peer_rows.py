@@ -28,7 +28,7 @@ def test_notes_come_back_without_those_that_are_damaged(catalogue):
         Note(1, "b", "mergers", lambda: b"other"),
         Note(2, "b", "profile", lambda: b"other"),
     ]
-    catalogue.commit([note.move() for note in kept])
+    catalogue.commit([note.catalogue_change() for note in kept])
     assert notes(catalogue, 1, "profile") == {"b": b"of b", "c": b"of c"}
     catalogue.commit(
         [CatalogueChange("UPDATE peer_notes SET content = ? WHERE peer = 'c'", (b"of x",))]

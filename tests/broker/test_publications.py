@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tamis.broker import publications
-from tamis.broker.event_rows import EventRows, Rules
+from tamis.broker.event_rows import EventRows, PublishRequirements
 from tamis.broker.publications import Publications
 from tamis.broker.records import NewEvent
 from tamis.errors import Busy
@@ -15,7 +15,7 @@ ROWS = EventRows(Matcher({"price": "double"}))
 
 
 def read(count):
-    return ROWS.read([NewEvent(b'{"price": 1}')] * count, Rules())
+    return ROWS.read([NewEvent(b'{"price": 1}')] * count, PublishRequirements())
 
 
 def test_publishers_wait_in_turn_when_too_much_waits(monkeypatch):

@@ -52,7 +52,7 @@ def test_an_event_that_nobody_can_handle_goes_to_the_dead_letters(tmp_path):
         one.nack(0)
         assert await taken(broker, one, 1) == [(0, 2)]
         one.nack(0)
-        await asyncio.wait(broker._dead_letters)
+        await asyncio.wait(broker._dead_letter_tasks)
         assert await taken(broker, one) == [(1, 1)]
         assert broker.subscription(guest, "quotes", "a").cursor == 1
         [letter] = await broker.read(guest, "dead.quotes", "price = 2")

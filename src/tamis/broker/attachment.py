@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from tamis.broker.catalogue import SubscriptionRow, move_subscription
+from tamis.broker.catalogue import SubscriptionRow, store_progress
 from tamis.broker.catalogue_change import CatalogueChange
 from tamis.broker.delivery.buffer import Buffer
 from tamis.broker.delivery.progress import Progress
@@ -179,6 +179,6 @@ class Attachment:
             self.lost, attached,
         )  # fmt: skip
 
-    def move(self) -> CatalogueChange:
+    def catalogue_change(self) -> CatalogueChange:
         """The change that stores how far it has come."""
-        return move_subscription(self.row(attached=True))
+        return store_progress(self.row(attached=True))

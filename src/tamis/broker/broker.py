@@ -18,7 +18,7 @@ from tamis.broker.accounts import Account, free_account
 from tamis.broker.attachment import Attachment
 from tamis.broker.catalogue import Catalogue
 from tamis.broker.dead_letter_writer import DeadLetterWriter
-from tamis.broker.event_rows import Rules
+from tamis.broker.event_rows import PublishRequirements
 from tamis.broker.grants import narrowed, publish_matcher
 from tamis.broker.group_commit import GroupCommit
 from tamis.broker.host import Host
@@ -90,7 +90,7 @@ class Broker:
         topics.when_deleted = self._give_back
         self._allowed: dict[tuple[str, int, Schema], Matcher | None] = {}
         self._changing_accounts = asyncio.Lock()
-        self._dead_letters: set[asyncio.Task[None]] = set()
+        self._dead_letter_tasks: set[asyncio.Task[None]] = set()
         self._upkeep = Upkeep(host, topics, settings)
 
     @classmethod
@@ -121,7 +121,7 @@ class Broker:
         if network is not None:
             await network.finish_deletions()
         broker = cls(settings, storage, catalogue, host, topics)
-        broker.network, broker._dead_letters = network, dead_letters.tasks
+        broker.network, broker._dead_letter_tasks = network, dead_letters.tasks
         if network is not None:
             network.moves.start(topics, broker.accounts)
         await broker._start()
@@ -155,8 +155,8 @@ class Broker:
     async def close(self) -> None:
         """Stop: what was accepted is written, and how far subscriptions have come is stored."""
         await self._upkeep.stop()
-        if self._dead_letters:
-            await asyncio.wait(self._dead_letters)
+        if self._dead_letter_tasks:
+            await asyncio.wait(self._dead_letter_tasks)
         await self._host.quenching.stop()
         if self.network is not None:
             await self.network.moves.stop()
@@ -272,7 +272,7 @@ class Broker:
         account.usage.publish(len(events), self._host.monotonic())
         began = self._host.monotonic()
         answer = await found.publish(
-            events, Rules(account.limits.event_bytes, allowed, account.name)
+            events, PublishRequirements(account.limits.event_bytes, allowed, account.name)
         )
         self.metrics.publish_seconds.observe(self._host.monotonic() - began)
         return answer
@@ -289,8 +289,10 @@ class Broker:
         for name, some in events.items():
             found = self._find(account, name).topic
             allowed = self._allowed_events(account, found)
-            rules = Rules(account.limits.event_bytes, allowed, account.name, whole=True)
-            read.append((found, await found.read(without_route(some), rules)))
+            requirements = PublishRequirements(
+                account.limits.event_bytes, allowed, account.name, whole=True
+            )
+            read.append((found, await found.read(without_route(some), requirements)))
             _raise_refusal(name, read[-1][1].refused)
         account.usage.publish(sum(map(len, events.values())), self._host.monotonic())
         stored = await asyncio.gather(*(topic.store(one) for topic, one in read))

@@ -62,7 +62,7 @@ ON CONFLICT DO UPDATE SET filter = excluded.filter, options = excluded.options,
     checksum = excluded.checksum, position = excluded.position, maybe_sent = excluded.maybe_sent,
     unacknowledged = excluded.unacknowledged, expired = excluded.expired,
     attached = excluded.attached, progress_checksum = excluded.progress_checksum"""
-_MOVE = """
+_STORE_PROGRESS = """
 UPDATE subscriptions SET position = ?, maybe_sent = ?, unacknowledged = ?, expired = ?,
     attached = ?, progress_checksum = ? WHERE topic = ? AND account = ? AND id = ?"""
 _DROP = "DELETE FROM subscriptions WHERE topic = ? AND account = ? AND id = ?"
@@ -265,12 +265,14 @@ def put_subscription(row: SubscriptionRow) -> CatalogueChange:
     """Add a subscription, or replace all that is known about it."""
     options = msgspec.json.encode(row.options).decode()
     head = row.topic, row.account, row.id, row.filter, options
-    return CatalogueChange(_PUT, (*head, _checksum(head), *_moved(row)))
+    return CatalogueChange(_PUT, (*head, _checksum(head), *_progress_values(row)))
 
 
-def move_subscription(row: SubscriptionRow) -> CatalogueChange:
+def store_progress(row: SubscriptionRow) -> CatalogueChange:
     """Store how far a subscription has come; nothing if it is gone."""
-    return CatalogueChange(_MOVE, (*_moved(row), row.topic, row.account, row.id))
+    return CatalogueChange(
+        _STORE_PROGRESS, (*_progress_values(row), row.topic, row.account, row.id)
+    )
 
 
 def drop_subscription(topic: int, account: str, id_: str) -> CatalogueChange:
@@ -281,7 +283,7 @@ def drop_subscription(topic: int, account: str, id_: str) -> CatalogueChange:
 # --- rows
 
 
-def _moved(row: SubscriptionRow) -> tuple[Any, ...]:
+def _progress_values(row: SubscriptionRow) -> tuple[Any, ...]:
     position, maybe_sent, unacknowledged = row.progress
     values = position, maybe_sent, encoded(unacknowledged), row.expired, int(row.attached)
     return *values, _checksum((row.topic, row.account, row.id, *values))
@@ -300,15 +302,16 @@ def _topic(row: tuple[Any, ...]) -> TopicRow:
 
 
 def _subscription(row: tuple[Any, ...]) -> SubscriptionRow:
-    key, (filter_, options, checksum), moved, moved_checksum = row[:3], row[3:6], row[6:11], row[11]
-    if checksum != _checksum((*key, filter_, options)) or moved_checksum != _checksum(
-        (*key, *moved)
+    key, (filter_, options, checksum) = row[:3], row[3:6]
+    progress_values, progress_checksum = row[6:11], row[11]
+    if checksum != _checksum((*key, filter_, options)) or progress_checksum != _checksum(
+        (*key, *progress_values)
     ):
         raise FileError(
             f"the row of subscription {key[2]!r} of account {key[1]!r} is damaged; delete the "
             "subscription and make it again"
         )
-    position, maybe_sent, unacknowledged, expired, attached = moved
+    position, maybe_sent, unacknowledged, expired, attached = progress_values
     progress = Progress(position, maybe_sent, decoded(unacknowledged))
     chosen = msgspec.json.decode(options, type=DeliveryOptions)
     topic, account, id_ = key

@@ -1,8 +1,9 @@
-"""Dead letters: events that were sent as often as they may be, and never acknowledged.
+"""Dead letters of a broker: events that were sent as often as they may be, and never acknowledged.
 
 A dead letter goes to the topic ``dead.NAME``, which has the schema of the topic NAME: its body is
 the event as it came, and its headers say which subscription gave up on it, and why. Its id is made
-of subscription and offset, so that a crash in the middle leaves one letter, not two.
+of subscription and offset, so that a crash in the middle leaves one letter, not two. (The dead
+letters of files and tables, rows that could not be used, are in `tamis.dead_letters`.)
 """
 
 from collections.abc import Mapping
@@ -31,6 +32,6 @@ def dead_letter(topic: str, interest: Interest, delivery: Delivery) -> NewEvent:
         "tamis-subscription": subscription,
         "tamis-attempts": str(attempts),
     }
-    # One that came with a subscription that moved has no offset that no other one ever has.
+    # Offsets below 0 are of events that came with a moved subscription, and are used again.
     place = record.offset if record.offset >= 0 else record.id
     return NewEvent(record.body, f"{interest.account}/{subscription}/{place}", headers)

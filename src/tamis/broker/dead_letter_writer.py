@@ -5,7 +5,7 @@ import logging
 
 from tamis.broker.attachment import Attachment
 from tamis.broker.dead_letter import dead_letter
-from tamis.broker.event_rows import Rules
+from tamis.broker.event_rows import PublishRequirements
 from tamis.broker.records import Delivery
 from tamis.broker.topic import Topic
 from tamis.broker.topics import Topics
@@ -35,7 +35,7 @@ class DeadLetterWriter:
         try:
             dead = await self.topics.dead_letters_of(topic)
             letter = dead_letter(topic.name, one.interest, delivery)
-            answer = await dead.topic.publish([letter], Rules())
+            answer = await dead.topic.publish([letter], PublishRequirements())
         except TamisError as error:
             logger.warning("a dead letter of topic %r has to wait: %s", topic.name, error)
             topic.host.later(RETRY, lambda: topic.bury_again(one, offset))

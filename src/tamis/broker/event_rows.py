@@ -22,7 +22,7 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 _decode_exactly = msgspec.json.Decoder(dict[str, Any], float_hook=exact_number).decode
 
 
-class Rules(NamedTuple):
+class PublishRequirements(NamedTuple):
     """What the events of one publisher must keep to, beside the schema."""
 
     most_bytes: int = 16_000_000  # of one event
@@ -36,7 +36,7 @@ class ReadEvents(NamedTuple):
 
     by: "EventRows"
     given: Sequence[NewEvent]  # all of them
-    rules: Rules
+    requirements: PublishRequirements
     events: Sequence[NewEvent]  # the good ones
     rows: Sequence[Row]
     refused: Sequence[Refusal]
@@ -51,35 +51,34 @@ class EventRows:
         has_decimals = any(a.type.kind is Kind.DECIMAL for a in matcher.schema.attributes)
         self._decode = _decode_exactly if has_decimals else _decode
 
-    def read(self, events: Sequence[NewEvent], rules: Rules) -> ReadEvents:
+    def read(self, events: Sequence[NewEvent], requirements: PublishRequirements) -> ReadEvents:
         """The events that can be stored, and why the others cannot."""
         rows: list[Row] = []
         good: list[int] = []
         refused: list[Refusal] = []
         for number, event in enumerate(events):
             try:
-                rows.append(self._row(event, rules.most_bytes))
+                rows.append(self._row(event, requirements.most_bytes))
             except EventError as error:
                 refused.append(Refusal(number, error.problem))
             else:
                 good.append(number)
-        if rules.allowed is not None and rows:
-            counts = rules.allowed.match_rows(rows, "counts")["count"].to_numpy()
-            problem = (
-                f"account {rules.who!r} may not publish this event: its grant does not cover it"
-            )
+        if requirements.allowed is not None and rows:
+            counts = requirements.allowed.match_rows(rows, "counts")["count"].to_numpy()
+            who = requirements.who
+            problem = f"account {who!r} may not publish this event: its grant does not cover it"
             refused += [Refusal(good[n], problem) for n in np.flatnonzero(counts == 0).tolist()]
             kept = np.flatnonzero(counts).tolist()
             rows, good = [rows[n] for n in kept], [good[n] for n in kept]
             refused.sort()
-        if rules.whole and refused:
+        if requirements.whole and refused:
             rows, good = [], []
         chosen = events if len(good) == len(events) else [events[n] for n in good]
-        return ReadEvents(self, events, rules, chosen, rows, refused)
+        return ReadEvents(self, events, requirements, chosen, rows, refused)
 
     def again(self, read: ReadEvents) -> ReadEvents:
         """The same events, read with the schema of now."""
-        return read if read.by is self else self.read(read.given, read.rules)
+        return read if read.by is self else self.read(read.given, read.requirements)
 
     def _row(self, event: NewEvent, most_bytes: int) -> Row:
         """The row of an event; an `EventError` if it is not one of this topic."""

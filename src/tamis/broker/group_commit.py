@@ -20,11 +20,14 @@ PAUSE = 4  # and at least this many times as long as writing took, if there is m
 logger = logging.getLogger("tamis.broker")
 
 
-class Moving(Protocol):
-    """Something whose place is written from time to time."""
+class StoredLater(Protocol):
+    """Something whose state is stored from time to time.
 
-    def move(self) -> CatalogueChange:
-        """The change that stores where it is now."""
+    Implementers: Attachment, Departures, Note.
+    """
+
+    def catalogue_change(self) -> CatalogueChange:
+        """The change that stores its state of now."""
 
 
 class GroupCommit:
@@ -34,7 +37,7 @@ class GroupCommit:
         self._catalogue = catalogue
         self._workers = workers
         self._waiting: list[tuple[tuple[CatalogueChange, ...], asyncio.Future[None]]] = []
-        self._moved: dict[Moving, None] = {}
+        self._stored_later: dict[StoredLater, None] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._took = 0.0  # seconds, for what was written last
         self._closing = False
@@ -50,19 +53,19 @@ class GroupCommit:
         self._wake.set()
         await done
 
-    def later(self, moving: Moving) -> None:
-        """Store soon where something is."""
-        self._moved[moving] = None
+    def store_later(self, one: StoredLater) -> None:
+        """Store soon the state that something has then."""
+        self._stored_later[one] = None
         if self._timer is None:
             delay = max(LATER, PAUSE * self._took)
             self._timer = asyncio.get_running_loop().call_later(delay, self._wake.set)
 
-    def forget(self, moving: Moving) -> None:
-        """Do not store where something is: it is gone, or somebody stores it."""
-        self._moved.pop(moving, None)
+    def forget(self, one: StoredLater) -> None:
+        """Do not store the state of something: it is gone, or somebody stores it."""
+        self._stored_later.pop(one, None)
 
     async def _run(self) -> None:
-        while not self._closing or self._waiting or self._moved:
+        while not self._closing or self._waiting or self._stored_later:
             await self._wake.wait()
             await self._commit_all()
 
@@ -72,10 +75,10 @@ class GroupCommit:
             self._timer.cancel()
             self._timer = None
         waiting, self._waiting = self._waiting, []
-        moved, self._moved = self._moved, {}
+        stored_later, self._stored_later = self._stored_later, {}
         began = asyncio.get_running_loop().time()
         changes = [change for some, _ in waiting for change in some]
-        changes += [one.move() for one in moved]
+        changes += [one.catalogue_change() for one in stored_later]
         if not changes:
             return
         try:
@@ -87,8 +90,8 @@ class GroupCommit:
                     problem = f"the catalogue cannot be written: {error}; try again"
                     done.set_exception(Busy(problem))
             if not self._closing:
-                for one in moved:
-                    self.later(one)
+                for one in stored_later:
+                    self.store_later(one)
         else:
             self._took = asyncio.get_running_loop().time() - began
             for number, (_, done) in enumerate(waiting, 1):
@@ -99,7 +102,7 @@ class GroupCommit:
 
     async def flush(self) -> None:
         """Write now what would be written soon."""
-        while self._moved or self._waiting:
+        while self._stored_later or self._waiting:
             self._wake.set()
             await asyncio.sleep(0)
         await self._workers.run(CATALOGUE, int)  # what was begun before it is done

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Host:
-    """The surroundings of a topic."""
+    """What a topic needs of its broker."""
 
     workers: Workers
     commits: GroupCommit

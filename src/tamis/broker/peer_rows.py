@@ -63,7 +63,7 @@ class Note:
     what: str
     content: Callable[[], bytes] = field(compare=False)
 
-    def move(self) -> CatalogueChange:
+    def catalogue_change(self) -> CatalogueChange:
         """The change that stores what it is now."""
         content = self.content()
         return CatalogueChange(

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tamis.broker.topics import OpenTopic, Topics
 
 LEASE = 5.0  # seconds after which a publisher that does not confirm may not drop any more
-TOLD = 4.0  # and for which it is told that it may: its clock may be slower than ours
+LEASE_FOR_PUBLISHERS = 4.0  # what publishers are told that it is: their clocks may be slower
 LONGEST_WAIT = 10.0  # seconds for news
 LOOK = 0.25  # seconds between looks at the clock while somebody waits
 PAUSE = 1.0  # seconds before filters that are gone are taken out of a summary
@@ -56,7 +56,8 @@ class Wanted(NamedTuple):
     semantics: str  # in which the filter is to be read
     defaults: Mapping[str, Any] | None
     granted: bool = False  # whether the version that was confirmed is the current one
-    lease: float = TOLD  # seconds, from before it was confirmed, for which it may be used
+    # For so many seconds, from before it was confirmed, it may be used:
+    lease: float = LEASE_FOR_PUBLISHERS
 
 
 class QuenchedTopic:
@@ -84,7 +85,7 @@ class QuenchedTopic:
         if _texts(parts) != _texts(self.parts):
             self.version += 1
         self.parts = parts
-        self.tell()
+        self.wake_waiters()
 
     def widen(self, expression: Expression, topic: "Topic") -> None:
         """Let the summary match what a filter matches."""
@@ -93,12 +94,12 @@ class QuenchedTopic:
             self.added.append(expression)
         if self.parts is None:
             return
-        read = _read(topic)
+        semantics = _reading_semantics(topic)
         known = one_filter(self.parts, topic.schema)
-        if not covers(known, expression, semantics=read.name, defaults=topic.row.defaults):
-            self.put(summary([*self.parts, expression], read))
+        if not covers(known, expression, semantics=semantics.name, defaults=topic.row.defaults):
+            self.put(summary([*self.parts, expression], semantics))
 
-    def tell(self) -> None:
+    def wake_waiters(self) -> None:
         """Let all who wait look again."""
         if not self._news.done():
             self._news.set_result(None)
@@ -135,7 +136,7 @@ class Quenching:
         """Let nobody wait any more."""
         self._stopping = True
         for one in self._quenched.values():
-            one.tell()
+            one.wake_waiters()
         if self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -164,7 +165,7 @@ class Quenching:
         if one is not None:
             one.parts, one.is_dirty = None, True
             one.version += 1
-            one.tell()
+            one.wake_waiters()
             self._refresh_later(one)
 
     def change_accounts(self, accounts: "Iterable[Account]") -> None:
@@ -237,7 +238,7 @@ class Quenching:
         granted = version == one.stamp and not self._stopping
         if granted:
             one.leases.confirm(key, one.version, self._host.monotonic() + LEASE)
-            one.tell()
+            one.wake_waiters()
             await self._await_news(one, wait)
         return self._wanted(one, account, topic)._replace(granted=granted)
 
@@ -258,7 +259,7 @@ class Quenching:
         one = self._quenched.get(topic)
         if one is not None:
             one.leases.end((account.name, publisher))
-            one.tell()
+            one.wake_waiters()
 
     def _check(self, account: "Account", topic: "Topic") -> None:
         publish_grant(account, topic.name, topic.schema)
@@ -269,17 +270,17 @@ class Quenching:
 
     def _wanted(self, one: QuenchedTopic, account: "Account", topic: "Topic") -> Wanted:
         """What an account is told: what is wanted of that which it may publish."""
-        row, read = topic.row, _read(topic)
+        row, semantics = topic.row, _reading_semantics(topic)
         text = ALL
         if one.parts is not None:
             grant = publish_grant(account, topic.name, topic.schema)
             parts: Sequence[Expression] = one.parts
             if grant is not None:
-                cache = shared_cache(topic.schema, read.name, row.defaults)
+                cache = shared_cache(topic.schema, semantics.name, row.defaults)
                 limit = str(grant)
                 parts = [part for part in parts if cache.may_intersect(str(part), limit)]
             text = str(one_filter(parts, topic.schema))
-        return Wanted(one.stamp, text, row.schema, read.name, row.defaults)
+        return Wanted(one.stamp, text, row.schema, semantics.name, row.defaults)
 
     # --- topics of which somebody quenches
 
@@ -332,12 +333,14 @@ class Quenching:
         if found is None:
             one.refreshing = None
             return
-        schema, read = found.topic.schema, _read(found.topic)
+        schema, semantics = found.topic.schema, _reading_semantics(found.topic)
         one.is_dirty, one.added = False, []
         try:
-            parts = await self._host.workers.run(MATCH, self._summed, *self._filters(found), read)
+            parts = await self._host.workers.run(
+                MATCH, self._summed, *self._filters(found), semantics
+            )
             if parts is not None:
-                parts = summary([*parts, *one.added], read)
+                parts = summary([*parts, *one.added], semantics)
         except Exception:  # a summary of everything is always right
             logger.exception("what is wanted of topic %r cannot be summed up", one.name)
             parts = None
@@ -353,20 +356,20 @@ class Quenching:
         held = sum(self._tables.counts_of(number).values())
         if held > MOST_SUBSCRIPTIONS:
             return topic, None
-        passing = [(account, text) for account, text in found.subscriptions.passing()]
+        not_durable = found.subscriptions.not_durable()
         unnamed = [("", str(one.interest.filter)) for one in topic.listeners()]
         peers = [("", text) for text in self._host.network.wanted(topic.name)]
-        rows = [*local_filters(self._tables, number), *passing, *unnamed, *peers]
+        rows = [*local_filters(self._tables, number), *not_durable, *unnamed, *peers]
         return topic, list(dict.fromkeys(rows))
 
     def _summed(
-        self, topic: "Topic", rows: list[tuple[str, str]] | None, read: Semantics
+        self, topic: "Topic", rows: list[tuple[str, str]] | None, semantics: Semantics
     ) -> tuple[Expression, ...] | None:
         """In a thread: the summary of filters; None if there are too many."""
         if rows is None or len(rows) > MOST_SUBSCRIPTIONS:
             return None
         wanted = (timeless(self._narrowed(topic, account, text)) for account, text in rows)
-        return summary(wanted, read)
+        return summary(wanted, semantics)
 
     def _narrowed(self, topic: "Topic", account: str, text: str) -> Expression:
         """What a filter matches of that which its account may receive, or more."""
@@ -392,7 +395,7 @@ class Quenching:
         return task
 
 
-def _read(topic: "Topic") -> Semantics:
+def _reading_semantics(topic: "Topic") -> Semantics:
     return reading(Semantics(topic.row.semantics, topic.schema, topic.row.defaults))
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tamis.broker import move_rows
-from tamis.broker.catalogue import SubscriptionRow, move_subscription, put_subscription
+from tamis.broker.catalogue import SubscriptionRow, put_subscription, store_progress
 from tamis.broker.delivery.progress import Progress, starting_at
 from tamis.broker.log_matcher import LogMatcher
 from tamis.broker.move_rows import (
@@ -154,7 +154,7 @@ class SubscriptionMoves:
         ]
         row = self._tables.subscription(*move.key) if part.expired else None
         if row is not None:
-            changes.append(move_subscription(row._replace(expired=row.expired + part.expired)))
+            changes.append(store_progress(row._replace(expired=row.expired + part.expired)))
         await self._topic.host.commits.commit(*changes, put_move(new))
         return await self.finish(new) if part.is_last else new
 
@@ -167,7 +167,7 @@ class SubscriptionMoves:
                 return new._replace(state=DONE)
             progress = progress_after(self._tables, move.key, move.events, move.resume)
             row = row._replace(progress=progress)
-            await self._topic.host.commits.commit(move_subscription(row), put_move(new))
+            await self._topic.host.commits.commit(store_progress(row), put_move(new))
         return new
 
     async def done(self, move: MoveRow) -> MoveRow:
@@ -199,7 +199,7 @@ class SubscriptionMoves:
                 row = one.row(attached=False)
                 topic.remove(one, f"the subscription moves to broker {target!r}")
             gone = Departing(*key, target, topic.dispatched)
-            await topic.host.commits.commit(move_subscription(row), put_departing(gone))
+            await topic.host.commits.commit(store_progress(row), put_departing(gone))
             self._moving.add((account.name, id_))
             return gone
 

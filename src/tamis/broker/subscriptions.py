@@ -19,8 +19,8 @@ from tamis.broker.catalogue import (
     Catalogue,
     SubscriptionRow,
     drop_subscription,
-    move_subscription,
     put_subscription,
+    store_progress,
 )
 from tamis.broker.delivery.buffer import Buffer
 from tamis.broker.delivery.progress import starting_at
@@ -49,7 +49,7 @@ class Subscriptions:
     def __init__(self, topic: Topic, catalogue: Catalogue) -> None:
         self._topic = topic
         self._catalogue = catalogue
-        self._passing: dict[tuple[str, str], SubscriptionRow] = {}  # not durable
+        self._not_durable: dict[tuple[str, str], SubscriptionRow] = {}
         self._unnamed = itertools.count()
         self.moves = SubscriptionMoves(self, topic, catalogue)
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
@@ -63,17 +63,18 @@ class Subscriptions:
     def infos(self, account: str, after: str | None, most: int) -> list[SubscriptionInfo]:
         """Subscriptions of an account, by their ids."""
         rows = self._catalogue.subscriptions(self._topic.number, account, after, most)
-        passing = [
+        not_durable = [
             row
-            for (who, id_), row in self._passing.items()
+            for (who, id_), row in self._not_durable.items()
             if who == account and id_ > (after or "")
         ]
-        return [self._info(row) for row in sorted([*rows, *passing], key=lambda row: row.id)[:most]]
+        found = sorted([*rows, *not_durable], key=lambda row: row.id)[:most]
+        return [self._info(row) for row in found]
 
     def counts(self) -> Counter[str]:
         """How many subscriptions each account has here, by the names of the accounts."""
         found = Counter(self._catalogue.counts_of(self._topic.number))
-        found.update(who for who, _ in self._passing)
+        found.update(who for who, _ in self._not_durable)
         return found
 
     def _info(self, row: SubscriptionRow) -> SubscriptionInfo:
@@ -93,7 +94,7 @@ class Subscriptions:
         return row
 
     def _find(self, account: str, id_: str) -> SubscriptionRow | None:
-        row = self._passing.get((account, id_))
+        row = self._not_durable.get((account, id_))
         try:
             return row or self._catalogue.subscription(self._topic.number, account, id_)
         except FileError as error:  # its owner can mend it, by making it again
@@ -101,7 +102,7 @@ class Subscriptions:
 
     def is_durable(self, row: SubscriptionRow) -> bool:
         """Whether a subscription is kept while nobody listens."""
-        return (row.account, row.id) not in self._passing
+        return (row.account, row.id) not in self._not_durable
 
     @asynccontextmanager
     async def alone(self, account: str, id_: str) -> AsyncIterator[None]:
@@ -137,7 +138,7 @@ class Subscriptions:
                 now = known if one is None else one.row(attached=True)
                 row = now._replace(filter=text, options=options)
             if not durable:
-                self._passing[account.name, id_] = row
+                self._not_durable[account.name, id_] = row
             elif row != known:
                 try:
                     await self._topic.host.commits.commit(put_subscription(row))
@@ -164,9 +165,9 @@ class Subscriptions:
         self._topic.host.network.unwant(self._topic.name, name)
         self._topic.host.quenching.narrow(self._topic.name)
 
-    def passing(self) -> list[tuple[str, str]]:
+    def not_durable(self) -> list[tuple[str, str]]:
         """The filters of subscriptions that are not durable, each with its account."""
-        return [(account, row.filter) for (account, _), row in self._passing.items()]
+        return [(account, row.filter) for (account, _), row in self._not_durable.items()]
 
     def _change_attached(self, interest: Interest, options: DeliveryOptions) -> None:
         one = self._topic.attached(interest.account, interest.id or "")
@@ -179,7 +180,7 @@ class Subscriptions:
     async def delete(self, account: "Account", id_: str) -> None:
         """Forget a subscription."""
         async with self.alone(account.name, id_):
-            if self._passing.pop((account.name, id_), None) is None:
+            if self._not_durable.pop((account.name, id_), None) is None:
                 with suppress(Conflict):  # a row that is damaged is dropped as well
                     self.row(account.name, id_)
                 change = drop_subscription(self._topic.number, account.name, id_)
@@ -211,10 +212,10 @@ class Subscriptions:
                 row._replace(progress=row.progress.acknowledged_up_to(offset)),
             )
             if self.is_durable(row):
-                await self._topic.host.commits.commit(move_subscription(row))
+                await self._topic.host.commits.commit(store_progress(row))
                 self._topic.count_acks(len(sent) - len(row.progress.unacknowledged))
             else:
-                self._passing[account.name, id_] = row
+                self._not_durable[account.name, id_] = row
 
     # --- listening
 
@@ -234,7 +235,7 @@ class Subscriptions:
                 if row.attached:  # how far it had come could not be written
                     row = row._replace(progress=row.progress.after_crash(self._topic.dispatched))
                 row = row._replace(attached=True)
-                await self._topic.host.commits.commit(move_subscription(row))
+                await self._topic.host.commits.commit(store_progress(row))
             options = self._options(row.options)
             outbox = Window(options, row.progress) if durable else Buffer(options)
             one = self._topic.attach(interest, outbox, row.progress.cursor, self.detach, moved)
@@ -272,10 +273,10 @@ class Subscriptions:
                 return
             row = one.row(attached=False)
             if not one.durable:
-                self._passing[account, id_] = row
+                self._not_durable[account, id_] = row
                 return
             try:
-                await self._topic.host.commits.commit(move_subscription(row))
+                await self._topic.host.commits.commit(store_progress(row))
             except Busy:
                 logger.warning("subscription %r keeps its last known place", id_)
 

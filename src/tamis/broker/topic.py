@@ -47,7 +47,7 @@ from tamis.broker.attachment import Attachment, Interest, OnClose
 from tamis.broker.catalogue import TopicRow, put_topic
 from tamis.broker.delivery.buffer import Buffer
 from tamis.broker.delivery.window import Window
-from tamis.broker.event_rows import EventRows, ReadEvents, Rules
+from tamis.broker.event_rows import EventRows, PublishRequirements, ReadEvents
 from tamis.broker.host import Host
 from tamis.broker.log_matcher import LogMatcher
 from tamis.broker.matches import Matched, by_subscription
@@ -166,17 +166,21 @@ class Topic:
 
     # --- publishing
 
-    async def publish(self, events: Sequence[NewEvent], rules: Rules) -> Published:
+    async def publish(
+        self, events: Sequence[NewEvent], requirements: PublishRequirements
+    ) -> Published:
         """Store events; returns when those that are good are safe on disk."""
-        return await self.store(await self.read(events, rules))
+        return await self.store(await self.read(events, requirements))
 
-    async def read(self, events: Sequence[NewEvent], rules: Rules) -> ReadEvents:
+    async def read(
+        self, events: Sequence[NewEvent], requirements: PublishRequirements
+    ) -> ReadEvents:
         """Check events and read their values, in a thread if there are many."""
         rows = self.rows
         if sum(len(event.body) for event in events) < IN_A_THREAD:
-            read = rows.read(events, rules)
+            read = rows.read(events, requirements)
         else:
-            read = await self.host.workers.run(MATCH, rows.read, events, rules)
+            read = await self.host.workers.run(MATCH, rows.read, events, requirements)
         if read.refused:
             self._refused.add(len(read.refused))
         return read
@@ -338,7 +342,7 @@ class Topic:
             self.sweep.queue(one)
         if isinstance(one.outbox, Window):
             if one.outbox.options.auto_ack:
-                self.host.commits.later(one)
+                self.host.commits.store_later(one)
             else:
                 self._watch(one)
 
@@ -349,7 +353,7 @@ class Topic:
     def was_acked(self, one: Attachment, count: int) -> None:
         """Note that events were acknowledged."""
         self.count_acks(count)
-        self.host.commits.later(one)
+        self.host.commits.store_later(one)
         one.wake()
 
     def was_changed(self, one: Attachment) -> None:

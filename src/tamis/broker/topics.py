@@ -14,8 +14,8 @@ from tamis.broker.catalogue import (
     Catalogue,
     TopicRow,
     drop_topic,
-    move_subscription,
     put_topic,
+    store_progress,
 )
 from tamis.broker.host import Host
 from tamis.broker.log.damage import Damage
@@ -117,11 +117,11 @@ class Topics:
         """Mark what may have been sent to those that were listening when the broker died."""
         listened = self._catalogue.attached(row.number)
         if listened:
-            moved = [
+            unsure = [
                 one._replace(progress=one.progress.after_crash(end), attached=False)
                 for one in listened
             ]
-            await self._host.commits.commit(*map(move_subscription, moved))
+            await self._host.commits.commit(*map(store_progress, unsure))
 
     async def close(self) -> None:
         """Write and hand out what waits, and close all topics."""

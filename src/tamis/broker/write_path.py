@@ -124,7 +124,7 @@ class WritePath:
         ids = [event.id for publication in batch for event in publication.read.events if event.id]
         if not ids:
             return {}
-        return await self._topic.host.workers.run(LOG, self._topic.log.find_id, ids)
+        return await self._topic.host.workers.run(LOG, self._topic.log.find_ids, ids)
 
     def _slice(self) -> int:
         return max(1, int(MOST_PAIRS / max(self._pairs_per_event, 0.01)))

@@ -109,7 +109,7 @@ class BrokerSession:
                     body = await answer.read()
                 return json.loads(body, parse_float=exact_number) if body else None
             except TamisError as error:
-                if not is_passing(error):
+                if not is_transient(error):
                     raise
                 await attempts.pause(error)
 
@@ -133,7 +133,7 @@ class BrokerSession:
             async with self._http.request(method, self.url + path, **request) as answer:
                 if answer.status >= 400:
                     error = error_of(answer.status, await answer.read(), filter_text)
-                    # Set on any error, because `is_passing` asks for it.
+                    # Set on any error, because `is_transient` asks for it.
                     error.retry_after = answer.headers.get("Retry-After")  # type: ignore[attr-defined]
                     raise error
                 yield answer
@@ -156,7 +156,7 @@ class BrokerSession:
         return BrokerUnreachable(f"the connection to {self.url} was lost")
 
 
-def is_passing(error: TamisError) -> bool:
+def is_transient(error: TamisError) -> bool:
     """Whether the same request may succeed later."""
     if isinstance(error, LimitReached):  # a rate passes, a number of subscriptions does not
         return getattr(error, "retry_after", None) is not None

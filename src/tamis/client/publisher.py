@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from tamis.broker.records import Published, Refusal
-from tamis.client.broker_session import Attempts, BrokerSession, is_passing, path_of
+from tamis.client.broker_session import Attempts, BrokerSession, is_transient, path_of
 from tamis.client.error_answers import RefusedEvents
 from tamis.client.opening import Closable
 from tamis.client.publications import (
@@ -181,7 +181,7 @@ class Publisher(Closable):
                 await self._ask(known, WAIT if known.is_valid(self._clock()) else 0, patience=0)
                 attempts.begin_again()
             except TamisError as error:
-                if not is_passing(error):
+                if not is_transient(error):
                     known.forget()
                     logger.warning("everything is published to %s from now on: %s",
                                    self.topic, error)  # fmt: skip

@@ -51,11 +51,12 @@ class QuenchFilter:
         """Which events are to be published; those that are not right are: the broker says why."""
         if self._matcher is None or not self.is_valid(moment):
             return [True] * len(bodies)
-        from tamis.broker.event_rows import EventRows, Rules
+        from tamis.broker.event_rows import EventRows, PublishRequirements
         from tamis.broker.records import NewEvent
 
         # Read as the broker would read them.
-        read = EventRows(self._matcher).read([NewEvent(body) for body in bodies], Rules())
+        events = [NewEvent(body) for body in bodies]
+        read = EventRows(self._matcher).read(events, PublishRequirements())
         refused = {row for row, _ in read.refused}
         counts = iter(())
         if read.rows:

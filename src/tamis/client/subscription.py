@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tamis.client.acknowledgements import BEFORE_ALL, Acknowledgements
-from tamis.client.broker_session import Attempts, BrokerSession, is_passing, path_of
+from tamis.client.broker_session import Attempts, BrokerSession, is_transient, path_of
 from tamis.client.delivery import Acknowledgement, Delivery
 from tamis.client.event_stream import EventStream, Message
 from tamis.client.opening import Closable
@@ -218,14 +218,14 @@ class Subscription(Closable):
             except TamisError as failure:
                 error = self._judged(failure)
                 try:
-                    if not is_passing(error):
+                    if not is_transient(error):
                         raise error
                     level = logging.WARNING if attempts.is_first else logging.DEBUG
                     logger.log(level, "%s; trying again", error)  # once for each outage
                     await attempts.pause(error)
                     await self._make_again()
                 except TamisError as last:
-                    if is_passing(last) and last is not error:
+                    if is_transient(last) and last is not error:
                         continue
                     self._fail(last, attached)
                     return

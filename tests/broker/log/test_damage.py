@@ -72,7 +72,7 @@ def look(disk, what):
     """Open a damaged log: it says what is lost, and serves the rest."""
     log = opened(disk)
     found = everything(log)
-    ids = log.find_id([f"id{n}" for n in range(90)])
+    ids = log.find_ids([f"id{n}" for n in range(90)])
     lost = {offset for one in log.damage for offset in range(one.first, one.end)}
     assert all(offset == n for offset, n in found.items()), what
     assert set(range(20, 81)) - found.keys() <= lost, what

@@ -44,7 +44,7 @@ def test_threads_do_not_disturb_each_other(tmp_path):
     def look_up():
         while (end := log.synced_offset) < EVENTS:
             ids = [f"id{n}" for n in range(0, end, 97)]
-            assert log.find_id(ids) == {name: int(name[2:]) for name in ids}
+            assert log.find_ids(ids) == {name: int(name[2:]) for name in ids}
 
     with ThreadPoolExecutor(5) as pool:
         running = [pool.submit(work) for work in (publish, seal, read, read, look_up)]

@@ -138,15 +138,15 @@ def test_ids_are_found_wherever_they_are(folder):
     publish(log, 0, 250)
     ids = ["id0", "id99", "id100", "id249", "id250", ""]
     found = {"id0": 0, "id99": 99, "id100": 100, "id249": 249}
-    assert log.find_id(ids) == found
+    assert log.find_ids(ids) == found
     log.seal_if_due()
-    assert log.find_id(ids) == found
+    assert log.find_ids(ids) == found
     again = opened(folder)
-    assert again.find_id(ids) == found
+    assert again.find_ids(ids) == found
     again.append(records(250, 251))
-    assert again.find_id(["id250"]) == {"id250": 250}
+    assert again.find_ids(["id250"]) == {"id250": 250}
     next(folder.glob("*.ids")).unlink()  # they are made again from the segment
-    assert opened(folder).find_id(ids) == found | {"id250": 250}
+    assert opened(folder).find_ids(ids) == found | {"id250": 250}
 
 
 def test_times_lead_to_offsets(folder):
@@ -184,7 +184,7 @@ def test_whole_files_expire(folder):
     gone = log.expire(350 * SECOND, max_age=150)
     assert (gone.events, gone.first_offset) == (100, 200)
     assert [one.offset for one in everything(log)] == list(range(200, 350))
-    assert log.find_id(["id99", "id150", "id200"]) == {"id200": 200}
+    assert log.find_ids(["id99", "id150", "id200"]) == {"id200": 200}
     again = opened(folder)
     assert (again.first_offset, again.damage) == (200, [])
     assert again.expire(10_000 * SECOND, max_age=1).first_offset == 350

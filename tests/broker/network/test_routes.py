@@ -45,7 +45,7 @@ class Node:
         self.start()
 
     def start(self):
-        self.told = {key: set() for key in self.rows}  # in the parts of what is full
+        self.heard = {key: set() for key in self.rows}  # in the parts of what is full
         numbers, start = itertools.count(), next(self.starts)
         self.routes = Routes(
             CACHE, lambda: f"{start}.{next(numbers)}", self.established.add, self.strategy,
@@ -69,7 +69,7 @@ class Node:
         if message is None:  # it has the topic
             self.routes.open(peer)
             for kind in FilterKind:
-                self.told[peer, kind].clear()
+                self.heard[peer, kind].clear()
         elif message.kind is None:
             self.routes.acknowledge(peer, message.established)
         else:
@@ -80,15 +80,15 @@ class Node:
                 held.pop(id_, None)
             self.routes.drop(peer, message.kind, message.removed)
             if message.is_full:
-                self.told[peer, message.kind].update(message.added)
+                self.heard[peer, message.kind].update(message.added)
                 if not message.follows:
                     self.hear_all(peer, message.kind)
 
     def hear_all(self, peer, kind):
-        untold = self.routes.untold(peer, kind, self.told[peer, kind])
-        for id_ in untold:
+        unheard = self.routes.unheard(peer, kind, self.heard[peer, kind])
+        for id_ in unheard:
             self.rows[peer, kind].pop(id_, None)
-        self.routes.discard(peer, kind, untold)
+        self.routes.discard(peer, kind, unheard)
         self.routes.heard_all(peer, kind)
 
     def sends(self, peer):

@@ -197,7 +197,7 @@ def stale_filters(patch):
 
 def overtaking_moves(patch):
     """The request for a subscription overtakes events that are on their way to its old broker."""
-    patch(Network, "passing", lambda *_: lambda: True)
+    patch(Network, "passed_check", lambda *_: lambda: True)
 
 
 def unheld_moves(patch):

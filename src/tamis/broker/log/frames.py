@@ -41,7 +41,7 @@ HEAD_BYTES = _HEAD.size + _SUM.size
 class NewRecord(NamedTuple):
     """A record that has no offset yet.
 
-    An id that is not empty is found by `TopicLog.find_id`; the body is the text of one JSON object.
+    `TopicLog.find_ids` finds an id that is not empty; the body is the text of one JSON object.
     """
 
     time: int  # microseconds since 1970

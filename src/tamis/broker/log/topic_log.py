@@ -269,7 +269,7 @@ class TopicLog:
                     return min(max(found, self._first), stop)
         return stop
 
-    def find_id(self, ids: Sequence[str]) -> dict[str, int]:
+    def find_ids(self, ids: Sequence[str]) -> dict[str, int]:
         """The offsets of those ids that the log has: of all events that have not expired.
 
         An offset from `synced_offset` on is not safe yet.

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from tamis.broker.event_rows import ReadEvents, Rules
+from tamis.broker.event_rows import PublishRequirements, ReadEvents
 from tamis.broker.network.departures import WINDOW, Road
 from tamis.broker.network.link_traffic import LinkTraffic
 from tamis.broker.network.messages import Events, SentEvent, Stored
@@ -26,7 +26,9 @@ from tamis.events.event_reader import Row
 RETRY = 1.0  # seconds
 MOST_WAITING = 4 * WINDOW  # bytes; a peer that keeps to its window sends less
 MOST_EVENTS = 8192  # stored together, about
-RULES = Rules(most_bytes=1 << 40)  # the broker that was published to has checked the limits
+REQUIREMENTS = PublishRequirements(
+    most_bytes=1 << 40
+)  # the broker that was published to has checked the limits
 
 logger = logging.getLogger("tamis.broker")
 
@@ -101,7 +103,7 @@ class Arrivals:
             try:
                 # Shielded, so that a batch is either stored before the next link begins, or not.
                 storing = asyncio.ensure_future(self._publish(new))
-                storing.add_done_callback(_told)
+                storing.add_done_callback(_take_error)
                 read, answer = await asyncio.shield(storing)
             except Busy as error:
                 logger.warning("events of peer %r have to wait: %s", self._peer, error)
@@ -116,11 +118,11 @@ class Arrivals:
         return read.rows
 
     async def _publish(self, new: list[NewEvent]) -> tuple[ReadEvents, Published]:
-        read = await self._topic.read(new, RULES)
+        read = await self._topic.read(new, REQUIREMENTS)
         return read, await self._topic.store(read)
 
 
-def _told(storing: "asyncio.Future[Any]") -> None:
+def _take_error(storing: "asyncio.Future[Any]") -> None:
     """Take the error of a batch that outlived its link: asyncio would log it as forgotten."""
     if not storing.cancelled():
         storing.exception()

@@ -2,8 +2,8 @@
 
 A peer is a durable subscriber with many filters and one place in the log; if the broker floods, it
 gets everything. What is before the place was stored by the peer, did not match, or came from it.
-The place moves when the peer says Stored, and is written to the catalogue a little later. What was
-sent and not stored when the link is lost is sent again, and the peer knows it by its id.
+The place advances when the peer says Stored, and is written to the catalogue a little later. What
+was sent and not stored when the link is lost is sent again, and the peer knows it by its id.
 
 What did not match counts as passed only when the peer has said Stored to something that was sent
 afterwards, if need be to no events at all: until then the peer may have lost the link without our
@@ -87,7 +87,7 @@ class Departures:
         self._is_proving = self._is_closed = False
         self._bytes = 0
         self._more = asyncio.Event()
-        self._has_moved = asyncio.Event()
+        self._has_advanced = asyncio.Event()
         parts.join(self)
         self._task = asyncio.create_task(self._run(), name=f"tamis {topic.name} to {row.peer}")
 
@@ -100,7 +100,7 @@ class Departures:
         """What is to be stored."""
         return PeerRow(self._topic.number, self._peer, self._sure, self.lost)
 
-    def move(self) -> CatalogueChange:
+    def catalogue_change(self) -> CatalogueChange:
         """The change that stores the place."""
         self._stored_place = self._sure
         return put_peer(self.row())
@@ -115,15 +115,15 @@ class Departures:
             self._bytes -= done.bytes
             self._sure = done.stop
         if self._bytes < bytes_before or self._sure - self._stored_place >= PASSED:
-            self._topic.host.commits.later(self)
+            self._topic.host.commits.store_later(self)
         self._prove_later()
         self._more.set()
-        self._has_moved.set()
+        self._has_advanced.set()
 
-    async def moved(self) -> None:
-        """Return when the place has moved, or this is closed."""
-        self._has_moved.clear()
-        await self._has_moved.wait()
+    async def advanced(self) -> None:
+        """Return when the place has advanced, or this is closed."""
+        self._has_advanced.clear()
+        await self._has_advanced.wait()
 
     def more_came(self) -> None:
         """Note that the log has more."""
@@ -136,7 +136,7 @@ class Departures:
         self._task.cancel()
         await asyncio.wait([self._task])
         self._topic.host.commits.forget(self)
-        self._has_moved.set()
+        self._has_advanced.set()
         return self.row()
 
     # --- one part of the log after the other
@@ -179,7 +179,7 @@ class Departures:
             self._road.send(Events(topic.name, found.last, found.events))
             await self._road.drained()
             return
-        self._has_moved.set()
+        self._has_advanced.set()
         self._prove_later()
 
     def _prove_later(self) -> None:

@@ -168,7 +168,7 @@ class Detours:
         for key, one in [(key, one) for key, one in self._open.items() if key[0] == peer]:
             end = one.shared.topic.dispatched
             while self._open.get(key) is one and one.departures.place < end:
-                await one.departures.moved()
+                await one.departures.advanced()
             if self._open.get(key) is not one:
                 raise Conflict(f"the way to peer {peer!r} was lost; try again when it is back")
         async with self._updating:

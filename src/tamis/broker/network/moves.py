@@ -232,7 +232,7 @@ class Moves:
 
     async def _follow_events(self, message: Move, peer: str) -> None:
         """Pass a request on after all events that were stored here before it came."""
-        has_passed = self._network.passing(message.topic, peer)
+        has_passed = self._network.passed_check(message.topic, peer)
         until = asyncio.get_running_loop().time() + ANSWER
         while not has_passed():
             if asyncio.get_running_loop().time() > until:
@@ -246,16 +246,16 @@ class Moves:
 
     async def _answer(self, move: Move, name: Name) -> None:
         try:
-            told = await self._told(move, name)
+            fields = await self._answer_fields(move, name)
         except Busy as error:
             logger.warning("subscription %r cannot move yet: %s", move.id, error)
             return
         except TamisError as error:
-            told = {"problem": str(error)}
+            fields = {"problem": str(error)}
         here = self._network.name
-        self.take(Moved(move.sender, here, *name, move.step, move.after, **told))
+        self.take(Moved(move.sender, here, *name, move.step, move.after, **fields))
 
-    async def _told(self, move: Move, name: Name) -> Mapping[str, Any]:
+    async def _answer_fields(self, move: Move, name: Name) -> Mapping[str, Any]:
         found = self._topics.get(name.topic)
         account = next((one for one in self._accounts if one.name == name.account), None)
         if found is None or account is None:

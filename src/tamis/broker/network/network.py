@@ -41,7 +41,7 @@ from tamis.broker.network.messages import (
 from tamis.broker.network.moves import Moves
 from tamis.broker.network.peer_states import PeerState
 from tamis.broker.network.routes import USUAL
-from tamis.broker.network.shared_topic import SharedTopic, Surroundings
+from tamis.broker.network.shared_topic import SharedTopic, SharedTopicContext
 from tamis.broker.network_settings import MergingSettings
 from tamis.broker.peer_rows import RowSource, drop_peer, put_identity
 from tamis.broker.records import DEAD
@@ -80,7 +80,7 @@ class Network:
         self._strategy = strategy
         self._merging = merging or MergingSettings()
         self._random = random
-        self._around = Surroundings("", str, {}, strategy, self._merging)
+        self._context = SharedTopicContext("", str, {}, strategy, self._merging)
         self._host: Host | None = None
         self._topics: Topics | None = None
         self._shared: dict[str, SharedTopic] = {}
@@ -100,7 +100,7 @@ class Network:
         identity, starts = (self._random(8).hex(), 0) if known is None else known
         await host.commits.commit(put_identity(identity, starts + 1))
         numbers = itertools.count()
-        self._around = Surroundings(
+        self._context = SharedTopicContext(
             identity, lambda: f"{starts}.{next(numbers)}", self._accounts, self._strategy,
             self._merging,
         )  # fmt: skip
@@ -123,7 +123,7 @@ class Network:
         if not topic.row.births:  # it was made without a network
             topic.row = topic.row._replace(births=self.births())
             await topic.host.commits.commit(put_topic(topic.row_now()))
-        shared = SharedTopic(topic, self._around)
+        shared = SharedTopic(topic, self._context)
         known = {name for (name,) in self._tables.rows("SELECT DISTINCT peer FROM peers")}
         await shared.load(self._tables, {*self._configured, *known, *self._links})
         self._shared[topic.name] = shared
@@ -140,7 +140,7 @@ class Network:
                 link.close(f"topic {topic.name!r} has more attributes now")
 
     def births(self) -> tuple[str, ...]:
-        return (f"{self._around.identity}.{self._around.new_id()}",)
+        return (f"{self._context.identity}.{self._context.new_id()}",)
 
     def deletion(self, topic: Topic) -> list[CatalogueChange]:
         shared = self._shared.get(topic.name)
@@ -226,7 +226,7 @@ class Network:
 
     def counted(self, peer: str, traffic: LinkTraffic) -> LinkTraffic:
         """Where the traffic with a peer is counted, after what a new link has counted so far."""
-        found = self._around.traffic[peer]
+        found = self._context.traffic[peer]
         found.add(traffic)
         return found
 
@@ -245,7 +245,7 @@ class Network:
                 return self._links.get(peer)
         return None
 
-    def passing(self, topic: str, peer: str) -> Callable[[], bool]:
+    def passed_check(self, topic: str, peer: str) -> Callable[[], bool]:
         """A function: whether a peer has all events that are stored now, and knows all filters."""
         shared = self._shared.get(topic)
         if shared is None:
@@ -418,7 +418,7 @@ class Network:
             lost = sum(shared.rows[name].lost for shared in holding)
             held = sum(shared.routes.held(name) for shared in holding)
             announced = sum(shared.routes.announced(name) for shared in holding)
-            traffic = self._around.traffic[name]
+            traffic = self._context.traffic[name]
             found.append(PeerState(name, name in self._links, lag, lost, held, announced, traffic))
         return found
 

@@ -129,7 +129,7 @@ class ProfileExchange:
         if isinstance(message, SideProfile):
             self.profiles.hear(peer, message.packed)
             self._weigh(peer)
-            self._topic.host.commits.later(self._note(peer))
+            self._topic.host.commits.store_later(self._note(peer))
         elif peer in self._roads:
             if message.is_wanted:
                 self._asking.setdefault(peer, self._now())
@@ -153,7 +153,7 @@ class ProfileExchange:
             packed = self.profiles.beyond(peer).pack()
             if peer in self._roads and len(packed) <= MOST_BYTES:
                 self._roads[peer].send(SideProfile(self._topic.name, packed))
-                self._topic.host.commits.later(self._note(OURS))
+                self._topic.host.commits.store_later(self._note(OURS))
 
     # --- mergers
 

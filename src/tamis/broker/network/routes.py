@@ -197,9 +197,9 @@ class Routes:
         for id_ in ids:
             self._take(name, kind, id_)
 
-    def untold(self, name: str, kind: FilterKind, told: Container[str]) -> list[str]:
-        """What is held of a peer that it has not told."""
-        return [id_ for id_ in self._forwarding.table(kind).of(name) if id_ not in told]
+    def unheard(self, name: str, kind: FilterKind, heard: Container[str]) -> list[str]:
+        """The ids of a peer's filters that are held here, and that it has not told this time."""
+        return [id_ for id_ in self._forwarding.table(kind).of(name) if id_ not in heard]
 
     def discard(self, name: str, kind: FilterKind, ids: Sequence[str]) -> None:
         """Let filters go that a peer did not tell again."""

@@ -54,7 +54,7 @@ logger = logging.getLogger("tamis.broker")
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class SharedTopicContext:
     """What all shared topics of a broker have in common."""
 
     identity: str  # of this data, among that of all brokers
@@ -72,19 +72,18 @@ class OpenPeer:
     road: Road
     arrivals: Arrivals
     departures: Departures | None = None
-    told: dict[FilterKind, set[str]] = field(
-        default_factory=lambda: defaultdict(set)
-    )  # all, in parts
+    # The ids of all its filters, while it tells them in parts:
+    ids_heard: dict[FilterKind, set[str]] = field(default_factory=lambda: defaultdict(set))
 
 
 class SharedTopic:
     """One topic in the network."""
 
-    def __init__(self, topic: Topic, surroundings: Surroundings) -> None:
+    def __init__(self, topic: Topic, context: SharedTopicContext) -> None:
         self.topic = topic
         self.rows: dict[str, PeerRow] = {}
-        self._around = surroundings
-        self.prefix = f"tamis:{surroundings.identity}:{topic.number}:"
+        self._context = context
+        self.prefix = f"tamis:{context.identity}:{topic.number}:"
         self._own = OwnFilters(self.tell)
         self._filters: dict[str, Matcher] = {}  # what peers want, unless they get everything
         self._is_telling_soon = False
@@ -98,24 +97,24 @@ class SharedTopic:
         row = self.topic.row
         # Peers are told filters without now(); should one have it nevertheless, it counts as TRUE.
         cache = shared_cache(self.topic.schema.without_clock(), row.semantics, row.defaults)
-        around = self._around
-        uses = around.strategy.merging and around.merging.probabilities == "traffic"
+        context = self._context
+        uses = context.strategy.merging and context.merging.probabilities == "traffic"
         self._profiles = ProfileExchange(
-            self.topic, around.merging, around.traffic.__getitem__,
-            self._told, is_used=uses,
+            self.topic, context.merging, context.traffic.__getitem__,
+            self._announced_count, is_used=uses,
         )  # fmt: skip
-        more = around.strategy.flooding or around.strategy.imperfect  # may come than is wanted
+        more = context.strategy.flooding or context.strategy.imperfect  # may come than is wanted
         self._wants = WantedFilters(self.topic.new_matcher) if more else None
         routes = Routes(
-            cache, around.new_id, self._own.established, around.strategy,
-            around.merging.merging(self._profiles.odds), self._wants,
+            cache, context.new_id, self._own.established, context.strategy,
+            context.merging.merging(self._profiles.odds), self._wants,
         )  # fmt: skip
         self._advertisements = Advertisements(self.topic.name, cache, routes)
-        for text in self._advertisements.missing(around.accounts.values()):
-            self._advertisements.put(around.new_id(), text)
+        for text in self._advertisements.missing(context.accounts.values()):
+            self._advertisements.put(context.new_id(), text)
         return cache, routes, TopicMergers(self.topic, routes, self._profiles, self.tell)
 
-    def _told(self, peer: str) -> int:
+    def _announced_count(self, peer: str) -> int:
         """How many filters a peer was told."""
         return self.routes.announced(peer) if peer in self.routes.peers else 0
 
@@ -127,7 +126,7 @@ class SharedTopic:
         """
         waiting = []
         for text in self._advertisements.missing(accounts):
-            id_ = self._around.new_id()
+            id_ = self._context.new_id()
             waiting.append(self._own.expect(id_))
             self._advertisements.put(id_, text)
         self.tell()
@@ -135,7 +134,7 @@ class SharedTopic:
 
     def change_accounts(self, tables: RowSource, changed: Container[str]) -> None:
         """Note that accounts may do something else now, which `advertise` has announced."""
-        self._advertisements.keep(self._around.accounts.values())
+        self._advertisements.keep(self._context.accounts.values())
         for account, id_, text in peer_rows.local_filters(tables, self.topic.number):
             if account in changed:
                 expression = self._narrowed(account, text)
@@ -173,7 +172,7 @@ class SharedTopic:
 
     def _match_with(self, peer: str, kind: FilterKind, filters: Mapping[str, str]) -> None:
         """Have filters of a peer, for all events that were not looked at yet."""
-        if kind is FilterKind.SUBSCRIPTION and not self._around.strategy.flooding:
+        if kind is FilterKind.SUBSCRIPTION and not self._context.strategy.flooding:
             self._matcher(peer).subscribe_many(filters)
 
     def _matcher(self, peer: str) -> Matcher:
@@ -182,7 +181,7 @@ class SharedTopic:
         return self._filters[peer]
 
     def _narrowed(self, account: str, text: str) -> Expression | None:
-        row, known = self.topic.row, self._around.accounts.get(account)
+        row, known = self.topic.row, self._context.accounts.get(account)
         try:
             asked = self.topic.filters.parse(text)
             if known is not None:
@@ -248,7 +247,7 @@ class SharedTopic:
 
     def wanted(self) -> list[str]:
         """The filters of all peers; with flooding, what they want is not known."""
-        if self._around.strategy.flooding:
+        if self._context.strategy.flooding:
             return [ALL] if self.rows else []
         known = (
             self.routes.filters_of(peer.name, FilterKind.SUBSCRIPTION) for peer in self.routes.peers
@@ -344,9 +343,9 @@ class SharedTopic:
             return
         is_full = isinstance(filters, Part) or filters.is_full
         removed = () if isinstance(filters, Part) else filters.removed
-        self._around.traffic[peer].filters_received += len(filters.added) + len(removed)
+        self._context.traffic[peer].filters_received += len(filters.added) + len(removed)
         if is_full:
-            one.told[kind].update(filters.added)
+            one.ids_heard[kind].update(filters.added)
         for part in _parts(list(filters.added.items()), STORED_AT_ONCE):
             added = {id_: self._text(text) for id_, text in part}
             await self._commit(peer_rows.put_filters(*self._key(peer, kind), added))
@@ -355,11 +354,11 @@ class SharedTopic:
                 return  # the link was lost; the next one begins with all filters again
         await self._let_go(peer, kind, list(removed), answered=True)
         if is_full and not isinstance(filters, Part):
-            untold = self.routes.untold(peer, kind, one.told[kind])
-            await self._let_go(peer, kind, untold, answered=False)
+            unheard = self.routes.unheard(peer, kind, one.ids_heard[kind])
+            await self._let_go(peer, kind, unheard, answered=False)
             if self._open.get(peer) is one:
                 self.routes.heard_all(peer, kind)
-                one.told[kind].clear()
+                one.ids_heard[kind].clear()
         self.tell()
 
     async def _take_up(self, peer: str, kind: FilterKind, added: Mapping[str, str]) -> None:
@@ -435,7 +434,7 @@ class SharedTopic:
                     self._say_established(peer, one, news.established)
                 else:
                     kind = news.kind.value
-                    self._around.traffic[peer].filters_sent += len(news.added) + len(news.removed)
+                    self._context.traffic[peer].filters_sent += len(news.added) + len(news.removed)
                     self._profiles.announced(peer, news.added.values())
                     if news.follows:
                         one.road.send(Part(name, kind, news.added))
@@ -448,13 +447,13 @@ class SharedTopic:
 
     def has_heard(self, peer: str) -> bool:
         """Whether a peer has ever told what it wants."""
-        return self._around.strategy.flooding or self.routes.held(peer) > 0
+        return self._context.strategy.flooding or self.routes.held(peer) > 0
 
     def departures_to(self, peer: str, road: Road) -> Departures:
         """What sends a peer the events that it wants and does not have."""
-        floods = self._around.strategy.flooding
+        floods = self._context.strategy.flooding
         wanted = None if floods else self._matcher(peer)
-        traffic = self._around.traffic[peer]
+        traffic = self._context.traffic[peer]
         return Departures(
             self.topic, self._parts, self.rows[peer], self.prefix, road, traffic, wanted
         )
@@ -468,7 +467,7 @@ class SharedTopic:
 
     def arrivals_from(self, peer: str, road: Road, wants: WantedFilters | None = None) -> Arrivals:
         """What stores the events of a peer."""
-        traffic = self._around.traffic[peer]
+        traffic = self._context.traffic[peer]
         return Arrivals(self.topic, peer, road, traffic, wants, own=self.prefix)
 
     def _tell_soon(self) -> None:

@@ -60,7 +60,7 @@ class TopicMergers:
                 found = await self._topic.host.workers.run(MATCH, search)
                 if peer in self._routes.peers:
                     announcer.adopt(found, now)
-                    self._topic.host.commits.later(self._note(peer))
+                    self._topic.host.commits.store_later(self._note(peer))
                     self._tell()
         except Exception:  # filters are right without mergers, too
             logger.exception("the filters of topic %r are not merged", self._topic.name)

@@ -118,7 +118,7 @@ OPERATIONS = (
     ),
     Operation(
         "PUT", TOPIC, topics.put_topic, "Make a topic, or add attributes to one",
-        body=_json(shapes.TopicWanted), answer=_json(shapes.Topic), refusals=(409,),
+        body=_json(shapes.TopicRequest), answer=_json(shapes.Topic), refusals=(409,),
     ),
     Operation(
         "GET", TOPIC, topics.get_topic, "What is known about a topic",
@@ -149,7 +149,7 @@ OPERATIONS = (
     Operation(
         "POST", TOPIC + "/wanted/{publisher}", quenching.quench,
         "Confirm what anybody wants, drop the rest at the source, and wait for news",
-        body=_json(shapes.QuenchWanted), answer=_json(shapes.Wanted),
+        body=_json(shapes.QuenchRequest), answer=_json(shapes.Wanted),
     ),
     Operation(
         "DELETE", TOPIC + "/wanted/{publisher}", quenching.quench_no_more,
@@ -157,7 +157,7 @@ OPERATIONS = (
     ),
     Operation(
         "POST", TOPIC + "/check", questions.check, "Whether a filter is right, and where it is not",
-        body=_json(shapes.CheckWanted), answer=_json(shapes.FilterReading),
+        body=_json(shapes.CheckRequest), answer=_json(shapes.FilterReading),
     ),
     Operation(
         "POST", TOPIC + "/why", questions.why, "Why a filter matches an event, or not",
@@ -174,7 +174,7 @@ OPERATIONS = (
     ),
     Operation(
         "PUT", SUBSCRIPTION, subscriptions.put_subscription, "Subscribe, or change the filter",
-        body=_json(shapes.SubscriptionWanted), answer=_json(shapes.Subscription), refusals=(409,),
+        body=_json(shapes.SubscriptionRequest), answer=_json(shapes.Subscription), refusals=(409,),
     ),
     Operation(
         "GET", SUBSCRIPTION, subscriptions.get_subscription,
@@ -194,12 +194,12 @@ OPERATIONS = (
     ),
     Operation(
         "POST", SUBSCRIPTION + "/ack", subscriptions.acknowledge,
-        "Acknowledge everything up to an offset", body=_json(shapes.AckWanted), status=204,
+        "Acknowledge everything up to an offset", body=_json(shapes.AckRequest), status=204,
     ),
     Operation(
         "POST", SUBSCRIPTION + "/move", subscriptions.move_subscription,
         "Fetch a durable subscription from another broker of the network",
-        body=_json(shapes.MoveWanted), answer=_json(shapes.MoveAnswer), refusals=(409, 503),
+        body=_json(shapes.MoveRequest), answer=_json(shapes.MoveAnswer), refusals=(409, 503),
     ),
     Operation(
         "GET", "/peers", peers.list_peers, "The brokers that this one is linked with",

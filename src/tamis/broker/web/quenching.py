@@ -4,7 +4,7 @@ from aiohttp import web
 
 from tamis.broker.web.answers import json_answer, nothing
 from tamis.broker.web.calls import Call
-from tamis.broker.web.shapes import QuenchWanted, Wanted
+from tamis.broker.web.shapes import QuenchRequest, Wanted
 
 
 async def get_wanted(call: Call) -> web.Response:
@@ -14,7 +14,7 @@ async def get_wanted(call: Call) -> web.Response:
 
 async def quench(call: Call) -> web.Response:
     """Take the confirmation of a version, and answer when there is another one."""
-    asked = await call.json(QuenchWanted)
+    asked = await call.json(QuenchRequest)
     found = await call.broker.quench(
         call.account, call.topic, _publisher(call), asked.version, asked.wait
     )

@@ -43,7 +43,7 @@ class RetentionLimits(Request):
         return Retention(self.max_age, self.max_bytes, self.max_events)
 
 
-class TopicWanted(Request):
+class TopicRequest(Request):
     """A topic: its attributes and their types, and what a missing attribute means."""
 
     schema: dict[str, str] | str
@@ -73,7 +73,7 @@ class Delivering(Request):
         return DeliveryOptions(**self.given())
 
 
-class SubscriptionWanted(Delivering, kw_only=True):
+class SubscriptionRequest(Delivering, kw_only=True):
     """A subscription: a filter, and how what matches it is delivered."""
 
     filter: Filter
@@ -84,7 +84,7 @@ class SubscriptionWanted(Delivering, kw_only=True):
     ] = "new"
 
 
-class MoveWanted(Delivering, kw_only=True):
+class MoveRequest(Delivering, kw_only=True):
     """The broker that a durable subscription comes from; the rest is as it is there."""
 
     origin: Annotated[str, Meta(min_length=1)] = msgspec.field(name="from")
@@ -92,26 +92,26 @@ class MoveWanted(Delivering, kw_only=True):
     wait: Annotated[float, Meta(ge=0, le=30, description="seconds")] = 10
 
 
-class AckWanted(Request):
+class AckRequest(Request):
     """An acknowledgement of everything up to an offset."""
 
     offset: DeliveredOffset
 
 
-class QuenchWanted(Request):
+class QuenchRequest(Request):
     """Which version of what is wanted a publisher drops by, and how long it waits for another."""
 
     version: str | None = None
     wait: Annotated[float, Meta(ge=0, le=LONGEST_WAIT, description="seconds")] = 0
 
 
-class CheckWanted(Request):
+class CheckRequest(Request):
     """A filter that is to be checked."""
 
     filter: Filter
 
 
-class WhyWanted(Request):
+class WhyRequest(Request):
     """A question: why does this subscription or filter match this event or offset, or not?"""
 
     subscription: str | UnsetType = UNSET

@@ -65,16 +65,16 @@ async def _send(
 
 
 def _texts(attachment: Attachment, taken: list[Delivery], batch: int) -> list[bytes]:
-    told = []
+    losses = []
     for kind in ("dropped", "expired"):
         count = getattr(attachment, kind)
         if count:
-            told.append(b'{"%b":%d}' % (kind.encode(), count))
+            losses.append(b'{"%b":%d}' % (kind.encode(), count))
     texts = [sse.delivery_json(delivery) for delivery in taken]
     if batch > 1:
         groups = [texts[n : n + batch] for n in range(0, len(texts), batch)]
         texts = [b"[" + b",".join(group) + b"]" for group in groups]
-    return told + texts
+    return losses + texts
 
 
 async def _listen(socket: web.WebSocketResponse, attachment: Attachment) -> None:

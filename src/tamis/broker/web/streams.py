@@ -111,7 +111,7 @@ async def _stream(call: Call, attachment: Attachment) -> web.StreamResponse:
 
 def pieces(attachment: Attachment, taken: list[Delivery] | None) -> "list[bytes]":
     """What is to be written: deliveries, what the client did not get, a sign of life."""
-    found = list(_told(attachment))
+    found = list(_losses(attachment))
     size = 0
     begun: list[bytes] = []
     for delivery in taken or ():
@@ -126,14 +126,14 @@ def pieces(attachment: Attachment, taken: list[Delivery] | None) -> "list[bytes]
     return found or [sse.COMMENT]
 
 
-def _told(attachment: Attachment) -> "list[bytes]":
+def _losses(attachment: Attachment) -> "list[bytes]":
     """Messages about events that the client will not get."""
-    told = []
+    losses = []
     for kind in ("dropped", "expired"):
         count = getattr(attachment, kind)
         if count:
-            told.append(sse.named(kind, {kind: count}))
-    return told
+            losses.append(sse.named(kind, {kind: count}))
+    return losses
 
 
 async def json_text(call: Call, text: bytes) -> web.StreamResponse:

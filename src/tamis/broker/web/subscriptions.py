@@ -6,12 +6,12 @@ from aiohttp import web
 from tamis.broker.web.answers import json_answer, nothing
 from tamis.broker.web.calls import Call
 from tamis.broker.web.shapes import (
-    AckWanted,
+    AckRequest,
     MoveAnswer,
-    MoveWanted,
+    MoveRequest,
     Subscription,
+    SubscriptionRequest,
     Subscriptions,
-    SubscriptionWanted,
 )
 from tamis.broker.web.streams import json_text
 
@@ -30,10 +30,10 @@ async def list_subscriptions(call: Call) -> web.StreamResponse:
 
 async def put_subscription(call: Call) -> web.Response:
     """Subscribe; with another filter, change it: the cursor stays where it is."""
-    wanted = await call.json(SubscriptionWanted)
+    asked = await call.json(SubscriptionRequest)
     info = await call.broker.put_subscription(
-        call.account, call.topic, call.subscription, wanted.filter, durable=wanted.durable,
-        start=wanted.start, options=wanted.options(),
+        call.account, call.topic, call.subscription, asked.filter, durable=asked.durable,
+        start=asked.start, options=asked.options(),
     )  # fmt: skip
     return json_answer(Subscription.of(info))
 
@@ -52,17 +52,17 @@ async def delete_subscription(call: Call) -> web.Response:
 
 async def move_subscription(call: Call) -> web.Response:
     """Fetch a durable subscription from another broker, with what it has not got there."""
-    wanted = await call.json(MoveWanted)
+    asked = await call.json(MoveRequest)
     move = await call.broker.move_subscription(
-        call.account, call.topic, call.subscription, wanted.origin,
-        None if wanted.filter is msgspec.UNSET else wanted.filter,
-        options=wanted.options() if wanted.given() else None, wait=wanted.wait,
+        call.account, call.topic, call.subscription, asked.origin,
+        None if asked.filter is msgspec.UNSET else asked.filter,
+        options=asked.options() if asked.given() else None, wait=asked.wait,
     )  # fmt: skip
     return json_answer(MoveAnswer.of(move))
 
 
 async def acknowledge(call: Call) -> web.Response:
     """Acknowledge everything up to an offset."""
-    wanted = await call.json(AckWanted)
-    await call.broker.ack(call.account, call.topic, call.subscription, wanted.offset)
+    asked = await call.json(AckRequest)
+    await call.broker.ack(call.account, call.topic, call.subscription, asked.offset)
     return nothing()

@@ -4,7 +4,7 @@ from aiohttp import web
 
 from tamis.broker.web.answers import json_answer, nothing
 from tamis.broker.web.calls import Call
-from tamis.broker.web.shapes import Topic, Topics, TopicWanted
+from tamis.broker.web.shapes import Topic, TopicRequest, Topics
 
 
 async def list_topics(call: Call) -> web.Response:
@@ -14,11 +14,11 @@ async def list_topics(call: Call) -> web.Response:
 
 async def put_topic(call: Call) -> web.Response:
     """Make a topic, or add attributes to one; the same again changes nothing."""
-    wanted = await call.json(TopicWanted)
-    retention = None if wanted.retention is None else wanted.retention.retention()
+    asked = await call.json(TopicRequest)
+    retention = None if asked.retention is None else asked.retention.retention()
     info = await call.broker.create_topic(
-        call.account, call.topic, wanted.schema, semantics=wanted.semantics,
-        defaults=wanted.defaults, retention=retention,
+        call.account, call.topic, asked.schema, semantics=asked.semantics,
+        defaults=asked.defaults, retention=retention,
     )  # fmt: skip
     return json_answer(Topic.of(info))
 
