@@ -63,10 +63,10 @@ def looking(name: str, events: str) -> Callable[[Iterable[pa.RecordBatch]], Iter
             pass
         yield looked("started")
         from tamis.spark.batch.worker import MatchTask
-        from tamis.spark.compile.published_rules import PublishedRules
+        from tamis.spark.compile.sent_rules import SentRules
         from tamis.spark.tables.event_chunks import EventLayout
 
-        rules = PublishedRules(name)
+        rules = SentRules(name)
         rules()
         yield looked("opened")
         table = ds.dataset(events).to_table()
@@ -81,13 +81,13 @@ def looking(name: str, events: str) -> Callable[[Iterable[pa.RecordBatch]], Iter
 
 def held(session: Session, spec: str, size: int, events: int) -> list[dict[str, Any]]:
     """One row per worker and stage: started, subscriptions opened, events matched."""
-    from tamis.spark.compile.published_rules import publish
+    from tamis.spark.compile.sent_rules import send_to_executors
 
     spark, folder = session.spark, session.place.folder
     path = rules_file(folder, spec, size)
     files = workload_files.event_files(folder, spec, events)
     cores = session.place.cores
-    function = looking(publish(spark, path), str(files))
+    function = looking(send_to_executors(spark, path), str(files))
     frame = spark.range(0, cores, 1, cores).mapInArrow(function, ROW, barrier=True)
     return [row.asDict() for row in frame.collect()]
 

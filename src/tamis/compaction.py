@@ -126,8 +126,8 @@ class Compacted:
     def mapping(self) -> pa.Table:
         """Which subscription represents which original, in the order of the originals."""
         of = self._representation
-        rows = np.flatnonzero(of.forms >= 0)
-        forms = of.forms[rows]
+        rows = np.flatnonzero(of.form_of >= 0)
+        forms = of.form_of[rows]
         return pa.table(
             {
                 "subscription": of.representatives.take(pa.array(of.representative[forms])),
@@ -259,7 +259,7 @@ class _Compaction:
         representation = Representation(
             representatives=pa.array(ids, kind),
             originals=pa.array(self._ids, kind),
-            forms=np.array([numbers.get(form, -1) for form in self._form_of], np.int32),
+            form_of=np.array([numbers.get(form, -1) for form in self._form_of], np.int32),
             representative=np.array(
                 [heads[reduced.representatives[form]] for form in firsts], np.int32
             ),

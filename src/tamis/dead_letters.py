@@ -1,4 +1,7 @@
-"""Dead letters: rows that could not be used, each with the reason and the place."""
+"""Dead letters of files and tables: rows that could not be used, with the reason and the place.
+
+Those of a broker are events that nobody acknowledged: see `tamis.broker.dead_letter`.
+"""
 
 import json
 import re
@@ -9,6 +12,7 @@ from tamis.visible_text import visible, visible_lines
 
 SHOWN = 5  # letters in a message
 VALUE = 1000  # characters of a row that a letter keeps
+BAD_ROW_TREATMENTS = ("keep", "fail")  # a job keeps them as dead letters and goes on, or fails
 # The columns of a DataFrame of letters.
 SCHEMA = "source string, row bigint, id string, reason string, line int, column int, value string"
 

@@ -1,9 +1,9 @@
 """From the matches of a compacted table back to those of the original subscriptions.
 
 Originals that mean the same are one *form*. A form that is in the compacted table matches the
-events that its entry there matches. Every other form can only match events that its representative
-matches: a second matcher has these forms, each once, and sees only the events that matched one of
-their representatives.
+events that its entry there matches: it is *exact*. Every other form is *inexact*: it can only match
+events that its representative matches. A second matcher has these forms, each once, and sees only
+the events that matched one of their representatives.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ class Representation(NamedTuple):
 
     representatives: pa.Array  # ids
     originals: pa.Array  # ids
-    forms: Array  # [original]: its form, -1 if it can never match
+    form_of: Array  # [original]: its form, -1 if it can never match
     representative: Array  # [form]: its representative
     exact: Array  # [form]: whether it is its own representative
     filters: pa.Array  # [form]: a text
@@ -59,31 +59,31 @@ class Restoration:
         self._representation = representation
         self._settings = settings
         self._options = options
-        forms = len(representation.representative)
-        alive = np.flatnonzero(representation.forms >= 0)
-        homes = representation.forms[alive]
+        form_count = len(representation.representative)
+        alive = np.flatnonzero(representation.form_of >= 0)
+        forms = representation.form_of[alive]
         # Originals in the order of their forms: those of a form are a range, so that no id has to
         # be looked up. One more form, without originals, is that of mergers.
         self._originals = representation.originals.take(
-            pa.array(alive[np.argsort(homes, kind="stable")])
+            pa.array(alive[np.argsort(forms, kind="stable")])
         )
-        self._starts = _ends(np.bincount(homes, minlength=forms + 1))
+        self._starts = _ends(np.bincount(forms, minlength=form_count + 1))
         self._listed: dict[int, list[Id]] = {}
-        self._own = np.full(len(representation.representatives), forms, np.int32)
+        self._own = np.full(len(representation.representatives), form_count, np.int32)
         exact = np.flatnonzero(representation.exact)
         self._own[representation.representative[exact]] = exact
-        self._loose = np.flatnonzero(~representation.exact)
+        self._inexact = np.flatnonzero(~representation.exact)
         self._watched = np.zeros(
             len(representation.representatives), np.bool_
-        )  # [representative]: whether it represents a loose form
-        self._watched[representation.representative[self._loose]] = True
+        )  # [representative]: whether it represents an inexact form
+        self._watched[representation.representative[self._inexact]] = True
 
     @cached_property
     def _second(self) -> Matcher:
         """A matcher of the forms that need a second look, with their positions as ids."""
         matcher = self._settings.matcher(self._options)
-        filters = self._representation.filters.take(pa.array(self._loose))
-        matcher.subscribe_many(pa.table({"id": pa.array(self._loose), "filter": filters}))
+        filters = self._representation.filters.take(pa.array(self._inexact))
+        matcher.subscribe_many(pa.table({"id": pa.array(self._inexact), "filter": filters}))
         return matcher
 
     def of_event(self, forms: Iterable[int]) -> list[Id]:
@@ -180,9 +180,9 @@ class Restoration:
         lists = self._second.match_batch(events, "lists")["subscriptions"].combine_chunks()
         counts = np.zeros(size, np.int64)
         counts[rows] = np.diff(np.asarray(lists.offsets))
-        forms = lists.flatten()
-        names = np.asarray(forms.dictionary).astype(np.int32)
-        return _Matched(_ends(counts), names[np.asarray(forms.indices)])
+        ids = lists.flatten()
+        forms = np.asarray(ids.dictionary).astype(np.int32)
+        return _Matched(_ends(counts), forms[np.asarray(ids.indices)])
 
     def _written(self, first: _Matched, more: _Matched, output: str) -> pa.Table:
         from tamis.kernels.restoration import count_restored, write_restored

@@ -87,7 +87,7 @@ from unittest.mock import patch
 
 from tamis.engines.preparation import batch_preparation
 from tamis.kernels import kernel_cache
-from tamis.spark.compile import published_code
+from tamis.spark.compile import sent_code
 
 NAME, ARCHIVE = "sent.kernel", "kernels-of-the-test.zip"
 
@@ -96,12 +96,12 @@ def look(batches):
     import pyarrow as pa
 
     from tamis.kernels import kernel_cache
-    from tamis.spark.compile import published_code
+    from tamis.spark.compile import sent_code
 
     rows = sum(batch.num_rows for batch in batches)
-    usual, published_code.archive_name = published_code.archive_name, lambda: ARCHIVE
-    published_code.take_code()
-    published_code.archive_name = usual  # the worker has other tasks
+    usual, sent_code.archive_name = sent_code.archive_name, lambda: ARCHIVE
+    sent_code.take_code()
+    sent_code.archive_name = usual  # the worker has other tasks
     found = kernel_cache.read(NAME) or b"nothing"
     yield pa.RecordBatch.from_pydict({"rows": [rows], "found": [found.decode()]})
 
@@ -113,13 +113,13 @@ def main(spark, given):
 
     before, folder = seen(), Path(given)
     with (
-        patch.object(published_code, "_shares_files", lambda _: False),  # as if on other machines
-        patch.object(published_code, "archive_name", lambda: ARCHIVE),
+        patch.object(sent_code, "_shares_files", lambda _: False),  # as if on other machines
+        patch.object(sent_code, "archive_name", lambda: ARCHIVE),
         patch.object(kernel_cache, "_PLACES", (lambda: folder,)),
         patch.object(batch_preparation, "wait", lambda: None),
     ):
         kernel_cache.write(NAME, b"code", folder / kernel_cache.content_key())
-        published_code.publish_code(spark)
+        sent_code.send_code(spark)
     return [before, seen()]
 """
 

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tamis.dead_letters import BAD_ROW_TREATMENTS
 from tamis.errors import FileError, OptionError, SchemaError
 from tamis.schema import Schema
 from tamis.semantics import NAMES
@@ -48,7 +49,7 @@ def add_duplicates(parser: argparse.ArgumentParser) -> None:
 def add_on_bad(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--on-bad",
-        choices=("keep", "fail"),
+        choices=BAD_ROW_TREATMENTS,
         default="keep",
         help="keep rows that cannot be used as dead letters and go on (default), or fail",
     )

@@ -10,20 +10,19 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.dead_letters import SHOWN, BadLimit, DeadLetter, listing
+from tamis.dead_letters import BAD_ROW_TREATMENTS, SHOWN, BadLimit, DeadLetter, listing
 from tamis.errors import OptionError, SubscriptionError, choose
 from tamis.events.values import moment_of_call
 from tamis.file_tables.file_table import FileTable
 from tamis.given_events import kept_names
 from tamis.local_job.event_columns import EventColumns, with_types
-from tamis.local_job.kept_rules import KeptRules
+from tamis.local_job.kept_subscription_columns import KeptSubscriptionColumns
 from tamis.local_job.match_files import MatchFiles
 from tamis.local_job.repeated_ids import RepeatedIds
 from tamis.local_job.subscription_rows import SubscriptionRows
 from tamis.matcher import OUTPUTS, Matcher
 from tamis.matcher_settings import MatcherSettings
 from tamis.schema import Schema, as_schema
-from tamis.spark.batch.job import ON_BAD
 from tamis.spark.batch.match_counts import MatchCounts
 from tamis.spark.batch.output_folder import MatchSummary, check_output
 from tamis.spark.batch.worker import BAD, MatchTask
@@ -59,7 +58,7 @@ class LocalJob:
         keep_rules: Sequence[str] = (), keep_id_name: bool = False, now: Any = None,
     ) -> None:  # fmt: skip
         self.output = choose("output", output, OUTPUTS)
-        self._on_bad = choose("treatment of bad rows", on_bad, ON_BAD)
+        self._on_bad = choose("treatment of bad rows", on_bad, BAD_ROW_TREATMENTS)
         self._duplicates = choose("treatment of duplicates", duplicates, DUPLICATES)
         given = None if schema is None else as_schema(schema)
         typed = None if given is None else lambda found, _: with_types(found, given)
@@ -92,12 +91,12 @@ class LocalJob:
         return matcher, report
 
     @cached_property
-    def _kept_rules(self) -> KeptRules:
+    def _kept_columns(self) -> KeptSubscriptionColumns:
         bad: set[int] = set()
         if self._compiled[1].counts.bad:
             for batch in FilterCheckTask(self._settings)(self._subscriptions.batches()):
                 bad.update(batch.column("row").to_pylist())
-        return KeptRules(self._subscriptions.rows(), self._keep_rules, bad)
+        return KeptSubscriptionColumns(self._subscriptions.rows(), self._keep_rules, bad)
 
     @cached_property
     def _attributes(self) -> set[str]:
@@ -125,7 +124,7 @@ class LocalJob:
                 continue
             columns = batch.columns[: batch.num_columns - 1]  # the last one is the tag
             if self._keep_rules:
-                columns += self._kept_rules.of(columns[1])
+                columns += self._kept_columns.of(columns[1])
             yield pa.RecordBatch.from_arrays(columns, schema=schema), 0
 
     @property

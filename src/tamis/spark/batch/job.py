@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tamis.container import fingerprint_of
-from tamis.dead_letters import listing
+from tamis.dead_letters import BAD_ROW_TREATMENTS, listing
 from tamis.errors import OptionError, SubscriptionError, choose
 from tamis.events.columns import as_table
 from tamis.events.values import moment_of_call
@@ -25,8 +25,8 @@ from tamis.spark.batch.match_counts import (
 )
 from tamis.spark.batch.worker import MatchTask
 from tamis.spark.compile.job import CompiledRules, compile_subscriptions
-from tamis.spark.compile.published_code import start_compiling
-from tamis.spark.compile.published_rules import PublishedRules, folder_for_files, publish
+from tamis.spark.compile.sent_code import start_compiling
+from tamis.spark.compile.sent_rules import SentRules, folder_for_files, send_to_executors
 from tamis.spark.dead_letters.job import bad_events, bad_filters
 from tamis.spark.files.atomic_folders import MATCHES, WRITE_OPTIONS
 from tamis.spark.files.folders import workers_can_write
@@ -46,7 +46,6 @@ from tamis.visible_text import visible_lines
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-ON_BAD = ("keep", "fail")
 
 logger = logging.getLogger("tamis")
 
@@ -105,7 +104,7 @@ class MatchJob:
         keep_rules: Sequence[str] = (), keep_id_name: bool = False, now: Any = None,
     ) -> None:  # fmt: skip
         choose("output", output, OUTPUTS)
-        choose("treatment of bad rows", on_bad, ON_BAD)
+        choose("treatment of bad rows", on_bad, BAD_ROW_TREATMENTS)
         choose("treatment of duplicates", duplicates, DUPLICATES)
         self._sharding = Sharding.checked(mode, budget, shards)
         _check_frame("events", events)
@@ -162,9 +161,9 @@ class MatchJob:
         return found
 
     @cached_property
-    def _rules(self) -> PublishedRules:
-        name = publish(self._events.frame.sparkSession, self._path)
-        return PublishedRules(name, fingerprint=fingerprint_of(self._path))
+    def _rules(self) -> SentRules:
+        name = send_to_executors(self._events.frame.sparkSession, self._path)
+        return SentRules(name, fingerprint=fingerprint_of(self._path))
 
     @property
     def _path(self) -> Path:

@@ -45,7 +45,7 @@ class MatchTask:
     driver can count them. Without `tag` these events are left out.
     """
 
-    rules: Callable[[], Matcher]  # opens the matcher in the worker: `PublishedRules`
+    rules: Callable[[], Matcher]  # opens the matcher in the worker: `SentRules`
     layout: EventLayout
     output: str
     on_bad: str  # keep or fail

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tamis.compaction import MERGED, NO_CLOCK, Report
-from tamis.dead_letters import DeadLetter, listing
+from tamis.dead_letters import BAD_ROW_TREATMENTS, DeadLetter, listing
 from tamis.errors import OptionError, SubscriptionError, choose
 from tamis.file_tables.input_files import CORRUPT
 from tamis.matcher_settings import MatcherSettings
@@ -93,7 +93,7 @@ class CompactJob:
         defaults: Mapping[str, Any] | None = None, cover: bool = True, merge: bool = True,
         duplicates: str = "last", order: str | None = None, on_bad: str = "keep",
     ) -> None:  # fmt: skip
-        choose("treatment of bad rows", on_bad, ("keep", "fail"))
+        choose("treatment of bad rows", on_bad, BAD_ROW_TREATMENTS)
         choose("treatment of duplicates", duplicates, DUPLICATES)
         if not hasattr(subscriptions, "mapInArrow"):
             raise OptionError(
@@ -201,10 +201,12 @@ class CompactJob:
         self, matches: "DataFrame", events: "DataFrame", event_id: str = "id", **settings: Any
     ) -> "DataFrame":
         """The matches of the originals, from those of the compacted table with the same events."""
-        loose = self.report.covered + self.report.merged > 0
+        has_inexact = self.report.covered + self.report.merged > 0
         settings = self._job_settings(settings)
         whole = joining(self.counts.good)
-        return restored(matches, events, self.mapping, event_id, settings, whole, loose=loose)
+        return restored(
+            matches, events, self.mapping, event_id, settings, whole, has_inexact=has_inexact
+        )
 
     def release(self) -> None:
         """Let the executors forget the results; they are computed again when they are needed."""

@@ -29,7 +29,7 @@ def restore(
 
     row = mapping.agg(f.count(f.lit(1)), f.count_if(~f.col("exact"))).collect()[0]
     whole = joining(row[0])
-    return restored(matches, events, mapping, event_id, settings, whole, loose=row[1] > 0)
+    return restored(matches, events, mapping, event_id, settings, whole, has_inexact=row[1] > 0)
 
 
 def joining(originals: int) -> "Callable[[DataFrame], DataFrame]":
@@ -45,9 +45,9 @@ def joining(originals: int) -> "Callable[[DataFrame], DataFrame]":
 
 def restored(
     matches: "DataFrame", events: "DataFrame", mapping: "DataFrame", event_id: str,
-    settings: dict[str, Any], whole: "Callable[[DataFrame], DataFrame]", *, loose: bool,
+    settings: dict[str, Any], whole: "Callable[[DataFrame], DataFrame]", *, has_inexact: bool,
 ) -> "DataFrame":  # fmt: skip
-    """`restore` with a known way to join (`whole`); `loose` says whether any mapping is inexact."""
+    """`restore` with a known way to join (`whole`), and whether any mapping is inexact."""
     from pyspark.sql import functions as f
 
     for name in ("event_id", "subscription"):
@@ -59,7 +59,7 @@ def restored(
     pairs = matches.select("event_id", "subscription")
     exact = originals_of(pairs, whole(mapping.where("exact").select("subscription", "original")))
     again = mapping.where("NOT exact")
-    if not loose:
+    if not has_inexact:
         return exact
     watched = again.select("subscription").distinct()
     met = pairs.join(whole(watched), "subscription", "left_semi")

@@ -62,5 +62,5 @@ def join_files(parts: list[Path], folder: Path, settings: MatcherSettings) -> Pa
 
 
 def new_file(folder: Path) -> Path:
-    """A path for compiled rules; its name is new, since Spark keeps published files by name."""
+    """A path for compiled rules; its name is new, since Spark keeps by name what was sent."""
     return folder / f"rules-{uuid.uuid4().hex}.tamis"

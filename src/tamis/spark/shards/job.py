@@ -11,8 +11,8 @@ from tamis.dead_letters import DeadLetter
 from tamis.errors import EventError, OptionError, TamisError, counted
 from tamis.matcher_settings import MatcherSettings
 from tamis.semantics import Semantics
-from tamis.spark.compile.published_code import publish_code
-from tamis.spark.compile.published_rules import Changes
+from tamis.spark.compile.sent_code import send_code
+from tamis.spark.compile.sent_rules import Changes
 from tamis.spark.compile.task_reports import (
     RowCounts,
     RulesReport,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 LOOK = 20_000  # events that show which shards are met often
 EVENTS_PER_TASK = 5_000  # that are worth a task
-EVENT = 50  # filters that could be compared with an event in the time that it takes anyway
+EVENT_COST = 50  # what an event takes anyway, counted in filters that it is compared with
 TASKS_PER_CORE = 3  # so that all cores finish at about the same time
 
 
@@ -176,7 +176,7 @@ class ShardedRules:
         # Kept columns have numbers for names meanwhile: one of them may be called "number".
         kept = [(f"k{n}", of) for n, (_, of) in enumerate(events.kept_fields())]
         schema = spark_schema(events, output, id_type, kept).add("number", LongType())
-        publish_code(events.frame.sparkSession)
+        send_code(events.frame.sparkSession)
         changes = None
         if self._changes.ids:
             changes = ShardChanges(self._settings, self._changes, copies.starts)
@@ -227,7 +227,7 @@ class ShardedRules:
             shares = [max(a, b / size) for a, b in zip(shares, counts, strict=True)]
         filters = self.counts.good
         work = [
-            share * (EVENT + load.depth * filters) if lives else 0.0
+            share * (EVENT_COST + load.depth * filters) if lives else 0.0
             for share, load, lives in zip(shares, plan.loads, self._alive, strict=True)
         ]
         return copies_for(work, self._alive, tasks)

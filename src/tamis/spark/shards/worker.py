@@ -18,7 +18,7 @@ from tamis.matcher import Matcher
 from tamis.matcher_settings import MatcherSettings
 from tamis.semantics import Semantics
 from tamis.spark.compile.last_rows import FilterStore, read_last_rows
-from tamis.spark.compile.published_code import take_code
+from tamis.spark.compile.sent_code import take_code
 from tamis.spark.compile.task_reports import file_rows, report_row
 from tamis.spark.compile.worker import ONE_THREAD
 from tamis.spark.shards.copies import ShardCopies

@@ -16,7 +16,7 @@ from tamis.matcher import Matcher
 from tamis.matcher_settings import MatcherSettings
 from tamis.rules_file import RulesFile
 from tamis.spark.compile.job import new_file
-from tamis.spark.compile.published_rules import Changes, publish
+from tamis.spark.compile.sent_rules import Changes, send_to_executors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,7 +30,7 @@ class BaseFile:
     path: Path
     matcher: Matcher  # of the file, mapped into memory
     attributes: frozenset[str]  # that its filters test
-    name: str = ""  # under which workers find it, once it is published
+    name: str = ""  # under which workers find it, once it was sent to them
 
     def __len__(self) -> int:
         return len(self.matcher)
@@ -44,9 +44,9 @@ class BaseFile:
         """How many of the ids are subscribed."""
         return sum(subscription in self.matcher for subscription in ids)
 
-    def published(self, spark: "SparkSession") -> "BaseFile":
+    def sent_to_executors(self, spark: "SparkSession") -> "BaseFile":
         """The file with a name under which all executors find it."""
-        return self if self.name else replace(self, name=publish(spark, self.path))
+        return self if self.name else replace(self, name=send_to_executors(spark, self.path))
 
 
 def open_base(version: int, path: Path, settings: MatcherSettings) -> BaseFile:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 
 from tamis.matcher_settings import MatcherSettings
-from tamis.spark.compile.published_rules import Changes
+from tamis.spark.compile.sent_rules import Changes
 from tamis.spark.shards.budget import Sharding
 from tamis.spark.shards.compilation import compiled_shards, planned
 from tamis.spark.shards.job import ShardedRules

@@ -11,7 +11,7 @@ from typing import Any
 from tamis.dead_letters import DeadLetter, filter_letter
 from tamis.errors import OptionError, TamisError
 from tamis.matcher_settings import MatcherSettings
-from tamis.spark.compile.published_rules import Changes
+from tamis.spark.compile.sent_rules import Changes
 from tamis.spark.dead_letters.worker import explained
 
 UPSERTS, DELETES = ("upsert", "insert", "update"), ("delete", "remove")

@@ -18,7 +18,7 @@ from tamis.matcher_settings import MatcherSettings
 from tamis.names import path_text
 from tamis.schema import Schema
 from tamis.spark.compile.job import compile_subscriptions, new_file
-from tamis.spark.compile.published_rules import Changes, PublishedRules, folder_for_files
+from tamis.spark.compile.sent_rules import Changes, SentRules, folder_for_files
 from tamis.spark.shards.budget import Sharding
 from tamis.spark.shards.job import ShardedRules
 from tamis.spark.stream import new_changes
@@ -59,7 +59,7 @@ class PinnedVersion(NamedTuple):
     version: int
     moment: int  # when its events arrive, in microseconds since 1970
     settings: MatcherSettings
-    rules: PublishedRules | ShardedRules
+    rules: SentRules | ShardedRules
     attributes: set[str]  # that workers read
     id_type: str | None  # for Spark; None if there has been no subscription yet
     subscriptions: int  # how many there are
@@ -105,7 +105,7 @@ class StreamSubscriptions:
         known = self._look_up(versions, number)
         version, settings = known.version, self._settings(known.version.schema)
         base = self._open(spark, versions, known.base)
-        self._base = base = base.published(spark) if isinstance(base, BaseFile) else base
+        self._base = base = base.sent_to_executors(spark) if isinstance(base, BaseFile) else base
         # A query that died may have left a version that no micro-batch was pinned to.
         last = versions.pinned(batch - 1)
         before = 0 if last is None else last.version
@@ -120,10 +120,10 @@ class StreamSubscriptions:
             sum(one.bad for one in new),
         )  # fmt: skip
 
-    def _rules(self, base: "BaseFile | BaseShards", known: _Known) -> PublishedRules | ShardedRules:
+    def _rules(self, base: "BaseFile | BaseShards", known: _Known) -> SentRules | ShardedRules:
         """The rules of a base with the changes since."""
         if isinstance(base, BaseFile):
-            return PublishedRules(base.name, known.changes, fingerprint_of(base.path))
+            return SentRules(base.name, known.changes, fingerprint_of(base.path))
         if self._changed is None or self._changed[0] != known.version.number:
             rules = base.rules.changed(known.changes) if known.changes else base.rules
             self._changed = known.version.number, rules

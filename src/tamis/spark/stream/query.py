@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tamis.dead_letters import BadLimit
+from tamis.dead_letters import BAD_ROW_TREATMENTS, BadLimit
 from tamis.errors import OptionError, TamisError, choose, did_you_mean
 from tamis.matcher import OUTPUTS
 from tamis.matcher_settings import MatcherSettings
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-ON_BAD = ("keep", "fail")
 AVAILABLE_NOW = "available now"
 
 Sink = Callable[["DataFrame", int], object]
@@ -88,7 +87,7 @@ def match_stream(  # noqa: PLR0913 - all but three by name
     """
     choose("output", output, OUTPUTS)
     limit = BadLimit.of(max_bad)
-    choose("treatment of bad rows", on_bad, ON_BAD)
+    choose("treatment of bad rows", on_bad, BAD_ROW_TREATMENTS)
     if not getattr(events, "isStreaming", False):
         raise OptionError(
             "events must be a streaming DataFrame; match takes one that does not stream"

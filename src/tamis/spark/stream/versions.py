@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from tamis.dead_letters import DeadLetter
 from tamis.errors import FileError
-from tamis.spark.compile.published_rules import Changes
+from tamis.spark.compile.sent_rules import Changes
 from tamis.spark.files.folders import Folder
 
 FORMAT = 2  # of the folder; another number means that files are written in another way

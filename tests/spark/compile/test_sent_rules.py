@@ -9,13 +9,13 @@ from pyspark import cloudpickle
 
 from tamis import Matcher
 from tamis.spark.batch.worker import MatchTask
-from tamis.spark.compile import published_rules
-from tamis.spark.compile.published_rules import PublishedRules, make_changes
+from tamis.spark.compile import sent_rules
+from tamis.spark.compile.sent_rules import SentRules, make_changes
 from tamis.spark.tables.event_chunks import EventLayout
 
 
 @pytest.fixture
-def published(tmp_path, monkeypatch):
+def sent(tmp_path, monkeypatch):
     """A file that workers find under its name."""
     matcher = Matcher({"x": "int"})
     matcher.subscribe_many([(f"s{n}", f"x > {n}") for n in range(100)])
@@ -23,30 +23,28 @@ def published(tmp_path, monkeypatch):
     from pyspark import SparkFiles
 
     monkeypatch.setattr(SparkFiles, "get", classmethod(lambda _, name: str(tmp_path / name)))
-    monkeypatch.setattr(published_rules, "_opened", type(published_rules._opened)())
+    monkeypatch.setattr(sent_rules, "_opened", type(sent_rules._opened)())
     return "rules.tamis"
 
 
-def test_changes_are_made_in_the_worker(published):
-    matcher = PublishedRules(
-        published, {"s1": None, "s2": "x > 1000", "new": "x = 3", "none": None}
-    )()
+def test_changes_are_made_in_the_worker(sent):
+    matcher = SentRules(sent, {"s1": None, "s2": "x > 1000", "new": "x = 3", "none": None})()
     assert matcher.match({"x": 3}) == ["s0", "new"]
 
 
-def test_what_was_made_is_not_made_again(published):
-    first = PublishedRules(published, {"a": "x = 1"})()
-    second = PublishedRules(published, {"a": "x = 1", "b": "x = 1"})()
+def test_what_was_made_is_not_made_again(sent):
+    first = SentRules(sent, {"a": "x = 1"})()
+    second = SentRules(sent, {"a": "x = 1", "b": "x = 1"})()
     assert second is first
     assert second.match({"x": 1})[-2:] == ["a", "b"]
-    third = PublishedRules(published, {"a": None, "b": "x = 2"})()
+    third = SentRules(sent, {"a": None, "b": "x = 2"})()
     assert third is first
     assert third.match({"x": 2}) == ["s0", "s1", "b"]
 
 
-def test_an_older_version_is_opened_again(published):
-    newer = PublishedRules(published, {"a": "x = 1", "s0": None})()
-    older = PublishedRules(published, {"a": "x = 1"})()
+def test_an_older_version_is_opened_again(sent):
+    newer = SentRules(sent, {"a": "x = 1", "s0": None})()
+    older = SentRules(sent, {"a": "x = 1"})()
     assert older is not newer
     assert older.match({"x": 1}) == ["s0", "a"]
 
@@ -81,8 +79,8 @@ def test_every_way_to_a_version_leads_to_the_same(versions):
 
 @pytest.fixture
 def files(monkeypatch, tmp_path):
-    monkeypatch.setattr(published_rules, "_opened", type(published_rules._opened)())
-    monkeypatch.setattr(published_rules, "OPENED", 2)
+    monkeypatch.setattr(sent_rules, "_opened", type(sent_rules._opened)())
+    monkeypatch.setattr(sent_rules, "OPENED", 2)
     from pyspark import SparkFiles
 
     monkeypatch.setattr(SparkFiles, "get", staticmethod(lambda name: str(tmp_path / name)))
@@ -98,21 +96,21 @@ def saved(path, text):
 def test_a_worker_keeps_the_last_files_open(files):
     for number in range(3):
         saved(files / f"{number}", f"i > {number}")
-    first = PublishedRules("0")()
-    assert PublishedRules("1")() is not first
-    assert PublishedRules("0")() is first
-    assert len(PublishedRules("2")()) == 1
-    assert list(published_rules._opened) == ["0", "2"]
-    assert PublishedRules("0")() is first
+    first = SentRules("0")()
+    assert SentRules("1")() is not first
+    assert SentRules("0")() is first
+    assert len(SentRules("2")()) == 1
+    assert list(sent_rules._opened) == ["0", "2"]
+    assert SentRules("0")() is first
     assert first._held.engine._options.threads == 1
 
 
 def test_functions_are_sent_by_reference(files):
     """A worker imports tamis: no code of it is sent, and nothing of the driver's process."""
     saved(files / "rules", "i > 2")
-    task = MatchTask(PublishedRules("rules"), EventLayout(("i",), ("k",), True), "pairs", "keep")
+    task = MatchTask(SentRules("rules"), EventLayout(("i",), ("k",), True), "pairs", "keep")
     sent = cloudpickle.dumps(task)
     assert pickle.loads(sent) == task
     assert len(sent) < 1000
     assert b"_make_function" not in sent
-    assert PublishedRules("rules")().match({"i": 3}) == ["a"]
+    assert SentRules("rules")().match({"i": 3}) == ["a"]

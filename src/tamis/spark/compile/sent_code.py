@@ -1,7 +1,7 @@
 """Compiled kernels on their way from the driver to the workers.
 
 The driver of a cluster compiles what matching needs while the executors compile subscriptions, and
-publishes it as one archive. Its name has the content key of the driver's kernels, so that a worker
+sends it as one archive. Its name has the content key of the driver's kernels, so that a worker
 with the same processor and the same versions finds it, and any other compiles for itself.
 """
 
@@ -23,7 +23,7 @@ logger = logging.getLogger("tamis")
 # --- on the driver
 
 _archive: Path | None = None  # written once: Spark refuses another file of the same name
-_published: "WeakSet[SparkSession]" = WeakSet()
+_sent: "WeakSet[SparkSession]" = WeakSet()
 
 
 def start_compiling(spark: "SparkSession") -> None:
@@ -40,10 +40,10 @@ def _prepare() -> None:
     batch_preparation.start()
 
 
-def publish_code(spark: "SparkSession") -> None:
+def send_code(spark: "SparkSession") -> None:
     """Bring the compiled kernels to all executors, once per session."""
     global _archive  # noqa: PLW0603 - one for the whole process, as the kernels are
-    if spark in _published or _shares_files(spark):
+    if spark in _sent or _shares_files(spark):
         return
     from tamis.engines.preparation import batch_preparation
     from tamis.kernels.kernel_cache import write_archive
@@ -58,7 +58,7 @@ def publish_code(spark: "SparkSession") -> None:
         spark.addArtifacts(str(_archive), file=True)
     except Exception as error:  # noqa: BLE001 - Spark and Spark Connect have many
         logger.warning("compiled kernels cannot be sent, so workers compile them: %s", error)
-    _published.add(spark)
+    _sent.add(spark)
 
 
 def _shares_files(spark: "SparkSession") -> bool:

@@ -1,6 +1,6 @@
 """A compiled file on its way to the workers, and their cache of opened files.
 
-Spark brings a published file to each executor once. All workers of an executor map the same file,
+Spark brings a file to each executor once. All workers of an executor map the same file,
 so its pages are in memory once. A worker keeps what it has opened for the tasks that follow.
 
 Subscriptions of a stream change. A worker then has the file of some version, and makes the changes
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tamis.container import trust
 from tamis.matcher import Matcher
-from tamis.spark.compile.published_code import publish_code, take_code
+from tamis.spark.compile.sent_code import send_code, take_code
 from tamis.spark.compile.worker import ONE_THREAD
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ OPENED = 4  # files that a worker keeps open
 # --- on the driver
 
 
-def publish(spark: "SparkSession", path: Path) -> str:
+def send_to_executors(spark: "SparkSession", path: Path) -> str:
     """Bring a file to all executors, and the kernels that match with it.
 
     Returns the name under which workers find it.
     """
-    publish_code(spark)
+    send_code(spark)
     spark.addArtifacts(str(path), file=True)
     return path.name
 
@@ -64,8 +64,8 @@ _opened: "OrderedDict[str, _Opened]" = OrderedDict()  # the most recently used l
 
 
 @dataclass(frozen=True)
-class PublishedRules:
-    """Opens published rules in a worker, and makes the changes since they were compiled.
+class SentRules:
+    """Opens the rules that a worker was sent, and makes the changes since they were compiled.
 
     The driver has written or checked the file. If it gives the fingerprint, workers need not check
     the file again.

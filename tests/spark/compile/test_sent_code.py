@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from tamis.kernels import kernel_cache
-from tamis.spark.compile import published_code
-from tamis.spark.compile.published_code import archive_name, publish_code
+from tamis.spark.compile import sent_code
+from tamis.spark.compile.sent_code import archive_name, send_code
 
 NUMBERS = count()  # a name per test: files and workers outlive it
 
@@ -17,13 +17,13 @@ NUMBERS = count()  # a name per test: files and workers outlive it
 def look(batches, names):
     """What workers read under the name of a kernel, after they have looked for an archive."""
     from tamis.kernels import kernel_cache
-    from tamis.spark.compile import published_code
+    from tamis.spark.compile import sent_code
 
     kernel, archive = names
     rows = sum(batch.num_rows for batch in batches)
-    usual, published_code.archive_name = published_code.archive_name, lambda: archive
-    published_code.take_code()
-    published_code.archive_name = usual  # the worker has other tasks
+    usual, sent_code.archive_name = sent_code.archive_name, lambda: archive
+    sent_code.take_code()
+    sent_code.archive_name = usual  # the worker has other tasks
     found = kernel_cache.read(kernel) or b"nothing"
     yield pa.RecordBatch.from_pydict({"rows": [rows], "found": [found.decode()]})
 
@@ -41,25 +41,25 @@ def names(monkeypatch, tmp_path):
     kernel, archive = f"sent{number}{kernel_cache.SUFFIX}", f"test-{number}.zip"
     monkeypatch.setattr(kernel_cache, "_PLACES", (lambda: tmp_path,))
     monkeypatch.setattr("tamis.engines.preparation.batch_preparation.wait", lambda: None)
-    monkeypatch.setattr(published_code, "_archive", None)
-    monkeypatch.setattr(published_code, "_published", set())
-    monkeypatch.setattr(published_code, "archive_name", lambda: archive)
-    monkeypatch.setattr(published_code, "_shares_files", lambda _: False)
+    monkeypatch.setattr(sent_code, "_archive", None)
+    monkeypatch.setattr(sent_code, "_sent", set())
+    monkeypatch.setattr(sent_code, "archive_name", lambda: archive)
+    monkeypatch.setattr(sent_code, "_shares_files", lambda _: False)
     kernel_cache.write(kernel, b"code", tmp_path / kernel_cache.content_key())
     return kernel, archive
 
 
 def test_workers_take_the_kernels_of_the_driver(spark, names):
     assert seen(spark, names) == {"nothing"}
-    publish_code(spark)
-    publish_code(spark)
+    send_code(spark)
+    send_code(spark)
     assert seen(spark, names) == {"code"}
 
 
 def test_workers_with_another_processor_do_not(spark, names, monkeypatch):
     with monkeypatch.context() as another:
         another.setattr(kernel_cache, "content_key", lambda: "of another processor")
-        publish_code(spark)
+        send_code(spark)
     assert seen(spark, names) == {"nothing"}
 
 
@@ -72,7 +72,7 @@ MASTERS = {
 def test_workers_on_the_same_machine_need_no_archive():
     for master, here in MASTERS.items():
         session = SimpleNamespace(conf={"spark.master": master})
-        assert published_code._shares_files(session) is here
+        assert sent_code._shares_files(session) is here
 
 
 def test_the_name_says_whom_an_archive_is_for():
@@ -86,5 +86,5 @@ def test_what_spark_refuses_stops_nothing(caplog):
             assert file
             raise RuntimeError("duplicated artifact")
 
-    publish_code(Session())
+    send_code(Session())
     assert "duplicated artifact" in caplog.text

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 
-class KeptRules:
+class KeptSubscriptionColumns:
     """For each id, some columns of the row that counts: the last one that can be used.
 
     `batches` has the columns id, row and the kept ones, in the order that counts; `bad` are the
