@@ -54,7 +54,7 @@ def wait_for_merges(tested):
 
 
 def merging():
-    return [thread for thread in threading.enumerate() if thread.name == "tamis-compaction"]
+    return [thread for thread in threading.enumerate() if thread.name == "tamis-segment-merges"]
 
 
 class Gate:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from cases import each
 from strategies import SCHEMA, filters, rows
 from tamis import EventError, ExpressionError, Matcher, SubscriptionError, parse
-from tamis.explanation import explain
+from tamis.explanation import explain_match
 from tamis.semantics import Semantics
 
 OFFERS = {"company": "string", "price": "double", "halted": "bool", "address.city": "string"}
@@ -153,7 +153,7 @@ def test_every_filter_can_be_explained(text, row):
     except ExpressionError:
         return
     semantics = Semantics("sql", SCHEMA)
-    explanation = explain(1, expression, semantics, row)
+    explanation = explain_match(1, expression, semantics, row)
     assert explanation.matched is semantics.condition(expression)(row)
     assert (explanation.root.truth is True) is explanation.matched
     assert explanation.filter == str(expression)

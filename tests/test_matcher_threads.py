@@ -387,7 +387,7 @@ def test_what_is_compiled_while_segments_are_merged_is_there_once(monkeypatch):
             matcher.subscribe(n, "i > 0")
         matcher.match(HERE)
     seen = while_merging(monkeypatch, lambda: ended(more))
-    matcher._held.engine.compact()
+    matcher._held.engine.merge_all()
     assert seen == [True]
     expected = [*range(113), *range(1000, 1004)]
     assert list(matcher) == expected

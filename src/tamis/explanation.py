@@ -89,7 +89,7 @@ class Explanation:
 
 
 @with_deep_stack
-def explain(
+def explain_match(
     subscription: str | int, expression: Expression, semantics: Semantics, event: Row,
     given: Mapping[str, Any] | None = None,
 ) -> Explanation:  # fmt: skip

@@ -9,7 +9,7 @@ from tamis.engines.base import BatchEngine
 from tamis.errors import TamisError, choose
 from tamis.events.event_reader import EventReader, Row
 from tamis.events.values import moment_of_call
-from tamis.explanation import Explanation, explain
+from tamis.explanation import Explanation, explain_match
 from tamis.language.arrival import arriving, each_arriving
 from tamis.language.expression import Expression
 from tamis.names import path_text
@@ -338,7 +338,7 @@ class Matcher:
         """Why an event does or does not match a subscription, predicate by predicate."""
         given, row = self.reader.read(event, beside=())
         with arriving(moment_of_call(now)):
-            return explain(subscription, self[subscription], self.meaning, row, given)
+            return explain_match(subscription, self[subscription], self.meaning, row, given)
 
     # --- files
 

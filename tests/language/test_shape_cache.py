@@ -128,7 +128,7 @@ def test_constants_of_one_class_share_a_shape():
         cache.parse(f"symbol = 'S{n}' AND price BETWEEN {n}.25 AND {n + 1}.5 AND volume > {n}")
         cache.parse(f"price < {n / 7!r}")  # as Python prints a double
     assert len(cache.structures) == 2
-    assert len(cache.atoms.shapes) == 4
+    assert len(cache.pieces.shapes) == 4
 
 
 def test_string_tests_share_a_shape_unless_their_constants_are_unusual():
@@ -189,7 +189,7 @@ def test_the_cache_stays_bounded(monkeypatch):
     for n in range(100):
         text = " AND ".join(f"price {op} {n}{'  ' * (n % 7)}" for op in ("<", ">") * (n % 5 + 1))
         assert_same(text, STOCK, cache)
-    assert cache.atoms.nbytes <= 10_000
+    assert cache.pieces.nbytes <= 10_000
     assert cache.structures.nbytes <= 1_000
     assert cache.glue.nbytes <= 1_000
 

@@ -10,7 +10,7 @@ from tamis.broker.records import CheckAnswer, Record
 from tamis.broker.topic import Topic
 from tamis.broker.workers import MATCH
 from tamis.errors import OptionError
-from tamis.explanation import Explanation, explain
+from tamis.explanation import Explanation, explain_match
 from tamis.language.arrival import arriving
 from tamis.language.expression import Expression, parse
 
@@ -81,7 +81,7 @@ async def why(
 
 def _explained(time: int, *asked: Any) -> Explanation:
     with arriving(time):
-        return explain(*asked)
+        return explain_match(*asked)
 
 
 async def _record_at(topic: Topic, offset: int, visible: Expression) -> Record | None:

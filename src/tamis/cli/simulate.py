@@ -32,7 +32,7 @@ ALL = "all"
 
 
 def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    from tamis.routing.simulation.scenario import FAULTS
+    from tamis.routing.simulation.scenario import FAULT_LEVELS
     from tamis.routing.simulation.topology import SHAPES
     from tamis.routing.strategies import STRATEGIES
 
@@ -64,7 +64,7 @@ def add_parser(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         help="how brokers route (default: all, in turn)", metavar="NAME",
     )  # fmt: skip
     parser.add_argument(
-        "--faults", choices=(*FAULTS, ALL), default=ALL,
+        "--faults", choices=(*FAULT_LEVELS, ALL), default=ALL,
         help="none, lossy (brokers never lose contact), crashing, or all in turn (default)",
     )  # fmt: skip
     parser.add_argument(

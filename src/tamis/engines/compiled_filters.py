@@ -99,7 +99,7 @@ def in_schema(
 
 def hold(engine: Any, filters: CompiledFilters, replaced: Iterable[int] = ()) -> None:
     """Add compiled filters to an engine; the old filters of `replaced` handles go."""
-    compiling(engine).publish(filters.segment, filters.always, replaced)
+    compiling(engine).hold_bulk(filters.segment, filters.always, replaced)
 
 
 # --- files

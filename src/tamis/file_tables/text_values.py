@@ -31,7 +31,7 @@ _WORDS = {
 }  # fmt: skip
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 # yyyy-MM-dd['T'][' ']HH:mm:ss[.SSSSSSSSS][.SSSSSS][.SSS][.SS][.S][XXX]
-_PATTERN = re.compile(
+_TIMESTAMP = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T? ?([0-9]{2}):([0-9]{2}):([0-9]{2})"
     r"(?:\.([0-9]{1,9}))?(Z|[+-][0-9]{2}:[0-9]{2})?"
 )
@@ -64,7 +64,7 @@ def as_date(text: str) -> date:
 
 def timestamp_of_pattern(text: str) -> int | None:
     """The timestamp of a date and a time to the second; None for every other text."""
-    found = _PATTERN.fullmatch(text)
+    found = _TIMESTAMP.fullmatch(text)
     if found is None:
         return None
     year, month, day, hour, minute, second, fraction, zone = found.groups()

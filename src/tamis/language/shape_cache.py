@@ -84,11 +84,11 @@ _ATOM = rf"""
     """
 ATOM = re.compile(f"({_ATOM})", re.VERBOSE | re.DOTALL)
 # Where pieces end. The AND of BETWEEN is followed by a constant.
-_CHAIN = re.compile(r" (AND|OR) (?![-.0-9'\"])")
+_BETWEEN_PIECES = re.compile(r" (AND|OR) (?![-.0-9'\"])")
 _PIECE = re.compile(rf"((?:[\s(!]|(?i:NOT\b))*+)({_ATOM}|{_PATH})([\s)]*+)", re.VERBOSE | re.DOTALL)
 # Plain numbers, and all constants. Plain numbers begin with a digit, which is found fast.
 _NUMBERS = re.compile(r"([0-9](?<![\w.][0-9])[0-9]*+(?:\.[0-9]++)?(?![\w.]))")
-_CUT = re.compile(rf"({QUOTED}|(?<![\w.])(?:{NUMBER})(?!\w)|{STRING})", re.DOTALL)
+_CONSTANTS = re.compile(rf"({QUOTED}|(?<![\w.])(?:{NUMBER})(?!\w)|{STRING})", re.DOTALL)
 
 # The codes of structures, see `structures`.
 _CODES = {"AND": "&", "OR": "|", "NOT": "!", "!": "!", "(": "(", ")": ")"}
@@ -216,7 +216,7 @@ class _PieceCache(BoundedCache[str, tuple[str, Atom]]):
         return "a", self._atom(text)
 
     def _atom(self, text: str) -> Atom:
-        parts = _CUT.split(text)
+        parts = _CONSTANTS.split(text)
         constants = tuple(parts[1::2])
         parts[1::2] = map(constant_class, constants)
         key = tuple(parts)
@@ -275,30 +275,30 @@ class ShapeCache:
         self.schema = schema
         self.glue = _GlueCache(MOST_STRUCTURES)
         self.structures = _StructureCache(MOST_STRUCTURES)
-        self.atoms = _PieceCache(schema, self.glue)
+        self.pieces = _PieceCache(schema, self.glue)
 
     def parse(self, text: str) -> Expression:
         """Read a filter."""
         if type(text) is str and len(text) <= LONGEST:
             try:
-                return self._cut(text)
+                return self._by_pieces(text)
             except (_NotCached, NoStructure, OutsideDomain, ExpressionError):
                 pass  # some part is not a piece
             try:
-                return self._search(text)
+                return self._by_atoms(text)
             except (_NotCached, NoStructure, OutsideDomain, ExpressionError):
                 pass  # there are atoms that `ATOM` does not know, or an error
             try:
-                return self._separate(text)
+                return self._by_tokens(text)
             except (NoStructure, OutsideDomain, ExpressionError):
                 pass  # the ordinary parser reports errors with their place in the text
         return parse_with(text, self.schema)
 
-    def _cut(self, text: str) -> Expression:
+    def _by_pieces(self, text: str) -> Expression:
         """Read a filter by its pieces."""
-        get = self.atoms.__getitem__
+        get = self.pieces.__getitem__
         if " OR " in text or " BETWEEN " in text:
-            parts = _CHAIN.split(text)
+            parts = _BETWEEN_PIECES.split(text)
             codes, atoms = zip(*map(get, parts[::2]))  # noqa: B905 - pairs, and strict is slow
             parts[::2] = codes
             parts[1::2] = map(_CODES.__getitem__, parts[1::2])
@@ -308,19 +308,19 @@ class ShapeCache:
             structure = "&".join(codes)
         return ShapedExpression(structure, self.structures[structure], atoms, self.schema)
 
-    def _search(self, text: str) -> Expression:
+    def _by_atoms(self, text: str) -> Expression:
         """Read a filter by its atoms, wherever they are."""
         parts = ATOM.split(text)
         structure = "a".join(map(self.glue.__getitem__, parts[::2]))
         postfix = self.structures[structure]
-        atoms = tuple([self.atoms[atom][1] for atom in parts[1::2]])
+        atoms = tuple([self.pieces[atom][1] for atom in parts[1::2]])
         return ShapedExpression(structure, postfix, atoms, self.schema)
 
-    def _separate(self, text: str) -> Expression:
+    def _by_tokens(self, text: str) -> Expression:
         """Read a filter whose atoms are told apart by its tokens; they may be of any kind."""
         structure, written = atom_places(text)
         postfix = self.structures[structure]
-        atoms = tuple([self.atoms.whole(atom) for atom in written])
+        atoms = tuple([self.pieces.whole(atom) for atom in written])
         return ShapedExpression(structure, postfix, atoms, self.schema)
 
 

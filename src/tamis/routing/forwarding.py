@@ -30,8 +30,11 @@ class Tables(NamedTuple):
     sent_advertisements: dict[str, tuple[str, ...]]
 
 
-class Neighbour(Protocol):
-    """A broker next to this one, as far as filters are concerned."""
+class ToldBroker(Protocol):
+    """A broker next to this one that is told of filters.
+
+    Implementers: Neighbour, RoutePeer.
+    """
 
     @property
     def name(self) -> str:
@@ -46,16 +49,19 @@ class Neighbour(Protocol):
         """What it is told."""
 
 
-class Neighbours(Protocol):
-    """The brokers next to this one, by their names."""
+class ToldBrokers(Protocol):
+    """The brokers next to this one, by their names.
+
+    Implementers: Neighbours, RoutePeers.
+    """
 
     def __contains__(self, name: str) -> bool: ...
 
-    def __getitem__(self, name: str) -> Neighbour: ...
+    def __getitem__(self, name: str) -> ToldBroker: ...
 
-    def __iter__(self) -> Iterator[Neighbour]: ...
+    def __iter__(self) -> Iterator[ToldBroker]: ...
 
-    def others(self, hop: str) -> Sequence[Neighbour]:
+    def others(self, hop: str) -> Sequence[ToldBroker]:
         """All neighbours, except `hop` if it is one."""
 
 
@@ -72,7 +78,7 @@ class Forwarding:
 
     def __init__(
         self,
-        neighbours: Neighbours,
+        neighbours: ToldBrokers,
         strategy: Strategy,
         merging: Merging,
         cache: FilterCache,

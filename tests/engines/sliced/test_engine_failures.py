@@ -41,7 +41,7 @@ def failures(monkeypatch):
         lambda tested: list(tested.match_batch(batch_of_rows(POOL, SMALL))),
         lambda tested: tested.count_batch(batch_of_rows(POOL, SMALL)),
         lambda tested: tested.snapshot(),
-        lambda tested: tested.compact(),
+        lambda tested: tested.merge_all(),
     ],
 )
 @pytest.mark.parametrize("background", [False, True])
@@ -112,7 +112,7 @@ def test_whatever_fails_nothing_is_half_done(failures, monkeypatch, seed):
             if chance.random() < 0.2:
                 both.tested.match(POOL[step % 60])
             elif chance.random() < 0.1:
-                both.tested.compact()
+                both.tested.merge_all()
             elif chance.random() < 0.1:
                 mine = {int(h): text for h in chance.integers(0, 30, 6)}
                 both.put_many(mine)

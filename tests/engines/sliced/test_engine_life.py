@@ -94,8 +94,8 @@ def life_of(settings_, options):  # noqa: C901 - a rule is a function
                 assert listed(pieces) == left
 
         @rule()
-        def compact(self):
-            self.both.tested.compact()
+        def merge_all(self):
+            self.both.tested.merge_all()
             segments = self.both.tested.segments
             assert len(segments) <= 1
             assert not any(one.dead for one in segments)
@@ -146,7 +146,7 @@ def changes(both):
     both.tested.match(POOL[0])
     both.put_many(dict.fromkeys(range(1, 120, 4), "TRUE"))
     yield
-    both.tested.compact()
+    both.tested.merge_all()
     for handle in sorted(both.held):
         both.drop_one(handle)
     yield
@@ -318,7 +318,7 @@ def test_what_is_gone_is_left_out_in_the_end(background):
     for handle in range(499):
         tested.remove(handle)
     tested.match(POOL[0])
-    tested.compact()
+    tested.merge_all()
     assert tested.statistics()["subscriptions"] == places(tested) == 121
     (only,) = tested.segments
     assert len(only.predicates.tests) == 121
@@ -326,7 +326,7 @@ def test_what_is_gone_is_left_out_in_the_end(background):
     for handle in range(499, 619):
         tested.remove(handle)
     tested.match(POOL[0])
-    tested.compact()
+    tested.merge_all()
     assert places(tested) == 1
     assert tested.statistics()["bytes"] < full / 50
 
@@ -371,7 +371,7 @@ def test_deaths_cost_nothing_where_nobody_died(tested):
     assert only.died.nbytes == 0
     tested.remove(7)
     assert tested.statistics()["bytes"] == before + only.died.nbytes == before + 8 * 40
-    tested.compact()
+    tested.merge_all()
     assert tested.segments[0].died.nbytes == 0
 
 

@@ -53,7 +53,7 @@ def test_memory_that_is_too_small(caplog, monkeypatch):
     assert len(tested.segments) > 1
     assert "merged" in caplog.text
     with pytest.raises(CapacityError, match="compiling 90 subscriptions"):
-        tested.compact()
+        tested.merge_all()
     check(tested, texts)
     bulk = tested.bulk(90)
     for handle in range(200, 290):
@@ -243,7 +243,7 @@ def test_several_may_change_at_once():
             if turn % 9 == number:
                 tested.match(EVENT)
             if turn % 40 == number:
-                tested.compact()
+                tested.merge_all()
         return held
 
     with ThreadPoolExecutor(4) as pool:
@@ -252,5 +252,5 @@ def test_several_may_change_at_once():
         }
     wait_for_merges(tested)
     check(tested, held)
-    tested.compact()
+    tested.merge_all()
     check(tested, held)

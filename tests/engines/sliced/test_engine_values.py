@@ -159,7 +159,7 @@ def test_handles_with_gaps_and_beyond_32_bits():
     both.put(stock_filters(4, 9), first=2**63 - 10).check_all(some)
     both.drop([3, 2**31 - 1, 2**31, 2**40, 2**63 - 10])
     both.check_all(some)
-    both.tested.compact()
+    both.tested.merge_all()
     both.check_all(some)
 
 

@@ -236,7 +236,7 @@ def check_exactly(name, texts, meaning=None):
     cache = ShapeCache(meaning.schema)
     reader = FilterReader(meaning)
     for text in texts * 3:
-        cache.atoms.clear()  # so that each atom is new, and only its shape is known
+        cache.pieces.clear()  # so that each atom is new, and only its shape is known
         expression = cache.parse(text)
         assert expression == parse(text, meaning.schema)
         fast, slow = reader.leaves(expression), leaves_of(expression, meaning)
@@ -325,6 +325,6 @@ def test_memory_stays_bounded(monkeypatch):
         for known in (reader._plain.__self__, reader._negated.__self__):
             assert known.nbytes <= 3_000
             assert len(known._rules) <= 10
-        assert cache.atoms.nbytes <= 5_000
-        assert len(cache.atoms.shapes) <= 10
-        assert len(cache.atoms.words) <= 10
+        assert cache.pieces.nbytes <= 5_000
+        assert len(cache.pieces.shapes) <= 10
+        assert len(cache.pieces.words) <= 10

@@ -162,4 +162,4 @@ def test_wide_numbers_share_a_shape():
     cache = ShapeCache(STOCK)
     for n in range(3_000_000_000, 3_000_001_000):
         cache.parse(f"n = {n} AND x < {n} AND m > -{n}")
-    assert len(cache.atoms.shapes) == 3
+    assert len(cache.pieces.shapes) == 3

@@ -20,7 +20,7 @@ from tamis.engines.sliced.interning import intern_filters
 from tamis.engines.sliced.layout import column_places, distinct_up_to, lay_out, table_of
 from tamis.engines.sliced.leaves import leaves_of
 from tamis.engines.sliced.segment import Segment
-from tamis.engines.sliced.segment_merges import due
+from tamis.engines.sliced.segment_merges import merged_with_new
 from tamis.engines.sliced.segment_predicates import Texts
 from tamis.kernels.formula_steps import ENOUGH, NO_GATE, TRACKS
 from tamis.kernels.programs import ALIVE, FORMULAS, MIXED
@@ -397,7 +397,7 @@ def test_chunks_follow_each_other():
 )  # fmt: skip
 def test_which_segments_are_merged_with_new_ones(sizes, new, merged):
     segments = [range(size) for size in sizes]
-    assert due(segments, new) == segments[len(segments) - merged :]
+    assert merged_with_new(segments, new) == segments[len(segments) - merged :]
 
 
 @each("one_by_one", [True, False])

@@ -89,7 +89,7 @@ def test_deaths_during_a_merge(busy, gate):
     assert begun_with + listed(pieces) == [before.match(row).tolist() for row in BATCH]
     again = tested.match_batch(batch_of_rows(BATCH, SMALL), None, later)
     assert listed(again) == [after_deaths.match(row).tolist() for row in BATCH]
-    tested.compact()
+    tested.merge_all()
     check(tested, texts)
     assert not any(one.dead for one in tested.segments)
 
@@ -134,7 +134,7 @@ def test_new_ones_are_compiled_with_a_segment_that_is_being_merged(gate, backgro
     tested.match(EVENT)
     assert len(tested.segments) == 2
     texts |= small
-    with aside(tested.compact):
+    with aside(tested.merge_all):
         gate.wait()
         put(tested, {99: "i > 2"})
         texts[99] = "i > 2"
@@ -147,9 +147,9 @@ def test_new_ones_are_compiled_with_a_segment_that_is_being_merged(gate, backgro
     check(tested, texts)
 
 
-def test_who_compacts_waits_for_the_merge_under_way(busy, gate):
+def test_who_merges_all_waits_for_the_merge_under_way(busy, gate):
     tested, texts = busy
-    with aside(tested.compact) as future:
+    with aside(tested.merge_all) as future:
         assert not future.done()
         check(tested, texts)
         tested.remove(4)
@@ -157,7 +157,7 @@ def test_who_compacts_waits_for_the_merge_under_way(busy, gate):
         gate.open()
         future.result(PATIENCE)
     wait_for_merges(tested)
-    tested.compact()
+    tested.merge_all()
     check(tested, texts)
     assert [len(one) for one in tested.segments] == [len(texts)]
 
@@ -169,7 +169,7 @@ def test_who_removes_half_of_a_segment_while_another_merges(gate):
     put(tested, texts)
     tested.match(EVENT)
     tested.remove(39)
-    with aside(tested.compact):
+    with aside(tested.merge_all):
         gate.wait()
         for handle in range(30):
             tested.remove(handle)
@@ -177,7 +177,7 @@ def test_who_removes_half_of_a_segment_while_another_merges(gate):
         check(tested, left)
         gate.open()
     check(tested, left)
-    tested.compact()
+    tested.merge_all()
     check(tested, left)
     assert [len(one.handles) for one in tested.segments] == [9]
 
@@ -252,12 +252,12 @@ def test_an_exchange_that_fails_changes_nothing(busy, gate, caplog, monkeypatch)
     assert "merged" in caplog.text
     assert len(tested.segments) == 2
     check(tested, texts)
-    tested.compact()
+    tested.merge_all()
     check(tested, texts)
     assert len(tested.segments) == 1
 
 
-def test_who_compacts_hears_of_the_failure(monkeypatch):
+def test_who_merges_all_hears_of_the_failure(monkeypatch):
     tested = engine_of(background=True, threads=1)
     texts = dict(enumerate(stock_filters(16, 60)))
     put(tested, texts)
@@ -271,8 +271,8 @@ def test_who_compacts_hears_of_the_failure(monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Segment, "compile", fail)
         with pytest.raises(MemoryError):
-            tested.compact()
+            tested.merge_all()
     check(tested, texts)
-    tested.compact()
+    tested.merge_all()
     check(tested, texts)
     assert [one.dead for one in tested.segments] == [0]

@@ -35,13 +35,13 @@ class Held:
             expression = parse(text, schema)
             self.engine.add(handle, self.engine.prepare(expression))
             self.expressions[handle] = expression
-        self.engine.compact()
+        self.engine.merge_all()
 
     def drop(self, handles):
         for handle in handles:
             self.engine.remove(handle)
             del self.expressions[handle]
-        self.engine.compact()
+        self.engine.merge_all()
         return self
 
     @property
@@ -67,7 +67,7 @@ def loaded(held, stored=None, expression_of=None):
     )  # fmt: skip
     segment = from_sections(json.loads(json.dumps(meta)), source, held.meaning)
     engine = make_engine("sliced", held.meaning)
-    engine.publish(segment, {}, ())
+    engine.hold_bulk(segment, {}, ())
     return engine
 
 
@@ -155,7 +155,7 @@ def test_the_arrays_are_not_written_to():
     for handle in range(100):
         engine.remove(handle)
         engine.match(stock_rows(1, 1)[0])
-    engine.compact()
+    engine.merge_all()
     for name, array in stored.sections.items():
         assert np.array_equal(array, before[name]), name
 

@@ -166,5 +166,5 @@ def test_a_summary_adds_up():
     assert run(scenarios(range(3), wishes), summary=summary) is summary
     outcomes = [play(generate(seed, wishes)) for seed in range(3)]
     assert summary.counts == sum((one.counts for one in outcomes[1:]), outcomes[0].counts)
-    assert summary.longest == max(one.longest for one in outcomes) > 0
+    assert summary.longest_queue == max(one.longest_queue for one in outcomes) > 0
     assert summary.to_dict()["failure"] is None

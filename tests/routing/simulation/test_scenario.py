@@ -8,11 +8,11 @@ import pytest
 from cases import each
 from tamis.errors import FileError
 from tamis.routing.simulation.filters import condition, random_pool, row_of, some_event_matches
-from tamis.routing.simulation.scenario import FAULTS, from_dict, load
+from tamis.routing.simulation.scenario import FAULT_LEVELS, from_dict, load
 from tamis.routing.simulation.scenario_generator import QUIET, TROUBLE, ScenarioOptions, generate
 
 
-@each("faulty", FAULTS)
+@each("faulty", FAULT_LEVELS)
 def test_a_seed_is_a_scenario(faulty):
     options = ScenarioOptions(faulty=faulty)
     made = [generate(seed, options) for seed in range(20)]

@@ -8,7 +8,7 @@ from cases import each
 from flooding_router import FloodingRouter
 from tamis.routing.messages import Ack, Deliver, Packet, Publish, Refused
 from tamis.routing.simulation.campaign import examine, scenarios
-from tamis.routing.simulation.scenario import FAULTS, load
+from tamis.routing.simulation.scenario import FAULT_LEVELS, load
 from tamis.routing.simulation.scenario_generator import ScenarioOptions, generate
 from tamis.routing.simulation.simulation import play
 from tamis.routing.simulation.trace import Trace
@@ -21,7 +21,7 @@ def flooding(faulty="lossy", **options):
 
 
 @pytest.mark.long
-@each("faulty", FAULTS)
+@each("faulty", FAULT_LEVELS)
 def test_a_sound_router_breaks_no_promise(faulty):
     delivered = excused = 0
     for scenario in scenarios(range(SEEDS), flooding(faulty, semantics="all")):
@@ -34,7 +34,7 @@ def test_a_sound_router_breaks_no_promise(faulty):
     assert (excused > 0) == (faulty == "crashing")
 
 
-@each("faulty", FAULTS)
+@each("faulty", FAULT_LEVELS)
 def test_a_scenario_always_goes_the_same_way(faulty):
     for seed in range(3):
         traces = []

@@ -31,7 +31,7 @@ def test_an_edge_is_trusted_once_it_is_up_and_all_is_settled():
     assert links.complete
     assert links.missing == []
     assert links.changes == 0
-    assert links.longest == 2
+    assert links.longest_queue == 2
     assert links.doubtful("B1", "B2", 0, 9)
     assert not links.doubtful("B2", "B1", 11)
 

@@ -24,7 +24,7 @@ from tamis.engines.sliced.formulas import ALWAYS, NEVER
 from tamis.engines.sliced.interning import InternedFilters, intern_filters
 from tamis.engines.sliced.leaves import Leaves
 from tamis.engines.sliced.segment import Segment
-from tamis.engines.sliced.segment_merges import SegmentMerger, compiled, due
+from tamis.engines.sliced.segment_merges import SegmentMerger, compiled, merged_with_new
 from tamis.engines.sliced.threads import in_order_of
 from tamis.events.event_reader import Row
 from tamis.kernels.handles import Handles
@@ -246,7 +246,7 @@ class SlicedEngine:
         """The compiled segments, the largest first."""
         return [part.segment for part in self._parts]
 
-    def compact(self) -> None:
+    def merge_all(self) -> None:
         """Merge all segments into one, without removed filters; the lock must not be held."""
         with self.lock:
             if self._young:
@@ -254,18 +254,18 @@ class SlicedEngine:
         self._merger.run(everything=True)
 
     def whole(self) -> tuple[dict[int, bool], Segment | None]:
-        """All filters, compacted: those without predicates, and one segment of the others.
+        """All filters, merged: those without predicates, and one segment of the others.
 
         The caller makes sure that nothing changes meanwhile.
         """
-        self.compact()
+        self.merge_all()
         with self.lock:
             segments = self.segments
             return dict(self._always), segments[0] if segments else None
 
     def _settle(self) -> None:
         """Compile waiting filters with some small segments, which stay until that is done."""
-        last, busy = due(self.segments, len(self._young)), self._merger.busy
+        last, busy = merged_with_new(self.segments, len(self._young)), self._merger.busy
         small = [s for s in last if len(s) < MOST_AT_ONCE and s not in busy]
         parts = [intern_filters(self._young.items(), self._keys)]
         parts += [segment.filters() for segment in small]
@@ -291,7 +291,7 @@ class SlicedEngine:
         """The evaluator of a segment."""
         return SegmentEvaluator(segment, self._semantics.schema, self._keys)
 
-    def publish(
+    def hold_bulk(
         self, made: Segment | None, always: Mapping[int, bool], replaced: Iterable[int]
     ) -> None:
         """Hold what a bulk has compiled, and drop the filters of the handles it replaces."""
@@ -391,7 +391,7 @@ class SlicedBulk:
     def commit(self, replaced: Iterable[int]) -> None:
         if self._young or self._gathered:
             self.finish()
-        self._engine.publish(self._made, self._always, replaced)
+        self._engine.hold_bulk(self._made, self._always, replaced)
 
     def _gather(self) -> None:
         self._gathered.append(intern_filters(self._young.items(), self._keys))

@@ -25,7 +25,7 @@ GROWTH = 4  # a segment is left alone if it is this many times larger than all s
 logger = logging.getLogger("tamis")
 
 
-def due(segments: Sequence[Segment], new: int) -> Sequence[Segment]:
+def merged_with_new(segments: Sequence[Segment], new: int) -> Sequence[Segment]:
     """The last (smallest) segments, with which `new` subscriptions are to be merged."""
     total, first = new, len(segments)
     for place in range(len(segments) - 1, -1, -1):
@@ -48,7 +48,9 @@ class SegmentMerger:
         """Start merging in a thread, unless one is running or nothing is due."""
         thread = self._thread
         if (thread is None or not thread.is_alive()) and self.due():
-            self._thread = threading.Thread(target=self.run, name="tamis-compaction", daemon=True)
+            self._thread = threading.Thread(
+                target=self.run, name="tamis-segment-merges", daemon=True
+            )
             self._thread.start()
 
     def run(self, *, everything: bool = False) -> None:
@@ -76,7 +78,7 @@ class SegmentMerger:
         """The segments that are to be merged into one."""
         segments = self._engine.segments
         gone = [segment for segment in segments if segment.dead > len(segment)]
-        last = list(due(segments[:-1], len(segments[-1]))) if segments else []
+        last = list(merged_with_new(segments[:-1], len(segments[-1]))) if segments else []
         chosen = gone + [segment for segment in last if segment not in gone]
         if last and segments[-1] not in chosen:
             chosen.append(segments[-1])

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tamis.routing.simulation.outcome import Violation
-from tamis.routing.simulation.scenario import FAULTS, Scenario
+from tamis.routing.simulation.scenario import FAULT_LEVELS, Scenario
 from tamis.routing.simulation.scenario_generator import ScenarioOptions, generate
 from tamis.routing.simulation.shrinker import shrink
 from tamis.routing.simulation.simulation import play
@@ -44,14 +44,14 @@ class CampaignSummary:
     seeds: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
-    longest: int = 0  # queue: packets that waited for a receipt of one neighbour
+    longest_queue: int = 0  # packets that waited for a receipt of one neighbour
     failure: FailedScenario | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "seeds": self.seeds,
             **{name: self.counts[name] for name in COUNTED},
-            "longest_queue": self.longest,
+            "longest_queue": self.longest_queue,
             "faults": dict(sorted(self.faults.items())),
             "violations": 0 if self.failure is None else 1,
             "failure": None if self.failure is None else self.failure.to_dict(),
@@ -70,8 +70,8 @@ def options_of(seed: int, options: ScenarioOptions) -> ScenarioOptions:
         turn, place = divmod(turn, len(STRATEGIES))
         options = replace(options, strategy=STRATEGIES[place])
     if options.faulty == ALL:
-        turn, place = divmod(turn, len(FAULTS))
-        options = replace(options, faulty=FAULTS[place])
+        turn, place = divmod(turn, len(FAULT_LEVELS))
+        options = replace(options, faulty=FAULT_LEVELS[place])
     if options.semantics == ALL:
         options = replace(options, semantics=SEMANTICS[turn % len(SEMANTICS)])
     return options
@@ -93,7 +93,7 @@ def run(
         summary.seeds += 1
         summary.counts.update(outcome.counts)
         summary.faults.update(outcome.faults)
-        summary.longest = max(summary.longest, outcome.longest)
+        summary.longest_queue = max(summary.longest_queue, outcome.longest_queue)
         for name in ("dropped", "duplicated", "slowed"):
             summary.faults[f"{name} messages"] += outcome.counts[name]
         if outcome.violations:

@@ -65,18 +65,18 @@ class SimulatedClient:
         return self._request(action)
 
     def _request(self, action: Action) -> Message:
-        name, number = action.client, action.id
+        name, id_ = action.client, action.id
         if action.verb == "subscribe":
-            self.wanted[number] = Subscribe(name, number, action.filter)
-            return self.wanted[number]
+            self.wanted[id_] = Subscribe(name, id_, action.filter)
+            return self.wanted[id_]
         if action.verb == "advertise":
-            self.wanted[number] = Advertise(name, number, action.filter)
-            return self.wanted[number]
+            self.wanted[id_] = Advertise(name, id_, action.filter)
+            return self.wanted[id_]
         if action.verb == "publish":
-            return Publish(name, number, dict(action.event))
-        self.wanted.pop(number, None)
+            return Publish(name, id_, dict(action.event))
+        self.wanted.pop(id_, None)
         withdrawal = Unsubscribe if action.verb == "unsubscribe" else Unadvertise
-        return withdrawal(name, number)
+        return withdrawal(name, id_)
 
     def reconnection(self) -> list[Message]:
         """What a client says to a broker that has returned after a crash."""

@@ -124,17 +124,17 @@ def random_filter(chance: random.Random) -> str:
     """A filter of one to three conditions."""
     draw = chance.random()
     if draw < 0.45:
-        return _any(chance)
+        return _random_condition_of_any(chance)
     if draw < 0.47:
         return "TRUE"
-    first, second = (_condition(chance, name) for name in chance.sample(_ATTRIBUTES, 2))
+    first, second = (_random_condition(chance, name) for name in chance.sample(_ATTRIBUTES, 2))
     if draw < 0.75:
         return f"{first} AND {second}"
     if draw < 0.87:
         return f"{first} OR {second}"
     if draw < 0.92:
         return f"NOT ({first} AND {second})"
-    return f"({first} OR {_condition(chance, 'price')}) AND {second}"
+    return f"({first} OR {_random_condition(chance, 'price')}) AND {second}"
 
 
 @functools.cache
@@ -149,16 +149,18 @@ def _families() -> list[list[str]]:
 
 def _siblings(chance: random.Random) -> list[str]:
     """Filters that differ in one condition."""
-    rest = f" AND {_condition(chance, chance.choice(('symbol', 'name')))}"
+    rest = f" AND {_random_condition(chance, chance.choice(('symbol', 'name')))}"
     rest = rest if chance.random() < 0.6 else ""
-    return [f"{_condition(chance, 'price')}{rest}" for _ in range(FAMILY)]
+    return [f"{_random_condition(chance, 'price')}{rest}" for _ in range(FAMILY)]
 
 
 def _descent(chance: random.Random) -> list[str]:
     """Filters of which about half are another one of them, made narrower."""
     family: list[str] = []
     while len(family) < FAMILY:
-        narrower = f"({chance.choice(family)}) AND {_any(chance)}" if family else ""
+        narrower = (
+            f"({chance.choice(family)}) AND {_random_condition_of_any(chance)}" if family else ""
+        )
         if narrower and narrower.count("AND") < 4 and chance.random() < 0.5:
             family.append(narrower)
         else:
@@ -176,17 +178,17 @@ def narrow_filter(chance: random.Random) -> str:
     low, high = sorted(chance.sample(range(10), 2))
     price = chance.choice((f"price = {low}", f"price BETWEEN {low} AND {min(low + 2, high)}"))
     text = f"symbol = '{chance.choice('ABC')}' AND {price}"
-    return f"{text} AND {_condition(chance, 'volume')}" if chance.random() < 0.5 else text
+    return f"{text} AND {_random_condition(chance, 'volume')}" if chance.random() < 0.5 else text
 
 
-def _any(chance: random.Random) -> str:
-    return _condition(chance, chance.choice(_ATTRIBUTES))
+def _random_condition_of_any(chance: random.Random) -> str:
+    return _random_condition(chance, chance.choice(_ATTRIBUTES))
 
 
 _ATTRIBUTES = ("price", "price", "price", "symbol", "symbol", "volume", "name")
 
 
-def _condition(chance: random.Random, name: str) -> str:
+def _random_condition(chance: random.Random, name: str) -> str:
     if chance.random() < 0.06:
         return f"{name} IS {chance.choice(('', 'NOT '))}NULL"
     if name == "price":

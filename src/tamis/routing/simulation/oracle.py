@@ -305,10 +305,10 @@ class Oracle:
             for request in client.pending.values():
                 self.complain("unanswered", f"{request} never got an answer")
             client.pending.clear()
-        self._outcome.longest = self.trusted_links.longest
-        if self.trusted_links.longest > self._queue_limit:
+        self._outcome.longest_queue = self.trusted_links.longest_queue
+        if self.trusted_links.longest_queue > self._queue_limit:
             self.complain(
-                "too long", f"{self.trusted_links.longest} packets waited for one neighbour"
+                "too long", f"{self.trusted_links.longest_queue} packets waited for one neighbour"
             )
         if not self._may_fail and self.trusted_links.changes:
             self.complain("needless failure", "a link failed although no loss lasted for t2")

@@ -23,7 +23,7 @@ class Outcome:
     violations: list[Violation] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
-    longest: int = 0  # queue: packets that waited for a receipt of one neighbour
+    longest_queue: int = 0  # packets that waited for a receipt of one neighbour
 
     def has(self, kind: str) -> bool:
         """Whether a promise of this kind was broken."""

@@ -15,10 +15,10 @@ from tamis.routing.simulation.topology import Edge, Topology
 from tamis.routing.strategies import STRATEGIES
 from tamis.semantics import NAMES as SEMANTICS
 
-FAULTS = ("none", "lossy", "crashing")
+FAULT_LEVELS = ("none", "lossy", "crashing")
 STORM, CALM = PHASES = ("storm", "calm")
 VERBS = ("connect", "disconnect", "advertise", "unadvertise", "subscribe", "unsubscribe", "publish")
-KINDS = ("weather", "partition", "pause", "crash", "link")
+FAULT_KINDS = ("weather", "partition", "pause", "crash", "link")
 
 T = TypeVar("T")
 
@@ -100,7 +100,7 @@ class Scenario:
     seed: int
     strategy: str
     semantics: str
-    faulty: str  # one of FAULTS: what may happen, and so which losses are excused
+    faulty: str  # one of FAULT_LEVELS: what may happen, and so which losses are excused
     brokers: tuple[str, ...]
     edges: tuple[Edge, ...]
     clients: tuple[ScenarioClient, ...]
@@ -187,12 +187,12 @@ def _check(scenario: Scenario) -> None:
         _among("verb", action.verb, VERBS)
         _among("phase", action.phase, PHASES)
     for fault in scenario.faults:
-        _among("fault", fault.kind, KINDS)
+        _among("fault", fault.kind, FAULT_KINDS)
         for broker in (*fault.told, *([fault.broker] if fault.broker else [])):
             _among("broker", broker, topology.brokers)
         for edge in fault.edges:
             _among("edge", edge, topology.edges)
-    _among("kind of faults", scenario.faulty, FAULTS)
+    _among("kind of faults", scenario.faulty, FAULT_LEVELS)
     _among("strategy", scenario.strategy, STRATEGIES)
     _among("semantics", scenario.semantics, SEMANTICS)
     numbers: list[Any] = [scenario.t1, scenario.t2, *scenario.delay]

@@ -66,7 +66,7 @@ class TrustedLinks:
         }
         self._doubtful = len(self._edges)
         self.changes = 0  # how often an edge stopped being trusted
-        self.longest = 0  # packets that waited at one end of an edge
+        self.longest_queue = 0  # packets that waited at one end of an edge
 
     @property
     def complete(self) -> bool:
@@ -82,7 +82,7 @@ class TrustedLinks:
         """A broker has handled a message."""
         for other, watched in self._near[broker]:
             link: LinkView = router.link(other)
-            self.longest = max(self.longest, link.waiting)
+            self.longest_queue = max(self.longest_queue, link.waiting)
             state = (link.is_up, link.sessions)
             if watched.states.get(broker) != state:
                 watched.states[broker] = state
