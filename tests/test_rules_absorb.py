@@ -8,7 +8,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from keeping import (
+from saved_matchers import (
     DEFAULTS,
     LIFE,
     TEXTS,

@@ -20,7 +20,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from keeping import (
+from offers import event_of
+from saved_matchers import (
     DEFAULTS,
     TEXTS,
     WIDE,
@@ -31,7 +32,6 @@ from keeping import (
     view,
     wide_events,
 )
-from offers import event_of
 from stocks import SMALL, stock_filters
 from strategies import SCHEMA, delicate_rows, filters, rows
 from tamis import (

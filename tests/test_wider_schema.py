@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import each
-from keeping import DEFAULTS, TEXTS, WIDE, semantics_of, stock_table, view, wide_events
+from saved_matchers import DEFAULTS, TEXTS, WIDE, semantics_of, stock_table, view, wide_events
 from stocks import SMALL, stock_filters
 from tamis import Matcher, OptionError, Schema, SchemaError
 from tamis.engines import ENGINES

@@ -21,9 +21,9 @@ _NOTHING: Any = object()
 class BoundedCache(dict[K, V], Generic[K, V]):
     """Values by key, made when first asked for; the oldest go before there are too many bytes.
 
-    There are two generations. When the younger one has half of the bytes it becomes the older one,
-    which is forgotten; what is asked for again moves to the younger one before. Threads may use a
-    cache together: at worst, something is made twice.
+    There are two generations. When the younger one has half of the bytes it takes the place of the
+    older one, which is forgotten. A value that is asked for again moves to the younger one. Threads
+    may use a cache together: at worst, something is made twice.
     """
 
     least: ClassVar[int] = ENTRY  # bytes that every entry takes; `size` is never less

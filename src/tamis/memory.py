@@ -1,6 +1,6 @@
 """Memory for results, used again when nothing refers to them any more.
 
-The tables of matches are large and live shortly. Fresh memory costs several times as much as
+The tables of matches are large and short-lived. Fresh memory costs several times as much as
 writing to it: the system gives it page by page, and has to clear each page. So results are written
 into blocks that are handed out by `ResultMemory` and come back to it on their own: numpy and Arrow
 keep the owner of a buffer alive as long as any array, table or slice refers to it, and when the

@@ -138,7 +138,7 @@ JSON = RowFormat("jsonl", SCHEMA, is_inferred=True)
     ("rows", "text", "problem"),
     [
         (CSV, "1,x", ", column price is 'x', expected double"),
-        (CSV, "1", ", it has 1 fields, and the header has 2"),
+        (CSV, "1", ", it has 1 field, and the header has 2"),
         (JSON, '{"r": {"x": "y"}}', ", column r.x is 'y', expected double"),
         (JSON, '{"b": 1}', ", column b is 1, expected boolean"),
         (JSON, "[]", ", it is an empty array"),

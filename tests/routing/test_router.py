@@ -209,7 +209,7 @@ def test_a_broker_that_lost_its_memory_learns_again():
     assert net.events("a.bob") == [("c.pub/1", ("s1",))]
 
 
-def test_surroundings_may_say_that_a_link_is_down_and_up_again():
+def test_the_host_may_say_that_a_link_is_down_and_up_again():
     net = DirectNetwork(LINE, "simple")
     net.connect("a.bob")
     net.say("a.bob", Subscribe, "s1", "price > 5")

@@ -67,7 +67,7 @@ class Attachment:
     # --- for protocols
 
     async def take(self, most: int) -> list[Delivery]:
-        """At least one event and at most that many, once there is one; [] when it is closed."""
+        """At least one event and at most `most`, once there is one; [] when it is closed."""
         while self.closed_because is None and not self.outbox.ready:
             if self._waiter is not None and not self._waiter.done():
                 raise OptionError("one take at a time: another one waits on this attachment")
@@ -76,7 +76,7 @@ class Attachment:
         return self.take_nowait(most)
 
     def take_nowait(self, most: int) -> list[Delivery]:
-        """At most that many of the events that are there."""
+        """At most `most` of the events that are there."""
         outbox = self.outbox
         if self.closed_because is not None:
             return []

@@ -1,8 +1,8 @@
 """Grants: which events an account may publish and receive, as filters.
 
 An account has at most one filter for publishing to a topic, and one for subscribing to it. A
-subscription is within the grant iff the grant covers its filter. What is wider is narrowed by AND,
-so that no event outside the grant is ever delivered, or refused, as the account's settings say.
+subscription is within the grant iff the grant covers its filter. A wider filter is narrowed by AND
+or refused, as the account's settings say. So no event outside the grant is ever delivered.
 
 Narrowing joins the two trees, not their texts: what is written in one filter cannot change how the
 other is read. ``f AND g`` matches exactly what both match, in all four semantics; in strict

@@ -1,7 +1,7 @@
 """Which publishers may drop events at the source, by which version of a filter, and until when.
 
-It is pure: the time is passed in. The rules, with which no event is dropped that somebody who was
-told so gets (docs/decisions/0024):
+It is pure: the time is passed in. By these rules, no event is dropped that matches an acknowledged
+subscription (docs/decisions/0024):
 
 1. A publisher *confirms* a version, and may then drop for a while: a lease, counted here from the
    moment at which the confirmation came, and by the publisher from the moment before it was sent.

@@ -318,7 +318,7 @@ class Topic:
         return one.live_from <= self._dispatched_batch + 1
 
     def remove(self, one: Attachment, because: str) -> bool:
-        """Let nobody listen any more; whether somebody did."""
+        """Let nobody listen any more; returns whether somebody did."""
         if self._by_key.get(one.key) is not one:
             return False
         del self._by_key[one.key]

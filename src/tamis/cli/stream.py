@@ -181,7 +181,7 @@ def write_report(batches: "list[BatchMetrics]", options: argparse.Namespace) -> 
 
 
 def wait_for_events(spark: "SparkSession", events: str, *, is_once: bool) -> bool:
-    """Wait for the first file of events; without waiting, whether there is one.
+    """Wait for the first file of events, unless `is_once`; returns whether there is one.
 
     What the columns of events are, and what format their files have, is not known before.
     """

@@ -325,7 +325,7 @@ class Subscription(BlockingClosable):
         return self._inner.expired
 
     def take(self, most: int = BUFFER, timeout: float | None = None) -> list[Delivery]:
-        """At least one delivery and at most that many; none if it is closed or the time is over.
+        """At least one delivery and at most `most`; none if it is closed or the time is over.
 
         What is taken this way is acknowledged by hand.
         """

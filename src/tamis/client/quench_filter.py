@@ -48,7 +48,10 @@ class QuenchFilter:
         return moment < self.valid_until
 
     def wants(self, bodies: Sequence[bytes], moment: float) -> list[bool]:
-        """Which events are to be published; those that are not right are: the broker says why."""
+        """Which events are to be published: what is wanted, and what the broker refuses.
+
+        An event that is not valid is sent, so that the broker can say why.
+        """
         if self._matcher is None or not self.is_valid(moment):
             return [True] * len(bodies)
         from tamis.broker.event_rows import EventRows, PublishRequirements

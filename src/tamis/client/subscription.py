@@ -85,7 +85,7 @@ class Subscription(Closable):
         return self
 
     async def take(self, most: int = BUFFER) -> list[Delivery]:
-        """At least one delivery and at most that many; none if the subscription is closed.
+        """At least one delivery and at most `most`; none if the subscription is closed.
 
         What is taken this way is acknowledged by hand.
         """

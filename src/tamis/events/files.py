@@ -34,7 +34,7 @@ class FileRecord(NamedTuple):
     is_text: bool = False  # the values are text, which the reader converts
 
     def mapping(self) -> Mapping[str, Any]:
-        """The record as a mapping; raises the error if it is one."""
+        """The record as a mapping; raises an error if it could not be read."""
         if isinstance(self.content, EventError):
             raise self.content
         return parse_json_event(self.content) if isinstance(self.content, str) else self.content

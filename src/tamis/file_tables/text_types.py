@@ -1,8 +1,8 @@
 """Types of texts, as Spark infers them from CSV and XML; and the types that columns have in common.
 
-A type is tried after the other: whole numbers, decimals that are whole but too long for 64 bits,
-doubles, dates, timestamps, booleans. What is none of them is a string, and so is a column whose
-values have no type in common.
+The types are tried one after the other: whole numbers, decimals that are whole but too long for 64
+bits, doubles, dates, timestamps, booleans. What is none of them is a string, and so is a column
+whose values have no type in common.
 """
 
 import re

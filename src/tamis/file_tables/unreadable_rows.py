@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from tamis.errors import counted
 from tamis.file_tables import csv_files, json_files, xml_files
 from tamis.file_tables.record_columns import ValueFault
 from tamis.file_tables.type_names import type_name
@@ -60,7 +61,8 @@ class RowFormat(NamedTuple):
 
     def _of_csv(self, fault: ValueFault | None) -> str:
         if fault is not None and not fault.path:
-            return f", it has {fault.value} fields, and the header has {len(self.schema)}"
+            fields = counted(fault.value, "field")
+            return f", it has {fields}, and the header has {len(self.schema)}"
         return _of_value(fault)
 
 

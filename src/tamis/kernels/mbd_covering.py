@@ -49,7 +49,10 @@ def _all_left(
     mbd: int, outputs: OutputNodes, truth: Array, tested_by: Array, tested: Array,
     s: NodeStore, found: Array, count: int,
 ) -> int:  # fmt: skip
-    """Write the slots of an MBD that the new filter covers to found[count:]; the new count."""
+    """Write the slots of an MBD that the new filter covers to found[count:].
+
+    Returns the new count.
+    """
     high = _follow_path(outputs.high[mbd], truth, LEFT, s)
     low = _follow_path(outputs.low[mbd], truth, LEFT, s)
     if high + low > 0:

@@ -154,7 +154,7 @@ def _timed(
 
 
 def time_batch(engine: BatchEngine, data: Data) -> tuple[float, list[Any]]:
-    """The seconds per event of all events at once, in the best of three rounds; the matches."""
+    """The seconds per event of all events at once, in the best of three rounds, and the matches."""
     batch: Batch = batch_of_rows(data.rows, data.semantics.schema)
     times, found = [], []
     with quiet():

@@ -158,7 +158,7 @@ def filled(empty: "Profile", content: Content) -> "Profile":
 
 
 def _fit(counts: Array, present: int) -> bool:
-    """Whether that many events can have values with these counts."""
+    """Whether `present` events can have values with these counts."""
     return bool(((counts > 0) & (counts <= present)).all())
 
 

@@ -105,7 +105,7 @@ def _apart(filters: Iterable[tuple[K, Expression]], semantics: Semantics) -> Red
 
 
 def _insert_mergers(table: CoverTable[Any], mergers: list[Merger[K]]) -> list[Merger[K]]:
-    """Put mergers above their parts; the mergers that represent some filters."""
+    """Put mergers above their parts; returns the mergers that represent some filters."""
     for merger in mergers:
         table.insert(merger, merger.expression)
     for merger in mergers:

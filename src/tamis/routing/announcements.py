@@ -52,7 +52,7 @@ class Update:
 
 
 class Inherited:
-    """Since when announcements count as coming, if they stand for roots that went before them.
+    """Since when announcements count as coming, if they stand for roots that have gone.
 
     ``add(since, until)`` says: whatever has been coming since a moment up to `until` counts as
     coming since `since`. Both numbers ascend from one entry to the next; an entry with a later
@@ -250,7 +250,7 @@ class Announcer:
         return found
 
     def _oldest_coming(self) -> int:
-        """Since when the oldest of all that is coming is coming."""
+        """The moment since when the oldest of all that is coming counts as coming."""
         if not self._coming:
             self._inherited.forget_before(self._moment + 1)
             return self._moment + 1

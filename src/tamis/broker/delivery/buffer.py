@@ -61,7 +61,7 @@ class Buffer:
             self.dropped += 1
 
     def take(self, most: int) -> list[Delivery]:
-        """At most that many events, oldest first."""
+        """At most `most` events, oldest first."""
         count = min(most, len(self._waiting))
         taken = [self._waiting.popleft() for _ in range(count)]
         for delivery in taken:
@@ -69,7 +69,7 @@ class Buffer:
         return taken
 
     def forget_waiting(self) -> int | None:
-        """Give back what waits; the offset of the first of it."""
+        """Forget the events that wait; returns the offset of the first of them."""
         if not self._waiting:
             return None
         first = self._waiting[0].record.offset

@@ -99,7 +99,7 @@ class Window:
         return max(0, min(free, there))
 
     def take(self, most: int, now: float) -> list[Delivery]:
-        """At most that many events, which are sent now."""
+        """At most `most` events, which are sent now."""
         count = min(most, self.ready)
         taken: list[Delivery] = []
         while self._again and len(taken) < count:
@@ -198,7 +198,7 @@ class Window:
         return Progress(position, max(self._maybe_sent, position), sent)
 
     def forget_waiting(self) -> int | None:
-        """Give back what waits to be sent for the first time; the offset of the first of it."""
+        """Forget what waits to be sent for the first time; returns the offset of the first."""
         if not self._waiting:
             return None
         first = self._waiting[0].record.offset

@@ -19,7 +19,7 @@ class LogOptions:
     segment_bytes: int = 32_000_000
     segment_events: int = 250_000
     segment_age: float = 3600.0  # seconds after which a file is sealed although it is small
-    most_active_files: int = 8  # after restarts: that many small files are sealed together
+    most_active_files: int = 8  # small ones, after restarts: they are sealed together
     row_groups: RowGroups = field(default_factory=lambda: RowGroups(64_000_000))
 
     def is_full(self, files: Sequence[ActiveFile]) -> bool:

@@ -154,7 +154,7 @@ def find_mark(data: Bytes, position: int) -> int:
 
 
 def meta_of(data: Bytes, frame: Frame) -> dict[str, Any] | None:
-    """The JSON object of the first frame of a file; None if it is none."""
+    """The JSON object in the first frame of a file; None if that has none."""
     try:
         found = json.loads(bytes(data[frame.start + HEAD_BYTES : frame.end]))
     except ValueError:

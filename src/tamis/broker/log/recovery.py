@@ -160,7 +160,7 @@ def _is_unneeded(file: LogFile, log: FoundLog) -> bool:
 
 
 def _cut(file: LogFile, end: int) -> bool:
-    """Leave out the records of a file from an offset on; whether none is left."""
+    """Leave out the records of a file from an offset on; returns whether none is left."""
     if isinstance(file, ActiveFile):
         file.cut(end)
     return file.first >= end

@@ -35,7 +35,7 @@ GROUP_BYTES = 8_000_000  # of bodies
 
 
 def seal(disk: Disk, folder: Path, files: Sequence[ActiveFile], first: int, end: int) -> Path:
-    """Write the segment of the offsets from `first` to before `end`; the path it has then.
+    """Write the segment of the offsets from `first` to before `end`; returns its path.
 
     The files follow each other and have one schema.
     """
@@ -130,7 +130,7 @@ class _SegmentWriter:
         self._offsets += [record.offset for record in with_ids]
 
     def finish(self) -> int:
-        """Write the footer; its checksum."""
+        """Write the footer; returns its checksum."""
         meta = {
             "format": FORMAT,
             "schema": {a.name: str(a) for a in self._decoder.schema.attributes},

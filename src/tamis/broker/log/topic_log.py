@@ -136,7 +136,7 @@ class TopicLog:
     # --- writing
 
     def append(self, records: Sequence[NewRecord]) -> int:
-        """Write records at the end, as one frame; the offset of the first.
+        """Write records at the end, as one frame; returns the offset of the first.
 
         They are safe, and can be read, after `sync`. An `OSError` leaves the log as it was.
         """
@@ -324,10 +324,10 @@ class TopicLog:
     # --- sealing and expiring
 
     def seal_if_due(self, now: int | None = None) -> bool:
-        """Seal the oldest files of frames if they are large or many enough, or old; whether it was.
+        """Seal the oldest files of frames if they are large or many enough, or old.
 
-        `now` is the time in microseconds; without it, no file is old. Meanwhile, events can be
-        appended and read.
+        Returns whether some were. `now` is the time in microseconds; without it, no file is old.
+        Meanwhile, events can be appended and read.
         """
         with self._sealing:
             with self._lock:
@@ -352,7 +352,7 @@ class TopicLog:
             return True
 
     def _closed_end(self) -> int:
-        """The end of what no file that can still change has."""
+        """The offset before which no file changes any more."""
         return self._synced if self._active is None else min(self._synced, self._active.first)
 
     def _leave(self, files: Sequence[LogFile]) -> None:

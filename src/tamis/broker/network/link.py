@@ -148,7 +148,7 @@ class Link:
         self._heard = max(self._heard, now)
 
     def receive(self, data: bytes, now: float) -> list[Message]:
-        """Take bytes; the messages that are for the broker. The first of them is a Reach."""
+        """Take bytes; returns the messages that are for the broker, the first of them a Reach."""
         self._heard = now
         self.traffic.bytes_received += len(data)
         self._frames.feed(data)

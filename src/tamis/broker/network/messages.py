@@ -213,7 +213,7 @@ Message = (
 
 
 def cut(filters: Filters | Part, most: int) -> Iterator[Filters | Part]:
-    """The same filters in messages of at most that many characters, or of one filter."""
+    """The same filters in messages of at most `most` characters, or of one filter."""
     topic, kind = filters.topic, filters.kind
     is_full = isinstance(filters, Part) or filters.is_full
     added: dict[str, str] = {}

@@ -94,7 +94,7 @@ class Moves:
         self, account: "Account", found: "OpenTopic", id_: str, origin: str, *,
         text: str | None, options: DeliveryOptions | None, wait: float,
     ) -> MoveRow:  # fmt: skip
-        """Fetch a subscription from another broker; how far it has come after `wait` seconds."""
+        """Fetch a subscription from another broker; returns how far it is after `wait` seconds."""
         name = Name(found.topic.name, account.name, id_)
         if origin == self._network.name:
             raise OptionError(f"this is broker {origin!r}: a subscription moves from another one")
@@ -149,7 +149,7 @@ class Moves:
                 await asyncio.sleep(PAUSE)
 
     async def _step(self, found: "OpenTopic", move: MoveRow) -> tuple[MoveRow, bool]:
-        """The next step; whether it was taken."""
+        """Take the next step; returns how far the move is then, and whether the step was taken."""
         moves = found.subscriptions.moves
         name = Name(found.topic.name, move.account, move.id)
         after = 0 if move.after is None else move.after
@@ -192,7 +192,7 @@ class Moves:
     # --- messages
 
     def take(self, message: Move | Moved) -> bool:
-        """Do what a message says, or pass it on; whether there is a way."""
+        """Do what a message says, or pass it on; returns whether there is a way."""
         if message.target != self._network.name:
             return self._pass_on(message)
         name = Name(message.topic, message.account, message.id)

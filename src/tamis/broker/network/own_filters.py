@@ -77,8 +77,8 @@ class OwnFilters:
         """Whether somebody waits for a filter to be established."""
         return bool(self._waiting or self._line)
 
-    def finish_others(self) -> None:
-        """Let nobody wait any more for other than clients' filters, whose ids have a slash."""
+    def finish_advertisements(self) -> None:
+        """End the waiting for advertisements; the ids of clients' filters have a slash."""
         for id_ in [id_ for id_ in self._waiting if "/" not in id_]:
             self._finish(id_)
 

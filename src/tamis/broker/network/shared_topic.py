@@ -204,7 +204,7 @@ class SharedTopic:
 
     def rebuild(self) -> None:
         """Begin again with another schema; no link is open."""
-        self._own.finish_others()  # advertisements, of the old schema
+        self._own.finish_advertisements()  # advertisements, of the old schema
         before = self.routes
         self.mergers.stop()
         self._parts = LogParts(self.topic)  # others, with more attributes

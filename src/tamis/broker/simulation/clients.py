@@ -195,7 +195,7 @@ class SimulatedSubscriber:
     # --- its events
 
     async def attach(self) -> bool:
-        """Listen; whether that could be done."""
+        """Listen; returns whether that could be done."""
         one, failures = self.known, self.broker.storage.tables.failures
 
         async def attached(broker: Broker) -> tuple[Attachment, Any]:
@@ -223,7 +223,7 @@ class SimulatedSubscriber:
                 self.known.firm |= self._acked
 
     async def take(self, most: int) -> int:
-        """Take what is there, and acknowledge some of it or all; how many there were."""
+        """Take what is there, and acknowledge some of it or all; returns how many there were."""
         attachment = self._at
         if attachment is None and not await self.attach():
             return 0

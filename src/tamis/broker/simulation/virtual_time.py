@@ -45,7 +45,10 @@ class VirtualTime:
         heapq.heappush(self._timers, (when, self._count, handle))
 
     def run(self, is_done: Callable[[], bool], until: float) -> bool:
-        """Let everybody do what is to be done, until a condition holds; whether it did in time."""
+        """Let everybody do what is to be done, until a condition holds.
+
+        Returns whether it did in time.
+        """
         while not is_done():
             if not self._ready:
                 next_ = self._timers[0][0] if self._timers else until + 1.0

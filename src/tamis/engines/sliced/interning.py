@@ -169,7 +169,7 @@ class _Interning:
     def _number_constants(
         self, leaves_of: dict[int, Array], constants: list[Any], numbers: Array
     ) -> dict[tuple[Any, ...], Array]:
-        """Make the cuts of all attributes; the numbers of the members of each set.
+        """Make the cuts of all attributes; returns the numbers of the members of each set.
 
         numbers[leaf] becomes the number of the constant that a leaf compares with.
         """

@@ -79,7 +79,7 @@ def is_conjunction(shape: str) -> bool:
 
 
 def conjunction_of(width: int) -> str:
-    """The shape of an AND of that many leaves."""
+    """The shape of an AND of `width` leaves."""
     return "a" + "a&" * (width - 1)
 
 

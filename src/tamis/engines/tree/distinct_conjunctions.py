@@ -70,7 +70,7 @@ class ConjunctionStore:
         k.add_slot(self.arrays, slot, group)
 
     def leave(self, slot: int) -> int:
-        """Let a slot go; its group if that has no other slot, else NONE."""
+        """Let a slot go; returns its group if that has no other slot, else NONE."""
         return k.remove_slot(self.arrays, slot)
 
     def slots_of(self, group: int) -> Iterator[int]:

@@ -41,7 +41,7 @@ def largest(numbers: Array) -> int:
 
 
 def shifted(numbers: Array, places: int) -> Array:
-    """Numbers with that many zeros after them."""
+    """Numbers with `places` zeros after them."""
     if places <= 0:
         return numbers
     by = 10**places

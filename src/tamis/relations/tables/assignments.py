@@ -68,7 +68,7 @@ class Assignments:
             self._cache.add(constraint)
 
     def remove(self, constraint: Constraint) -> int:
-        """Remove a constraint; the variable that it had."""
+        """Remove a constraint; returns the variable that it had."""
         if self._cache:
             self._cache.remove(constraint)
         del self._by_position[constraint.position][constraint]

@@ -132,7 +132,7 @@ class CoverTable(Generic[K]):
         return Insertion(None, self._keys(found.covered))
 
     def remove(self, key: K) -> list[K]:
-        """Remove a filter; the keys that were below it and are roots now, in their order."""
+        """Remove a filter; returns the keys below it that are roots now, in their order."""
         number = self._number(key)
         entry = self._entries.pop(number)
         del self._numbers[key]

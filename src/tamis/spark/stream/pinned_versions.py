@@ -46,8 +46,9 @@ from tamis.spark.tables.event_table import attributes_to_read
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SHARE = 10  # the changes since a base are at most this part of its subscriptions, if not few,
-MOST = 100_000  # and at most this many: they are sent with every task
+# The changes since a base are sent with every task. Unless they are few, they are
+SHARE = 10  # at most a tenth of its subscriptions,
+MOST = 100_000  # and never more than this many.
 CHAIN = 100  # versions since a file, each of which is read when a stream is started again
 
 logger = logging.getLogger("tamis")

@@ -61,7 +61,7 @@ def match_stream(  # noqa: PLR0913 - all but three by name
     budget: int | str = BUDGET, mode: str = "auto", shards: int | None = None,
     max_bad: BadLimit | str | int | None = None,
 ) -> "StreamingQuery":  # fmt: skip
-    """Match a stream of events with subscriptions that change meanwhile; the running query.
+    """Match a stream of events with subscriptions that change meanwhile; returns the running query.
 
     `events` is a streaming DataFrame. `subscriptions` is the folder of a changelog, to which files
     of changes are moved, ``table:NAME`` for a table of changes numbered by the column `version`, or

@@ -11,7 +11,7 @@ LATE = "Python worker failed to connect back"
 
 
 def start_query(writer: "DataStreamWriter") -> "StreamingQuery":
-    """Start a query, again if its Python process was late; the running query.
+    """Start a query, again if its Python process was late; returns the running query.
 
     With Connect, a query that calls a function has a Python process of its own. It must answer
     within ten seconds, which no setting changes, and has to load PySpark first: where a machine is
