@@ -25,7 +25,7 @@ def test_what_is_not_a_number(kind):
     assert not kind.is_integer
 
 
-def test_an_attribute_has_one_of_five_types():
+def test_types_of_attributes_that_a_name_is_enough_for():
     assert list(ATTRIBUTE_TYPES) == ["int", "double", "string", "bool", "timestamp"]
 
 

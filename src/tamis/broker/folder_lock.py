@@ -8,7 +8,7 @@ from tamis.errors import FileError
 
 
 class FolderLock:
-    """Holds a data folder as long as the process lives."""
+    """Holds a data folder until `release`, or the end of the process."""
 
     def __init__(self, folder: Path) -> None:
         path = folder / "lock"

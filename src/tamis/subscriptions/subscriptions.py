@@ -3,7 +3,7 @@
 Every subscription has an id and a handle. Handles are given out in ascending order, none of them
 twice; a subscription keeps its handle when its filter is replaced. It is in one of two places:
 
-* A *page* (`subscription_pages`) is for subscriptions that came in bulk. Rows that are removed are
+* A *page* (`pages`) is for subscriptions that came in bulk. Rows that are removed are
   marked; when most of a page is gone it is written again without them. Small pages are joined once
   there are many, so an id is never sought in more than a few.
 * The *live part* is for subscriptions that came one by one: dicts. A filter that replaces one in a

@@ -1,4 +1,4 @@
-"""Seeded subscriptions and events like those of the papers' experiments, and three of our own.
+"""Seeded subscriptions and events like those of the papers' experiments, and seven of our own.
 
 >>> from tamis.workloads import workload
 >>> w4 = workload("w4")

@@ -61,6 +61,9 @@ def test_files(tmp_path):
 def test_what_is_not_a_scenario_is_refused(tmp_path):
     path = tmp_path / "scenario.json"
     good = generate(1, ScenarioOptions(faulty="crashing")).to_dict()
+    client = {"name": "c1", "broker": good["brokers"][0]}
+    fault = {"time": 1, "kind": "weather", "duration": 1}
+    no_number = "times and probabilities must be numbers"
     cases = [
         ("no JSON", "it is not JSON"),
         (json.dumps([1]), "not a scenario"),
@@ -68,7 +71,13 @@ def test_what_is_not_a_scenario_is_refused(tmp_path):
         (json.dumps({k: v for k, v in good.items() if k != "brokers"}), "brokers"),
         (json.dumps(good | {"edges": [["B1", "B9"]]}), "unknown broker 'B9'"),
         (json.dumps(good | {"faulty": "awful"}), "unknown kind of faults 'awful'"),
-        (json.dumps(good | {"t1": "soon"}), "times and probabilities must be numbers"),
+        (json.dumps(good | {"t1": "soon"}), no_number),
+        (json.dumps(good | {"clients": [client | {"leaves": "soon"}], "actions": []}), no_number),
+        *(
+            (json.dumps(good | {"faults": [fault | {name: value}]}), no_number)
+            for name in ("time", "duration", "loss", "duplication", "slowness")
+            for value in ("0.5", -1, None)
+        ),
         (json.dumps(good | {"actions": [{"time": 1, "client": "c99", "verb": "connect"}]}), "c99"),
         (json.dumps(good | {"actions": [{"time": 1, "client": "c1", "verb": "sing"}]}), "sing"),
         (json.dumps(good | {"faults": [{"time": 1, "kind": "flood", "duration": 1}]}), "flood"),

@@ -1,1 +1,1 @@
-"""What a broker runs on when its failures are simulated."""
+"""Networks of brokers in one process and in virtual time, with faults; `trial` is the tour."""

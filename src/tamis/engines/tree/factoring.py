@@ -80,7 +80,7 @@ class Factoring:
     # --- when the tree is built
 
     def plan(self, groups: ConjunctionStore, members: Array) -> Factors:
-        """index[*, 3] and classes[e] for `plant_all`."""
+        """index[*, 3] and classes[e] for `place_in_subtrees`."""
         rows = self._elements.rows
         classes = np.zeros(len(rows), np.int32)
         counts = np.zeros((self._attributes, 2), np.int64)

@@ -118,7 +118,7 @@ class Scenario:
         return Topology(self.brokers, self.edges)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, without fields that have their default."""
+        """Plain data; clients, actions and faults without fields that have their default."""
         return {
             **asdict(self),
             "clients": [_non_defaults(client) for client in self.clients],
@@ -197,8 +197,10 @@ def _check(scenario: Scenario) -> None:
     _among("semantics", scenario.semantics, SEMANTICS)
     numbers: list[Any] = [scenario.t1, scenario.t2, *scenario.delay]
     numbers += [scenario.waiting, scenario.early, scenario.threshold]
-    numbers += [x for one in scenario.faults for x in (one.time, one.duration, one.loss)]
+    for fault in scenario.faults:
+        numbers += [fault.time, fault.duration, fault.loss, fault.duplication, fault.slowness]
     numbers += [one.time for one in scenario.actions]
+    numbers += [one.leaves for one in scenario.clients]
     if not all(isinstance(x, int | float) and 0 <= x < 1e9 for x in numbers):
         raise ValueError("times and probabilities must be numbers from 0 on")
 
