@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from tamis.diagrams import diagram as package
-from tamis.diagrams.diagram import DO_AND, DO_FALSE, DO_NOT, DO_OR, DO_TRUE, TRUE, Diagram
+from tamis.diagrams.diagram import DO_AND, DO_FALSE, DO_NOT, DO_OR, DO_TRUE, TRUE, XOR, Diagram
 
 MOST = 8  # variables
 ENOUGH = 100_000  # nodes
@@ -84,6 +84,16 @@ def table(program, variables):
 
 def values(diagram, f, variables):
     return [diagram.holds(f, a.__getitem__) for a in assignments(variables)]
+
+
+def negated(diagram, f):
+    """The function NOT f."""
+    return diagram.apply(XOR, TRUE, f)
+
+
+def support(diagram, f):
+    """The variables that a function depends on."""
+    return {diagram.label(node) for node in diagram.reachable([f])}
 
 
 def diagram_of(levels, max_nodes=ENOUGH):

@@ -16,8 +16,10 @@ from diagram_programs import (
     check_shape,
     diagram_of,
     in_order,
+    negated,
     plain,
     reduced,
+    support,
     table,
     values,
 )
@@ -81,9 +83,9 @@ def test_as_in_dd(case):
     models = manager.pick_iter(oracle, care_vars=names)
     true = {tuple(bool(model[name]) for name in names) for model in models}
     assert {a for a in assignments(len(levels)) if diagram.holds(f, a.__getitem__)} == true
-    classes = {min(node, diagram.negate(node)) for node in diagram.reachable([f])}
+    classes = {min(node, negated(diagram, node)) for node in diagram.reachable([f])}
     assert len(classes) + 1 == len(oracle)
-    assert {f"v{v}" for v in diagram.support(f)} == manager.support(oracle)
+    assert {f"v{v}" for v in support(diagram, f)} == manager.support(oracle)
 
 
 @given(cases(count=4))
@@ -110,8 +112,8 @@ def test_operations(case):
         h = diagram.apply(op, f, g)
         assert h == diagram.apply(op, g, f)
         assert values(diagram, h, len(levels)) == list(map(meaning, one, other))
-    assert values(diagram, diagram.negate(f), len(levels)) == [not value for value in one]
-    assert diagram.negate(diagram.negate(f)) == f
+    assert values(diagram, negated(diagram, f), len(levels)) == [not value for value in one]
+    assert negated(diagram, negated(diagram, f)) == f
     for variable in range(len(levels)):
         assert diagram.variable(variable) == diagram.build(array([variable]))
     check_shape(diagram)
@@ -134,8 +136,8 @@ def test_restricted_functions_are_right_where_the_care_function_is_true(case):
     for g in (restricted, cared_for):
         answers = values(diagram, g, len(levels))
         assert all(a == r for a, r, m in zip(answers, right, matters, strict=True) if m)
-    assert diagram.support(restricted) <= diagram.support(f)
-    assert diagram.support(cared_for) <= {step for step in program if step >= 0}
+    assert support(diagram, restricted) <= support(diagram, f)
+    assert support(diagram, cared_for) <= {step for step in program if step >= 0}
     assert diagram.restrict(f, TRUE) == f
     check_shape(diagram)
 
@@ -149,7 +151,7 @@ def test_restriction_by_facts_never_makes_a_function_larger(case):
     facts = [step for condition in conditions for step in condition]
     restricted = diagram.restrict_by(f, array(facts))
     assert len(diagram.reachable([restricted])) <= len(diagram.reachable([f]))
-    assert diagram.support(restricted) <= diagram.support(f)
+    assert support(diagram, restricted) <= support(diagram, f)
     right = table(program, len(levels))
     for assignment, wanted in zip(assignments(len(levels)), right, strict=True):
         if all(plain(facts, assignment.__getitem__)):
@@ -241,7 +243,7 @@ def test_one_pass_evaluates_every_node(case, data):
     mv_eval_bdd(np.array(truth, np.uint8), diagram.variable_ranges, diagram.store, value)
     undefined = {v for v, x in enumerate(truth) if x == UNDEFINED}
     for node in nodes:
-        assert bool(value[node] & UNDEFINED) == bool(diagram.support(node) & undefined)
+        assert bool(value[node] & UNDEFINED) == bool(support(diagram, node) & undefined)
         assert (value[node] == 1) <= diagram.holds(node, two.__getitem__)
-        if not diagram.support(node) & undefined:
+        if not support(diagram, node) & undefined:
             assert value[node] == diagram.holds(node, two.__getitem__)

@@ -23,6 +23,7 @@ from diagram_programs import (
     cases,
     check_shape,
     diagram_of,
+    negated,
     plain,
     programs,
     table,
@@ -84,7 +85,6 @@ def test_a_full_diagram_goes_on_after_a_collection(case, max_nodes):
 OPERATIONS = {
     "variable": lambda diagram, _f, _g: diagram.variable(3),
     "apply": lambda diagram, f, g: diagram.apply(XOR, f, g),
-    "negate": lambda diagram, f, _g: diagram.negate(f),
     "restrict": lambda diagram, f, g: diagram.restrict(f, g),
     "build": lambda diagram, _f, _g: diagram.build(array([0, 1, DO_AND])),
     "restrict_by": lambda diagram, f, _g: diagram.restrict_by(f, array([0, 2, DO_OR])),
@@ -152,7 +152,7 @@ def test_a_very_deep_function():
     assert len(diagram.reachable([parity])) == 2 * deep - 1
     assert diagram.holds(parity, lambda v: v == 7)
     assert diagram.restrict(parity, every) == FALSE
-    even = diagram.restrict(every, diagram.negate(parity))
+    even = diagram.restrict(every, negated(diagram, parity))
     assert diagram.holds(even, lambda _: True)
     assert not diagram.holds(even, lambda v: v > 1)
     roots = np.array([every], np.int32)

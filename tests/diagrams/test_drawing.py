@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import each
+from diagram_programs import negated
 from tamis import CapacityError
 from tamis.diagrams.diagram import AND, DO_AND, DO_OR, FALSE, OR, TRUE, Diagram
 from tamis.diagrams.drawing import FAINT, HEIGHT, INK, LINES, MOST_CELLS, MOST_SHAPES, SHAPES, draw
@@ -168,7 +169,7 @@ def functions(draw):
             product = TRUE
             for literal in part:
                 f = diagram.variable(literal if literal >= 0 else -literal - 1)
-                product = diagram.apply(AND, product, f if literal >= 0 else diagram.negate(f))
+                product = diagram.apply(AND, product, f if literal >= 0 else negated(diagram, f))
             root = diagram.apply(OR, root, product)
         roots[f"Q{number}"] = root
     return diagram, roots

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import each
+from diagram_programs import support
 from strategies import SCHEMA, delicate_rows, filters, rows
 from tamis import LimitError, Matcher, Schema, TypeMismatch, parse
 from tamis.diagrams.diagram import DO_AND, DO_NOT, DO_OR, DO_TRUE, FALSE, TRUE
@@ -198,8 +199,8 @@ def size(text, *arguments, **options):
 def asked(text, *arguments, **options):
     """The predicates that the diagram of a filter still tests."""
     engine, node = root(text, *arguments, **options)
-    support = engine.diagram.support(node)
-    return {predicate for predicate, variable in engine.variables() if variable in support}
+    tested = support(engine.diagram, node)
+    return {predicate for predicate, variable in engine.variables() if variable in tested}
 
 
 def predicate(text, schema=DENSE):

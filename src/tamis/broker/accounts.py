@@ -17,9 +17,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tamis.broker.grants import EVERYTHING, Grants, forbidden
+from tamis.broker.grants import Grants, forbidden
 from tamis.broker.limits import AccountLimits, Usage
 from tamis.errors import MissingDependency, OptionError, Unauthenticated, choose
+from tamis.language.expression import MATCHES_ALL
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
@@ -87,7 +88,7 @@ def _content(account: Account) -> tuple[object, ...]:
 
 def free_account(name: str = GUEST, limits: AccountLimits | None = None) -> Account:
     """An account that may do everything."""
-    every = Grants({"*": EVERYTHING})
+    every = Grants({"*": MATCHES_ALL})
     return Account(
         name,
         publish=every,

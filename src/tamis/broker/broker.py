@@ -59,7 +59,7 @@ from tamis.errors import (
     did_you_mean,
 )
 from tamis.explanation import Explanation
-from tamis.language.expression import Expression
+from tamis.language.expression import MATCHES_ALL, Expression
 from tamis.matcher import Matcher
 from tamis.routing.strategies import strategy_of
 from tamis.schema import Schema
@@ -318,7 +318,7 @@ class Broker:
     ) -> SubscriptionInfo:  # fmt: skip
         """Make a subscription; one that is there gets filter and options, and keeps its place."""
         found = self._find(account, topic)
-        text = "TRUE" if filter is None else filter
+        text = MATCHES_ALL if filter is None else filter
         at = self._offset(found.topic, start)
         return await found.subscriptions.put(account, id, text, options, durable=durable, start=at)
 

@@ -7,10 +7,10 @@ wrong whatever the types of its attributes are can be found; `unread` names such
 from collections.abc import Iterable, Iterator, Mapping
 
 from tamis.broker.accounts import Account
-from tamis.broker.grants import EVERYTHING, Grants
+from tamis.broker.grants import Grants
 from tamis.broker.settings import TopicSettings
 from tamis.errors import ExpressionError, ParseError, SchemaError
-from tamis.language.expression import parse
+from tamis.language.expression import MATCHES_ALL, parse
 from tamis.language.tokens import TokenKind, tokenize
 from tamis.schema import Schema
 
@@ -37,7 +37,7 @@ def unread(accounts: Iterable[Account], topics: Topics) -> list[str]:
         for account in accounts
         for action, grants in (("publish", account.publish), ("subscribe", account.subscribe))
         for key, text in grants.filters.items()
-        if text != EVERYTHING and not any(_schemas(grants, key, topics))
+        if text != MATCHES_ALL and not any(_schemas(grants, key, topics))
     ]
 
 

@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.errors import ExpressionError, Forbidden, OptionError
 from tamis.language import ast
-from tamis.language.expression import Expression, parse
+from tamis.language.expression import MATCHES_ALL, Expression, parse
 from tamis.schema import Schema
 
 if TYPE_CHECKING:
     from tamis.broker.accounts import Account
     from tamis.matcher import Matcher
 
-EVERYTHING = "TRUE"
 PUBLISHED = "publish"  # the only subscription of a `publish_matcher`
 
 
@@ -78,7 +77,7 @@ def narrowed(
     """
     grant = subscribe_grant(account, topic, schema)
     if filter is None:
-        return parse(EVERYTHING, schema) if grant is None else grant
+        return parse(MATCHES_ALL, schema) if grant is None else grant
     if isinstance(filter, Expression):
         asked = filter if filter.schema == schema else Expression(filter.tree, schema)
     else:
@@ -133,7 +132,7 @@ def _grant(
     text = grants.find(topic)
     if text is None:
         raise forbidden(account, action, topic)
-    if text == EVERYTHING:
+    if text == MATCHES_ALL:
         return None
     try:
         # What an account may do would change by itself, and peers are told it as an advertisement.

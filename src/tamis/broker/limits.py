@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from tamis.broker.quantities import is_count
 from tamis.errors import LimitReached, OptionError, counted
 
 
@@ -20,7 +21,7 @@ class AccountLimits:
             value = getattr(self, name)
             if value is None and name in {"connections", "subscriptions"}:
                 continue
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            if not is_count(value):
                 raise OptionError(f"{name} is a whole number from 1, not {value!r}")
         rate: object = self.events_per_second
         if rate is not None and (

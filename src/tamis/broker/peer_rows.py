@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from tamis.broker.catalogue_change import CatalogueChange
+from tamis.language.expression import MATCHES_ALL
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS peers (
@@ -90,7 +91,7 @@ def peer_filters(tables: RowSource, topic: int) -> list[PeerFilter]:
     return [
         PeerFilter(*row[:-1])
         if row[-1] == _checksum(row[:-1])
-        else PeerFilter(topic, row[1], row[2], row[3], "TRUE")
+        else PeerFilter(topic, row[1], row[2], row[3], MATCHES_ALL)
         for row in found
     ]
 

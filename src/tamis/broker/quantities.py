@@ -1,7 +1,8 @@
-"""Sizes and durations as people write them: ``64 MB``, ``7 days``."""
+"""Sizes and durations as people write them, such as ``64 MB`` and ``7 days``; and counts."""
 
 import math
 import re
+from typing import TypeGuard
 
 from tamis.errors import OptionError
 
@@ -13,9 +14,14 @@ _SECONDS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0
             "week": 604800.0}  # fmt: skip
 
 
+def is_count(value: object) -> TypeGuard[int]:
+    """Whether a value is a whole number from 1."""
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
 def read_bytes(value: object) -> int:
     """A number of bytes: a whole number, or text such as ``64 MB`` or ``1 GiB``."""
-    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+    if is_count(value):
         return value
     found = _quantity(value, _BYTES)
     if found is None or found < 1:

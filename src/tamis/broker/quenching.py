@@ -21,7 +21,7 @@ from tamis.broker.quench_leases import Leases
 from tamis.broker.quench_rows import drop_quenched, local_filters, put_quenched, quenched
 from tamis.broker.workers import MATCH
 from tamis.errors import Forbidden, LimitReached, OptionError, TamisError
-from tamis.language.expression import Expression, parse
+from tamis.language.expression import MATCHES_ALL, Expression, parse
 from tamis.language.timeless_filters import timeless
 from tamis.relations.covering import covers
 from tamis.relations.summaries import one_filter, reading, summary
@@ -42,7 +42,6 @@ LOOK = 0.25  # seconds between looks at the clock while somebody waits
 PAUSE = 1.0  # seconds before filters that are gone are taken out of a summary
 MOST_SUBSCRIPTIONS = 100_000  # of a topic; the summary of more is TRUE
 MOST_PUBLISHERS = 10_000  # of a topic
-ALL = "TRUE"
 
 logger = logging.getLogger("tamis.broker")
 
@@ -271,7 +270,7 @@ class Quenching:
     def _wanted(self, one: QuenchedTopic, account: "Account", topic: "Topic") -> Wanted:
         """What an account is told: what is wanted of that which it may publish."""
         row, semantics = topic.row, _reading_semantics(topic)
-        text = ALL
+        text = MATCHES_ALL
         if one.parts is not None:
             grant = publish_grant(account, topic.name, topic.schema)
             parts: Sequence[Expression] = one.parts
@@ -378,7 +377,7 @@ class Quenching:
             asked = parse(text, topic.schema)
         except TamisError as error:
             logger.warning("a filter for topic %r is taken as TRUE: %s", topic.name, error)
-            return parse(ALL, topic.schema)
+            return parse(MATCHES_ALL, topic.schema)
         if known is None:
             return asked
         try:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from tamis.broker.quantities import is_count
 from tamis.errors import OptionError, choose
 
 DEAD = "dead."  # before the name of a topic: the name of its dead-letter topic
@@ -82,7 +83,7 @@ class DeliveryOptions:
         choose("treatment of slow subscribers", self.slow, SLOW)
         for name in ("window", "most_attempts", "buffer", "buffer_bytes"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            if not is_count(value):
                 raise OptionError(f"{name} is a whole number from 1, not {value!r}")
         timeout: Any = self.ack_timeout
         if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tamis.broker.accounts import WIDER, Account, check_password_hash, check_token_hash
 from tamis.broker.grant_checks import check_grant
-from tamis.broker.grants import EVERYTHING, Grants
+from tamis.broker.grants import Grants
 from tamis.broker.limits import AccountLimits
 from tamis.broker.network_settings import NetworkSettings, PeerSettings, read_merging
 from tamis.broker.quantities import read_bytes, read_seconds
@@ -39,6 +39,7 @@ from tamis.broker.settings_table import (
     one_of,
 )
 from tamis.errors import FileError, OptionError, SettingsError, TextError
+from tamis.language.expression import MATCHES_ALL
 from tamis.routing.strategies import STRATEGIES
 from tamis.schema import Schema
 from tamis.semantics import NAMES, Semantics
@@ -218,8 +219,8 @@ def _account(
     ]
     admin = table.take("admin", as_truth, False)
     topics_managed: list[str] = table.take("topics", as_texts, [])
-    patterns = dict.fromkeys(topics_managed, EVERYTHING)
-    every = {"*": EVERYTHING} if admin else {}
+    patterns = dict.fromkeys(topics_managed, MATCHES_ALL)
+    every = {"*": MATCHES_ALL} if admin else {}
     given = {
         "tokens": frozenset(one for one in hashes if one is not None),
         "password": table.take("password", lambda v: check_password_hash(as_text(v)), None),
@@ -251,7 +252,7 @@ def _grants(table: Table, topics: Mapping[str, TopicSettings], every: Mapping[st
             problem = "expected a filter, or true; a name with dots is put in quotes"
             table.problems.add(path, problem, key=True)
             continue
-        text = EVERYTHING if given is True else table.problems.attempt(path, as_text, given)
+        text = MATCHES_ALL if given is True else table.problems.attempt(path, as_text, given)
         grant = None if text is None else table.problems.attempt(path, Grants, {topic: text})
         if text is None or grant is None:
             continue

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from tamis.broker.quantities import is_count
 from tamis.broker.toml_places import Key, KeyPlace, places
 from tamis.errors import ExpressionError, OptionError, TamisError, TextError, did_you_mean
 
@@ -127,7 +128,7 @@ def as_mapping(value: object) -> dict[str, Any]:
 
 def as_count(value: object) -> int:
     """A value that is a whole number from 1."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    if not is_count(value):
         raise OptionError(f"expected a whole number from 1, got {value!r}")
     return value
 

@@ -31,7 +31,7 @@ from tamis.broker.subscription_moves import SubscriptionMoves
 from tamis.broker.topic import Topic
 from tamis.broker.workers import MATCH
 from tamis.errors import Busy, Conflict, FileError, OptionError, UnknownSubscription
-from tamis.language.expression import parse
+from tamis.language.expression import MATCHES_ALL, parse
 
 if TYPE_CHECKING:
     from tamis.broker.accounts import Account
@@ -246,7 +246,7 @@ class Subscriptions:
         self, account: "Account", text: str | None, start: int, options: DeliveryOptions
     ) -> Attachment:
         """Listen with a filter, without a subscription that has a name."""
-        interest = await self.interest(account, None, "TRUE" if text is None else text)
+        interest = await self.interest(account, None, MATCHES_ALL if text is None else text)
         account.usage.subscribe()
         name = f"/{next(self._unnamed)}"  # no account has an empty name
         counted = [account.usage]

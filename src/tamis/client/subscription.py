@@ -28,6 +28,7 @@ from tamis.client.event_stream import EventStream, Message
 from tamis.client.opening import Closable
 from tamis.errors import BrokerUnreachable, Busy, Conflict, TamisError, UnknownSubscription, counted
 from tamis.events.event_reader import exact_number
+from tamis.language.expression import MATCHES_ALL
 
 BUFFER = 1000  # deliveries that are received and not yet taken; then the connection waits
 BROKER_STOPS = "the broker stops"  # why it ends a subscription that may come back later
@@ -164,7 +165,7 @@ class Subscription(Closable):
             self.filter = await self._known_filter(patience)
             if self.filter is not None and not self._wish.options:
                 return  # it exists, and stays as it is
-            self.filter = self.filter or "TRUE"
+            self.filter = self.filter or MATCHES_ALL
         wanted = {
             "filter": self.filter, "durable": self.durable is not None, "start": self._start,
             **self._wish.options,

@@ -20,6 +20,9 @@ from tamis.names import Path
 if TYPE_CHECKING:  # Arrow is heavy
     from tamis.profiles import Profile
 
+FIRST_REORDER = 1_000  # filters after which an order is learned; then again at every doubling
+HISTORY = 20_000  # filters whose predicates are counted
+
 
 def attribute_order(history: Iterable[Iterable[Node]], positions: dict[Path, int]) -> list[int]:
     """The positions of all attributes, top first; `history` has the predicates of each filter."""

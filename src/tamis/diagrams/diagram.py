@@ -110,10 +110,6 @@ class Diagram:
         """The function f op g, for AND, OR or XOR."""
         return self._run(lambda: operations.apply(op, f, g, self._store, 0))
 
-    def negate(self, f: int) -> int:
-        """The function NOT f."""
-        return self.apply(XOR, TRUE, f)
-
     def restrict(self, f: int, care: int) -> int:
         """A function that equals f wherever `care` is true: Coudert and Madre's restrict."""
         if care == FALSE:
@@ -204,10 +200,6 @@ class Diagram:
                 found.add(node)
                 waiting.extend(child for child in self.children(node) if child > TRUE)
         return sorted(found)
-
-    def support(self, f: int) -> set[int]:
-        """The variables that a function depends on."""
-        return {self.label(node) for node in self.reachable([f])}
 
     def holds(self, f: int, truth: Callable[[int], bool]) -> bool:
         """Whether a function is true for an assignment, found along one path."""

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tamis.diagrams.attribute_orders import FIRST_REORDER
 from tamis.diagrams.diagram import FALSE, Array, FunctionTooLarge
 from tamis.diagrams.restriction import (
     always_present,
@@ -32,7 +33,6 @@ from tamis.semantics import Semantics
 ORDERS = ("attribute", "frequency", "random")
 RESTRICTIONS = ("query", "iterative", "none")
 
-FIRST_REORDER = 1_000  # filters; then again at every doubling
 FACT_NODES = 20_000  # of all facts of a filter together; if there are more, they are used singly
 MOST_GARBAGE = 100_000  # nodes beyond twice those that were in use at the last collection
 

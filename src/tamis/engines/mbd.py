@@ -17,7 +17,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tamis.diagrams.attribute_orders import attribute_order, ranks_of
+from tamis.diagrams.attribute_orders import FIRST_REORDER, HISTORY, attribute_order, ranks_of
 from tamis.diagrams.diagram import Array
 from tamis.diagrams.mbds import MbdSet
 from tamis.engines.diagram_engine import FILTER_NODES, DiagramEngine, DiagramFilter, DiagramOptions
@@ -30,9 +30,6 @@ from tamis.semantics import Semantics
 
 ORDERS = ("statistics", "schema", "random")
 WITHIN = ("arrival", "random")
-
-FIRST_REORDER = 1_000  # filters; then again at every doubling
-HISTORY = 20_000  # filters whose predicates are counted
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from tamis.language.printer import print_tree
 from tamis.names import Path
 from tamis.schema import Schema, as_schema
 
+MATCHES_ALL = "TRUE"  # the filter that every event matches
+
 
 class Expression:
     """A filter over one schema. It prints as text, and equals an expression of the same structure.

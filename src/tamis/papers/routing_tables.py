@@ -13,13 +13,12 @@ from tamis.language.shape_cache import ShapeCache
 from tamis.papers.contest import EVENT_SEEDS
 from tamis.predicates.boxes import Box, box_of
 from tamis.predicates.event_space import EventSpace, form_of
-from tamis.relations.merging.mergers import MergeOptions, Merger, find_mergers
+from tamis.relations.merging.mergers import MOST_SEARCHES, MergeOptions, Merger, find_mergers
 from tamis.relations.tables import CoverTable
 from tamis.semantics import Semantics
 from tamis.workloads import Workload
 
 SEMANTICS = "sql"
-MOST_ROUNDS = 8  # of merging what was merged before
 
 Table = CoverTable[Any]  # keys are the numbers of subscriptions, and mergers
 
@@ -101,7 +100,7 @@ class SubscriptionSet:
         """Insert mergers, and mergers of these, until none covers more than one entry."""
         table = self.table
         mergers: list[Merger[int]] = []
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MOST_SEARCHES):
             roots = {key: self._box(key) for key in table.roots}
             gained = 0
             for merger in find_mergers(roots, self.semantics, plan):

@@ -8,18 +8,23 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
+from tamis.language.expression import MATCHES_ALL
 from tamis.relations.merging.degrees import PERFECT, Degree
 from tamis.relations.merging.measures import Uniform
 from tamis.relations.merging.merged_tables import MergedTable, TableChange
-from tamis.relations.merging.mergers import MergeOptions, Merger, find_mergers, imt_of
+from tamis.relations.merging.mergers import (
+    MOST_SEARCHES,
+    MergeOptions,
+    Merger,
+    find_mergers,
+    imt_of,
+)
 from tamis.relations.merging.policies import Statistics, read_policy
 from tamis.relations.tables import CoverTable
 from tamis.routing.filter_cache import FilterCache
 from tamis.routing.strategies import Merging, Odds, Strategy
 
-MOST_ROUNDS = 8  # of merging what was merged before
 DEAR = 2.0  # a merger is cancelled if it lets through this many times what it may
-ALL = "TRUE"  # the filter that every event matches
 Advertised = Callable[[], Iterable[str]]  # the filters that a neighbour has advertised now
 
 
@@ -146,14 +151,14 @@ class Everything(_NoMergers):
 
     def add(self, text: str) -> RootChange:  # noqa: ARG002 - whatever it is
         self._count += 1
-        return RootChange(added=(ALL,)) if self._count == 1 else NO_CHANGE
+        return RootChange(added=(MATCHES_ALL,)) if self._count == 1 else NO_CHANGE
 
     def remove(self, text: str) -> RootChange:  # noqa: ARG002 - whatever it is
         self._count -= 1
-        return NO_CHANGE if self._count else RootChange(removed=(ALL,))
+        return NO_CHANGE if self._count else RootChange(removed=(MATCHES_ALL,))
 
     def root_of(self, text: str) -> str | None:  # noqa: ARG002 - whatever it is
-        return ALL
+        return MATCHES_ALL
 
 
 class CoveringReduction(_NoMergers):
@@ -247,7 +252,7 @@ class MergingReduction:
 
     def adopt(self, found: FoundMergers, now: float) -> RootChange:
         change = self._table.dissolve(found.dear) if found.dear else self._table.adopt(found.good)
-        has_more = bool(found.good and change) and self._rounds < MOST_ROUNDS
+        has_more = bool(found.good and change) and self._rounds < MOST_SEARCHES
         self._rounds = self._rounds + 1 if has_more else 0
         applied = self._apply(change)
         if not has_more:
@@ -286,7 +291,7 @@ class MergingReduction:
     def _statistics(self) -> Statistics:
         size = len(self._roots)
         begin = self._merged_at or 0.0
-        return Statistics(size, begin, self._merged_size, self._table.statistics.diagrams, size)
+        return Statistics(size, begin, self._merged_size, self._table.diagrams, size)
 
     def _is_dear(self, merger: Merger[str], odds: Odds) -> bool:
         """Whether a merger lets much more through than would be allowed now."""

@@ -4,7 +4,8 @@ import json
 
 from stomp_brokers import stomp_broker
 from tamis.broker.accounts import Account, free_account, password_hash, token_hash
-from tamis.broker.grants import EVERYTHING, Grants
+from tamis.broker.grants import Grants
+from tamis.language.expression import MATCHES_ALL
 
 
 def prices(frames):
@@ -303,7 +304,7 @@ def test_a_client_may_close_its_side_after_the_last_frame(running):
 def test_accounts_are_asked_for_and_kept_to_their_grants(tmp_path):
     ann = Account(
         "ann", password=password_hash("secret:1"), tokens=frozenset({token_hash("token")}),
-        subscribe=Grants({"*": EVERYTHING}),
+        subscribe=Grants({"*": MATCHES_ALL}),
     )  # fmt: skip
     with stomp_broker(tmp_path, accounts=(ann, free_account("root"))) as running:
         running.account = next(one for one in running.broker.accounts if one.name == "root")

@@ -9,15 +9,16 @@ import pytest
 from cases import each
 from served_broker import ServedBroker
 from tamis.broker.accounts import Account, password_hash, token_hash
-from tamis.broker.grants import EVERYTHING, Grants
+from tamis.broker.grants import Grants
 from tamis.broker.web.openapi import description
 from tamis.broker.web.operations import OPERATIONS
 from tamis.broker.web.origins import is_this_machine
+from tamis.language.expression import MATCHES_ALL
 
 
 @pytest.fixture(scope="module")
 def with_accounts(tmp_path_factory):
-    every = Grants({"*": EVERYTHING})
+    every = Grants({"*": MATCHES_ALL})
     accounts = (
         Account(
             "alice", frozenset({token_hash("a")}), password_hash("secret"), every, every, every,

@@ -8,15 +8,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tamis import Schema, parse
-from tamis.errors import OptionError, SubscriptionError
+from tamis.errors import SubscriptionError
 from tamis.relations.merging.measures import Uniform
 from tamis.relations.merging.merged_tables import MergedTable
 from tamis.relations.merging.mergers import MergeOptions, Merger, find_mergers
-from tamis.relations.merging.policies import read_policy
-from tamis.relations.tables import CoverTable
 from tamis.semantics import Semantics
 
 SCHEMA = Schema({"n": "int(1, 4)", "m": "int(1, 3)", "b": "bool"})
+SQL = Semantics("sql", SCHEMA)
 EVENTS = list(product([None, 1, 2, 3, 4], [None, 1, 2, 3], [None, True, False]))
 
 
@@ -24,8 +23,16 @@ def exp(text):
     return parse(text, SCHEMA)
 
 
-def table(options=None):
-    return MergedTable(Semantics("sql", SCHEMA), options)
+def table():
+    return MergedTable(SQL)
+
+
+def merge(merged, options=None):
+    """Adopt mergers of the roots, and mergers of these, until nothing is gained; the changes."""
+    changes = []
+    while change := merged.adopt(find_mergers(dict(merged.roots), SQL, options or MergeOptions())):
+        changes.append(change)
+    return changes
 
 
 def shown(change):
@@ -39,10 +46,11 @@ def test_the_life_of_a_merger():
     merged = table()
     assert shown(merged.insert(1, exp("n = 1 AND b"))) == [[(1, "n = 1 AND b")], []]
     assert shown(merged.insert(2, exp("n = 2 AND b"))) == [[(2, "n = 2 AND b")], []]
-    assert shown(merged.merge_now()) == [
+    (change,) = merge(merged)
+    assert shown(change) == [
         [("merger", "n <= 2 AND b = TRUE")], [(1, "n = 1 AND b"), (2, "n = 2 AND b")],
     ]  # fmt: skip
-    assert not merged.merge_now()
+    assert not merge(merged)
     assert len(merged) == 2
     # covered by the merger
     assert not merged.insert(3, exp("n < 3 AND b AND m = 1"))
@@ -58,7 +66,7 @@ def test_a_merger_goes_when_something_covers_it():
     merged = table()
     merged.insert(1, exp("n = 1 AND b"))
     merged.insert(2, exp("n = 2 AND b"))
-    merged.merge_now()
+    merge(merged)
     assert shown(merged.insert(4, exp("b"))) == [[(4, "b")], [("merger", "n <= 2 AND b = TRUE")]]
     assert merged.mergers == []
     assert shown(merged.remove(4)) == [[(1, "n = 1 AND b"), (2, "n = 2 AND b")], [(4, "b")]]
@@ -69,7 +77,7 @@ def test_what_hung_under_a_part_stays_covered():
     merged.insert(1, exp("n = 1"))
     merged.insert(2, exp("n = 1 AND b"))
     merged.insert(3, exp("n = 2"))
-    merged.merge_now()
+    merge(merged)
     change = merged.remove(1)
     assert [key for key, _ in change.added] == [2, 3]
 
@@ -78,10 +86,10 @@ def test_mergers_of_mergers():
     merged = table()
     for n in (1, 2):
         merged.insert(n, exp(f"n = {n} AND m = 1"))
-    merged.merge_now()
+    merge(merged)
     for n in (1, 2):
         merged.insert(10 + n, exp(f"n = {n} AND m = 2"))
-    merged.merge_now()
+    merge(merged)
     ((key, expression),) = merged.roots
     assert str(expression) == "n <= 2 AND m <= 2"
     assert sorted(key.parts) == [1, 2, 11, 12]
@@ -89,36 +97,17 @@ def test_mergers_of_mergers():
     assert [k for k, _ in merged.remove(12).added] == [1, 2, 11]
 
 
-def test_policies_ask_what_a_table_is_like():
-    policy, merged = read_policy("size 2"), table()
-    merged.insert(1, exp("n = 1 AND b"))
-    assert not policy.due(0, merged.statistics)
-    merged.insert(2, exp("n = 2 AND b"))
-    assert policy.due(0, merged.statistics)
-    merged.merge_now(now=5.0)
-    assert not policy.due(0, merged.statistics)
-    assert merged.statistics.merged_at == 5.0
-
-
-def test_output_nodes_of_diagrams():
-    policy, merged = read_policy("outputs 2"), table(MergeOptions("paper"))
-    texts = ["n = 4 OR m = 3", "n = 2 AND m = 1", "n = 1 AND b", "n = 3 AND b"]
-    for n, text in enumerate(texts):
+def test_how_many_diagrams_the_roots_would_be():
+    merged, counts = table(), []
+    for n, text in enumerate(["n = 4 OR m = 3", "n = 2 AND m = 1", "n = 1 AND b", "n = 3 AND b"]):
         merged.insert(n, exp(text))
-        assert not policy.due(0, merged.statistics)
-    assert (merged.statistics.diagrams, merged.statistics.outputs) == (3, 4)
+        counts.append(merged.diagrams)
+    assert counts == [1, 2, 3, 3]  # the last two differ in the top attribute only
     merged.remove(0)
     merged.remove(1)
-    assert policy.due(0, merged.statistics)
-    merged.merge_now()
-    assert not policy.due(0, merged.statistics)
-
-
-def test_a_merged_table_begins_empty():
-    cover = CoverTable(Semantics("sql", SCHEMA))
-    cover.insert(1, exp("n = 1"))
-    with pytest.raises(OptionError, match="empty"):
-        MergedTable(Semantics("sql", SCHEMA), table=cover)
+    assert merged.diagrams == 1
+    merge(merged)
+    assert merged.diagrams == len(merged.roots) == 1
 
 
 def test_keys():
@@ -163,9 +152,8 @@ class Forwarding(RuleBasedStateMachine):
     )
     def begin(self, imperfect, rules):
         self.perfect = imperfect is None
-        self.meaning = Semantics("sql", SCHEMA)
-        options = MergeOptions(rules=rules, imperfect=imperfect, measure=Uniform(SCHEMA))
-        self.merged = MergedTable(self.meaning, options)
+        self.options = MergeOptions(rules=rules, imperfect=imperfect, measure=Uniform(SCHEMA))
+        self.merged = table()
         self.filters = {}
         self.told = {}
         self.next = 0
@@ -193,7 +181,8 @@ class Forwarding(RuleBasedStateMachine):
     @rule()
     def merge(self):
         before = len(self.told)
-        self.hear(self.merged.merge_now())
+        for change in merge(self.merged, self.options):
+            self.hear(change)
         assert len(self.told) <= before
 
     @invariant()
@@ -215,7 +204,7 @@ class Forwarding(RuleBasedStateMachine):
             assert set(merger.parts) <= set(self.filters)
 
     def matched(self, expressions):
-        conditions = [self.meaning.condition(each) for each in expressions]
+        conditions = [SQL.condition(each) for each in expressions]
         return {n for n, e in enumerate(EVENTS) if any(holds(e) for holds in conditions)}
 
     def teardown(self):
@@ -236,10 +225,10 @@ def test_mergers_that_were_found_elsewhere():
     merged = table()
     for n in (1, 2, 3):
         merged.insert(n, exp(f"n = {n} AND b"))
-    found = find_mergers(dict(merged.roots), Semantics("sql", SCHEMA))
+    found = find_mergers(dict(merged.roots), SQL)
     merged.remove(3)
     assert not merged.adopt(found)  # one of its parts is not there any more
-    (again,) = find_mergers(dict(merged.roots), Semantics("sql", SCHEMA))
+    (again,) = find_mergers(dict(merged.roots), SQL)
     kept = merged.restored(again.expression, again.parts, again.degree)
     assert kept.boxes == again.boxes
     change = merged.adopt([kept])

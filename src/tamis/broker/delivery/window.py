@@ -20,43 +20,28 @@ Rules:
   acknowledged. `returning` are those of an earlier connection that the log has not brought again.
 """
 
-from collections import deque
 from collections.abc import Callable, Sequence
 
 from tamis.broker.delivery.progress import Progress
+from tamis.broker.delivery.waiting_deliveries import WaitingDeliveries
 from tamis.broker.records import Delivery, DeliveryOptions, Record
 
 
-class Window:
+class Window(WaitingDeliveries):
     """What a durable subscriber gets, has got, and has acknowledged."""
 
     durable = True
 
     def __init__(self, options: DeliveryOptions, progress: Progress) -> None:
-        self.options = options
+        super().__init__(options)
         self.exhausted: dict[int, Delivery] = {}
         self._floor = progress.position  # below it, only what is in `returning` is sent
         self._maybe_sent = progress.maybe_sent
         self._returning = dict(progress.unacknowledged)
-        self._waiting: deque[Delivery] = deque()
-        self._waiting_bytes = 0
         self._again: dict[int, Delivery] = {}
         self._sent: dict[int, tuple[Delivery, float]] = {}  # with deadline, in the order of sending
 
     # --- from the log
-
-    @property
-    def room(self) -> int:
-        """How many more events may wait."""
-        if self._waiting_bytes >= self.options.buffer_bytes:
-            return 0
-        return max(0, self.options.buffer - len(self._waiting))
-
-    @property
-    def wants_more(self) -> bool:
-        """Whether it is worthwhile to look for more in the log."""
-        half = self.options.buffer // 2, self.options.buffer_bytes // 2
-        return len(self._waiting) <= half[0] and self._waiting_bytes <= half[1]
 
     def fill(self, deliveries: Sequence[Delivery]) -> int:
         """Take over matching events, by offset, as long as there is room; returns how many."""
@@ -66,8 +51,7 @@ class Window:
         if low < self._floor or low < self._maybe_sent:
             return self._fill_returning(deliveries)
         taken = deliveries if len(deliveries) <= self.room else deliveries[: self.room]
-        self._waiting.extend(taken)
-        self._waiting_bytes += sum([len(one.record.body) for one in taken])
+        self._append(taken)
         return len(taken)
 
     def _fill_returning(self, deliveries: Sequence[Delivery]) -> int:
@@ -104,14 +88,7 @@ class Window:
         taken: list[Delivery] = []
         while self._again and len(taken) < count:
             taken.append(self._again.pop(next(iter(self._again))))
-        waiting, first = self._waiting, len(taken)
-        if count - first == len(waiting):
-            taken += waiting
-            waiting.clear()
-            self._waiting_bytes = 0
-        elif first < count:
-            taken += [waiting.popleft() for _ in range(count - first)]
-            self._waiting_bytes -= sum([len(one.record.body) for one in taken[first:]])
+        taken += self._take_first(count - len(taken))
         if taken and not self.options.auto_ack:
             deadline = now + self.options.ack_timeout
             self._sent |= {one.record.offset: (one, deadline) for one in taken}
@@ -196,15 +173,6 @@ class Window:
         sent |= {n: d.attempt - 1 for n, d in self._again.items()}
         sent |= {n: d.attempt for n, (d, _) in self._sent.items()}
         return Progress(position, max(self._maybe_sent, position), sent)
-
-    def forget_waiting(self) -> int | None:
-        """Forget what waits to be sent for the first time; returns the offset of the first."""
-        if not self._waiting:
-            return None
-        first = self._waiting[0].record.offset
-        self._waiting.clear()
-        self._waiting_bytes = 0
-        return first
 
     def keep_if(self, matches: Callable[[Record], bool]) -> None:
         """Forget what was sent and does not match the filter any more: nobody waits for it."""

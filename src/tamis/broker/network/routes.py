@@ -20,12 +20,13 @@ from functools import partial
 from typing import NamedTuple
 
 from tamis.broker.network.wanted_filters import PRETENDED
+from tamis.language.expression import MATCHES_ALL
 from tamis.routing.announcements import Announcer
 from tamis.routing.filter_cache import FilterCache
 from tamis.routing.forwarding import Forwarding
 from tamis.routing.hop_filters import HopFilters
 from tamis.routing.kinds import ADDING, REMOVING, FilterKind
-from tamis.routing.reductions import ALL, KnownMerger, Search
+from tamis.routing.reductions import KnownMerger, Search
 from tamis.routing.requests import Request
 from tamis.routing.savings import Savings, savings_of
 from tamis.routing.strategies import Merging, Strategy, strategy_of
@@ -108,7 +109,7 @@ class Routes:
         )  # fmt: skip
         for kind in FilterKind:
             if not strategy.tells(kind):
-                self._put(LOCAL, kind, PRETENDED, ALL)
+                self._put(LOCAL, kind, PRETENDED, MATCHES_ALL)
 
     def _answer(self, request: Request) -> None:
         if request.hop == LOCAL:

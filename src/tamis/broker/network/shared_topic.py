@@ -35,12 +35,11 @@ from tamis.broker.network_settings import MergingSettings
 from tamis.broker.peer_rows import PeerRow, RowSource, put_peer
 from tamis.broker.topic import Topic
 from tamis.errors import TamisError, UnknownTopic
-from tamis.language.expression import Expression
+from tamis.language.expression import MATCHES_ALL, Expression
 from tamis.language.timeless_filters import timeless
 from tamis.matcher import Matcher
 from tamis.routing.filter_cache import FilterCache, shared_cache
 from tamis.routing.kinds import FilterKind
-from tamis.routing.reductions import ALL
 from tamis.routing.strategies import Strategy
 
 Said = Established | Events | Stored | ProfileWanted | SideProfile
@@ -199,7 +198,7 @@ class SharedTopic:
             self.cache.parse(text)
         except TamisError as error:
             logger.warning("a filter for topic %r is taken as TRUE: %s", self.topic.name, error)
-            return ALL
+            return MATCHES_ALL
         return text
 
     def rebuild(self) -> None:
@@ -248,7 +247,7 @@ class SharedTopic:
     def wanted(self) -> list[str]:
         """The filters of all peers; with flooding, what they want is not known."""
         if self._context.strategy.flooding:
-            return [ALL] if self.rows else []
+            return [MATCHES_ALL] if self.rows else []
         known = (
             self.routes.filters_of(peer.name, FilterKind.SUBSCRIPTION) for peer in self.routes.peers
         )

@@ -17,6 +17,7 @@ from tamis.broker.records import Delivery
 from tamis.broker.web.answers import JSON, text_answer
 from tamis.broker.web.calls import Call
 from tamis.errors import Busy
+from tamis.language.expression import MATCHES_ALL
 
 MOST_TAKEN = 500  # deliveries at once
 PIECE = 64_000  # bytes that are written before the connection is waited for
@@ -39,7 +40,7 @@ async def live_events(call: Call) -> web.StreamResponse:
     seen = sse.last_event_id(call.request.headers.get(sse.LAST_EVENT_ID))
     start = (call.query("from") or "new") if seen is None else seen + 1
     attachment = await call.broker.attach_filter(
-        call.account, call.topic, call.query("filter") or "TRUE", start=start
+        call.account, call.topic, call.query("filter") or MATCHES_ALL, start=start
     )
     async with listening(call, "sse", attachment):
         return await _stream(call, attachment)

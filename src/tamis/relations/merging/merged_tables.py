@@ -8,18 +8,14 @@ that no other covers become roots again. At any time the roots cover every filte
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from tamis.errors import OptionError
 from tamis.language.expression import Expression
 from tamis.predicates.boxes import box_of
 from tamis.predicates.event_space import EventSpace, form_of
 from tamis.relations.merging.box_pool import below_top, ranks
 from tamis.relations.merging.degrees import Degree
-from tamis.relations.merging.mergers import MergeOptions, Merger, find_mergers
-from tamis.relations.merging.policies import Statistics
+from tamis.relations.merging.mergers import Merger
 from tamis.relations.tables import CoverTable
 from tamis.semantics import Semantics
-
-MOST_ROUNDS = 8  # of merging what was merged before
 
 K = TypeVar("K", bound=Hashable)
 
@@ -35,24 +31,14 @@ class TableChange(NamedTuple):
 
 
 class MergedTable(Generic[K]):
-    """A `CoverTable` whose roots are merged by `merge_now`."""
+    """A `CoverTable` that has mergers of its roots, which a caller finds and it adopts."""
 
-    def __init__(
-        self,
-        semantics: Semantics,
-        options: MergeOptions | None = None,
-        table: CoverTable[Any] | None = None,
-    ) -> None:
+    def __init__(self, semantics: Semantics) -> None:
         self._semantics = semantics
-        self._options = options or MergeOptions()
-        self._table: CoverTable[Any] = CoverTable(semantics) if table is None else table
-        if len(self._table):
-            raise OptionError("a merged table begins with an empty table")
+        self._table: CoverTable[Any] = CoverTable(semantics)
         self._merger_of: dict[K, Merger[K]] = {}
         self._mergers: dict[Merger[K], None] = {}
-        self._merged_at = float("-inf")
-        self._merged_size = 0
-        self._diagrams = _MbdCount(semantics, self._options)
+        self._diagrams = _MbdCount(semantics)
 
     def __len__(self) -> int:
         """How many filters there are, without mergers."""
@@ -80,12 +66,9 @@ class MergedTable(Generic[K]):
         return self._table.cover_of(key)
 
     @property
-    def statistics(self) -> Statistics:
-        """What a policy decides by."""
-        size = self._diagrams.outputs
-        return Statistics(
-            size, self._merged_at, self._merged_size, diagrams=len(self._diagrams), outputs=size
-        )
+    def diagrams(self) -> int:
+        """How many MBDs the roots would be, each root an output node."""
+        return len(self._diagrams)
 
     # --- changes
 
@@ -107,25 +90,8 @@ class MergedTable(Generic[K]):
             self._cancel(merger, changes)
         return self._applied(changes)
 
-    def merge_now(
-        self, now: float = float("-inf"), options: MergeOptions | None = None
-    ) -> TableChange:
-        """Look for mergers of the roots, and of those mergers, until nothing is gained.
-
-        By the options of the table, or by others for this time.
-        """
-        changes = _RootChanges()
-        for _ in range(MOST_ROUNDS):
-            roots = {key: self._table.expression(key) for key in self._table.roots}
-            found = find_mergers(roots, self._semantics, options or self._options)
-            if not sum(self._take(merger, changes) for merger in found):
-                break
-        change = self._applied(changes)
-        self._merged_at, self._merged_size = now, self._diagrams.outputs
-        return change
-
     def adopt(self, mergers: Iterable[Merger[K]]) -> TableChange:
-        """Take mergers that were found elsewhere, unless one of their parts has gone since."""
+        """Take mergers of roots, unless one of their parts has gone since they were found."""
         changes = _RootChanges()
         for merger in mergers:
             if all(part in self._table for part in merger.parts):
@@ -156,7 +122,7 @@ class MergedTable(Generic[K]):
             self._diagrams.add(key, expression)
         return change
 
-    def _take(self, merger: Merger[K], changes: "_RootChanges") -> bool:
+    def _take(self, merger: Merger[K], changes: "_RootChanges") -> None:
         """Make a merger a root, if that saves a root."""
         insertion = self._table.insert(merger, merger.expression)
         if insertion.covered_by is not None or len(insertion.covers) < 2:
@@ -166,13 +132,12 @@ class MergedTable(Generic[K]):
                 changes.go(key, self._table.expression(key))
             for key in self._table.remove(merger):
                 changes.come(key, self._table.expression(key))
-            return False
+            return
         self._mergers[merger] = None
         changes.come(merger, merger.expression)
         self._hide(insertion.covers, changes)
         for part in merger.parts:
             self._merger_of[part] = merger
-        return True
 
     def _hide(self, keys: Iterable[Any], changes: "_RootChanges") -> None:
         """Note that roots are covered now; mergers among them are removed."""
@@ -199,25 +164,21 @@ class MergedTable(Generic[K]):
 
 
 class _MbdCount:
-    """How many MBDs the roots would be, and their output nodes: one for each root.
+    """How many MBDs the roots would be, in which each is an output node.
 
     Output nodes are in one MBD if their filters differ in their top attribute only; a filter that
     is not a box has an MBD to itself.
     """
 
-    def __init__(self, semantics: Semantics, options: MergeOptions) -> None:
+    def __init__(self, semantics: Semantics) -> None:
         self._semantics = semantics
         self._space = EventSpace.of(semantics)
-        self._ranks = ranks(self._space, options.order)
+        self._ranks = ranks(self._space, None)
         self._below: dict[Any, Hashable] = {}
         self._sizes: dict[Hashable, int] = {}
 
     def __len__(self) -> int:
         return len(self._sizes)
-
-    @property
-    def outputs(self) -> int:
-        return len(self._below)
 
     def add(self, key: Any, expression: Expression) -> None:
         box = box_of(form_of(expression, self._semantics), self._space)

@@ -25,6 +25,7 @@ from tamis.relations.merging.merge_rules import RULES
 from tamis.semantics import Semantics
 
 MOST_ROUNDS = 3  # of imperfect mergers, and perfect ones of these
+MOST_SEARCHES = 8  # for mergers, and mergers of these, and so on
 
 K = TypeVar("K", bound=Hashable)
 

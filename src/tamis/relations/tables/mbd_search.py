@@ -16,7 +16,7 @@ from itertools import islice
 
 import numpy as np
 
-from tamis.diagrams.attribute_orders import attribute_order, ranks_of
+from tamis.diagrams.attribute_orders import FIRST_REORDER, HISTORY, attribute_order, ranks_of
 from tamis.diagrams.diagram import DO_AND, DO_TRUE, Array, Diagram
 from tamis.diagrams.mbds import MbdSet
 from tamis.kernels.mbd_covering import RIGHT, find_covered, find_covering, one_pass_covering
@@ -27,8 +27,6 @@ from tamis.relations.tables.prepared_filters import PreparedFilter
 from tamis.relations.tables.search import SearchResult
 
 MAX_NODES = 2**30
-FIRST_REORDER = 1_000  # boxes, then at every doubling
-HISTORY = 20_000  # boxes whose constraints are counted
 UNUSED = 1_000  # constraints that no box has, and that are kept because the next box may
 WORD = (1 << 64) - 1
 

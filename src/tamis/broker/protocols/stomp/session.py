@@ -32,6 +32,7 @@ from tamis.broker.protocols.stomp.requests import (
 )
 from tamis.broker.protocols.stomp.transactions import TransactionLimits, Transactions
 from tamis.errors import TamisError
+from tamis.language.expression import MATCHES_ALL
 
 
 class SessionLimits(NamedTuple):
@@ -169,7 +170,7 @@ class Session:
             return Quench(subscription, wanted, receipt)
         request = Subscribe(
             subscription,
-            filter=headers.get("selector", "TRUE"),
+            filter=headers.get("selector", MATCHES_ALL),
             durable=header_values.durable_name(headers, self._client_id),
             start=header_values.start(headers),
             window=header_values.window(headers),
