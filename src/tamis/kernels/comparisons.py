@@ -133,18 +133,18 @@ def _in_table(a: int, key: int, tables: TableArrays, found: Array, count: int) -
     size = tables.sizes[a]
     row = tables.starts[a]
     here = key - tables.lows[a]
-    count = _copy(tables.ids, row + here, row + here + 1, found, count)
+    count = _copy(tables.ids, row + here, row + here + 1, found, count)  # =
     row += size
-    count = _copy(tables.ids, row, row + here, found, count)
+    count = _copy(tables.ids, row, row + here, found, count)  # <>: the constants below, and above
     count = _copy(tables.ids, row + here + 1, row + size, found, count)
     row += size
-    count = _copy(tables.ids, row + here + 1, row + size, found, count)
+    count = _copy(tables.ids, row + here + 1, row + size, found, count)  # <
     row += size
-    count = _copy(tables.ids, row + here, row + size, found, count)
+    count = _copy(tables.ids, row + here, row + size, found, count)  # <=
     row += size
-    count = _copy(tables.ids, row, row + here, found, count)
+    count = _copy(tables.ids, row, row + here, found, count)  # >
     row += size
-    return _copy(tables.ids, row, row + here + 1, found, count)
+    return _copy(tables.ids, row, row + here + 1, found, count)  # >=
 
 
 @inner

@@ -131,7 +131,8 @@ class Announcer:
             del self.known[text]
             if text in self.wanted:
                 self._unwant(text)
-            if self._unconsidered.pop(text, self) is None:
+            if text in self._unconsidered:
+                del self._unconsidered[text]
                 self._revisit(text)
 
     def reconsider(self, texts: Iterable[str]) -> None:
@@ -191,7 +192,16 @@ class Announcer:
         self._release()
 
     def _place(self, root: str) -> int:
-        """Note whether a root or announcement is coming or stale.
+        """Note which of coming, untold, stale and leaving a root or an announcement is now.
+
+        ============= ======================= ======================
+        its state     while it is a root      when it is none
+        ============= ======================= ======================
+        not announced coming, untold
+        COMING        coming                  coming, stale, leaving
+        LIVE                                  stale, leaving
+        GOING         coming, untold, leaving leaving
+        ============= ======================= ======================
 
         Returns the moment since when it was coming, if it has gone; otherwise the current one.
         """

@@ -38,7 +38,7 @@ from tamis.errors import TamisError, UnknownTopic
 from tamis.language.expression import MATCHES_ALL, Expression
 from tamis.language.timeless_filters import timeless
 from tamis.matcher import Matcher
-from tamis.routing.filter_cache import FilterCache, shared_cache
+from tamis.routing.filter_cache import shared_cache
 from tamis.routing.kinds import FilterKind
 from tamis.routing.strategies import Strategy
 
@@ -89,29 +89,30 @@ class SharedTopic:
         self._open: dict[str, OpenPeer] = {}
         self._declined: set[str] = set()  # linked peers that do not share the topic
         self._parts = LogParts(topic)
-        self.cache, self.routes, self.mergers = self._new_routes()
+        self._begin_routes()
         self._own.use(self.routes)
 
-    def _new_routes(self) -> tuple[FilterCache, Routes, TopicMergers]:
-        row = self.topic.row
+    def _begin_routes(self) -> None:
+        """Begin without filters, with the schema that the topic has now."""
+        row, context = self.topic.row, self._context
+        strategy = context.strategy
         # Peers are told filters without now(); should one have it nevertheless, it counts as TRUE.
-        cache = shared_cache(self.topic.schema.without_clock(), row.semantics, row.defaults)
-        context = self._context
-        uses = context.strategy.merging and context.merging.probabilities == "traffic"
+        self.cache = shared_cache(self.topic.schema.without_clock(), row.semantics, row.defaults)
+        uses = strategy.merging and context.merging.probabilities == "traffic"
         self._profiles = ProfileExchange(
             self.topic, context.merging, context.traffic.__getitem__,
             self._announced_count, is_used=uses,
         )  # fmt: skip
-        more = context.strategy.flooding or context.strategy.imperfect  # may come than is wanted
-        self._wants = WantedFilters(self.topic.new_matcher) if more else None
-        routes = Routes(
-            cache, context.new_id, self._own.established, context.strategy,
+        may_get_unwanted = strategy.flooding or strategy.imperfect
+        self._wants = WantedFilters(self.topic.new_matcher) if may_get_unwanted else None
+        self.routes = Routes(
+            self.cache, context.new_id, self._own.established, strategy,
             context.merging.merging(self._profiles.odds), self._wants,
         )  # fmt: skip
-        self._advertisements = Advertisements(self.topic.name, cache, routes)
+        self._advertisements = Advertisements(self.topic.name, self.cache, self.routes)
         for text in self._advertisements.missing(context.accounts.values()):
             self._advertisements.put(context.new_id(), text)
-        return cache, routes, TopicMergers(self.topic, routes, self._profiles, self.tell)
+        self.mergers = TopicMergers(self.topic, self.routes, self._profiles, self.tell)
 
     def _announced_count(self, peer: str) -> int:
         """How many filters a peer was told."""
@@ -207,7 +208,7 @@ class SharedTopic:
         before = self.routes
         self.mergers.stop()
         self._parts = LogParts(self.topic)  # others, with more attributes
-        self.cache, self.routes, self.mergers = self._new_routes()
+        self._begin_routes()
         self._filters.clear()
         for name in self.rows:
             self.routes.meet(name)
