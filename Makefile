@@ -35,9 +35,9 @@ quick: $(READY) ## run the tests that need neither Spark nor the compiler, in ab
 
 coverage: $(READY) ## run every test and say which lines and branches of the source ran
 	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup --no-loadscope-reorder \
-	    --cov --cov-context=test --cov-report=term:skip-covered --junitxml .coverage.xml
+	    --cov --cov-report=term:skip-covered
 
-mutants: $(READY) ## after make coverage: make small changes and count those that the tests notice
+mutants: $(READY) ## make 150 small changes, one at a time, and count those that the tests notice
 	$(BIN)/python benchmarks/mutants.py $(MUTANTS)
 
 fuzz: $(READY) ## run the property tests with new random cases, many more of them

@@ -1,15 +1,16 @@
 """How many small changes of the source the tests notice: a measurement of the suite.
 
-    $ make coverage                          # which test executes which line
     $ python benchmarks/mutants.py --count 150 --json mutants.jsonl
     $ python benchmarks/mutants.py --again mutants.jsonl --seconds 120   # more tests for survivors
 
 A mutant is one small change in one place: a comparison turned around, a constant one larger, a
-condition negated, a call left out. The places are drawn at random, with a seed, from the lines that
-tests execute. Each mutant is written into a copy of the tree, and the tests that execute its line
-are run there until one fails: first quick ones that need no Spark, and one of the others if none of
-them does. Kernels run without the compiler, because coverage cannot see into compiled code. A
-mutant that no test notices survives.
+condition negated, a call left out. The places are drawn at random, with a seed. First the tests are
+run once on a copy of the tree that has a probe in each place, which notes the test that reaches it,
+in whatever process. Then each mutant whose place was reached is written into a copy of the tree,
+and the tests that reach it are run there until one fails: first quick ones that need no Spark, and
+one of the others if none of them does. Kernels have no probes, because compiled code cannot call
+them: their mutants are tried without the compiler, with the tests named after the kernel. A mutant
+that no test notices survives.
 """
 
 import argparse
@@ -29,13 +30,13 @@ from dataclasses import asdict, dataclass, fields
 from importlib.util import cache_from_source
 from pathlib import Path
 
-from coverage import CoverageData
 from defusedxml import ElementTree
 
 ROOT = Path(__file__).parent.parent
 SOURCE = Path("src/tamis")
-MOST_SECONDS = 10.0  # that the tests of one mutant took in the run with coverage, all together
+MOST_SECONDS = 10.0  # that the tests of one mutant took in the run with probes, all together
 TESTS_PER_SECOND = 4  # how many they may be
+PROBED = 3  # places with a probe for each mutant that is wanted; some are not reached
 PATIENCE = 150.0  # seconds; a mutant that makes a test wait for ever is noticed, too
 
 SWAPPED: dict[type[ast.AST], tuple[str, str]] = {
@@ -56,9 +57,26 @@ SWAPPED: dict[type[ast.AST], tuple[str, str]] = {
 }
 
 
+# A module of the copy that has probes. A process that a test starts inherits the name of the test.
+PROBE = """
+import os
+_noted = set()
+def reached(place):
+    test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
+    folder = os.environ.get("TAMIS_PROBED")
+    if folder and (place, test) not in _noted:
+        _noted.add((place, test))
+        with open(f"{folder}/{os.getpid()}", "a", encoding="utf-8") as file:
+            file.write(f"{place} {test}\\n")
+"""
+
+
 @dataclass(frozen=True)
 class Mutant:
-    """One change: the bytes from `start` to `end` of a file become `after`."""
+    """One change: the bytes from `start` to `end` of a file become `after`.
+
+    The expression or call around them is from `first` to `last`.
+    """
 
     path: str
     line: int
@@ -66,6 +84,8 @@ class Mutant:
     end: int
     before: str
     after: str
+    first: int
+    last: int
 
 
 class MutatedFile:
@@ -80,7 +100,7 @@ class MutatedFile:
             self._starts.append(self._starts[-1] + len(line))
 
     def mutants(self) -> Iterator[Mutant]:
-        left_alone = {id(inner) for outer in ast.walk(self._tree) for inner in _annotations(outer)}
+        left_alone = {id(inner) for outer in ast.walk(self._tree) for inner in _left_alone(outer)}
         for node in ast.walk(self._tree):
             if id(node) not in left_alone:
                 yield from self._of_node(node)
@@ -90,12 +110,12 @@ class MutatedFile:
             case ast.Compare(left, operators, rights):
                 operands = [left, *rights]
                 for operator, one, other in zip(operators, operands, rights, strict=False):
-                    yield from self._swapped(operator, one, other)
+                    yield from self._swapped(operator, one, other, self._span(node))
             case ast.BoolOp(operator, values):
                 for one, other in itertools.pairwise(values):
-                    yield from self._swapped(operator, one, other)
+                    yield from self._swapped(operator, one, other, self._span(node))
             case ast.BinOp(left, operator, right):
-                yield from self._swapped(operator, left, right)
+                yield from self._swapped(operator, left, right, self._span(node))
             case ast.UnaryOp(ast.Not(), operand):
                 yield self._changed(node, self._text(operand))
             case ast.If(test) | ast.IfExp(test) | ast.While(test):
@@ -107,18 +127,23 @@ class MutatedFile:
             case ast.Expr(ast.Call()):
                 yield self._changed(node, "pass")
             case ast.Return(ast.expr() as value) if self._text(value) != "None":
-                yield self._changed(node, "return None")
+                yield self._changed(node, "return None", around=value)
 
-    def _swapped(self, operator: ast.AST, left: ast.expr, right: ast.expr) -> Iterator[Mutant]:
+    def _swapped(
+        self, operator: ast.AST, left: ast.expr, right: ast.expr, around: tuple[int, int]
+    ) -> Iterator[Mutant]:
         if type(operator) in SWAPPED:
             old, new = SWAPPED[type(operator)]
             start, end = self._span(left)[1], self._span(right)[0]
             at = self._data.find(old.encode(), start, end)
             if at >= 0:
-                yield Mutant(str(self._path), left.lineno, at, at + len(old), old, new)
+                yield Mutant(str(self._path), left.lineno, at, at + len(old), old, new, *around)
 
-    def _changed(self, node: ast.expr | ast.stmt, after: str) -> Mutant:
-        return Mutant(str(self._path), node.lineno, *self._span(node), self._text(node), after)
+    def _changed(
+        self, node: ast.expr | ast.stmt, after: str, around: ast.expr | None = None
+    ) -> Mutant:
+        span, outer = self._span(node), self._span(around or node)
+        return Mutant(str(self._path), node.lineno, *span, self._text(node), after, *outer)
 
     def _text(self, node: ast.expr | ast.stmt) -> str:
         start, end = self._span(node)
@@ -130,67 +155,97 @@ class MutatedFile:
         return self._starts[node.lineno - 1] + node.col_offset, end
 
 
-def _annotations(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of annotations and decorators: changes there are not about behaviour."""
-    roots: list[ast.expr | None] = []
+def _left_alone(node: ast.AST) -> Iterator[ast.AST]:
+    """Nodes that are not about behaviour, or not expressions whose place in the text is known."""
+    roots: list[ast.AST | None] = []
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         roots = [node.returns, *node.decorator_list]
     elif isinstance(node, ast.AnnAssign | ast.arg):
         roots = [node.annotation]
+    elif isinstance(node, ast.pattern | ast.JoinedStr):
+        roots = [node]
     for root in roots:
         if root is not None:
             yield from ast.walk(root)
 
 
-class Executed:
-    """Which tests execute which line, from coverage with one context per test."""
-
-    def __init__(self, data: Path) -> None:
-        self._data = CoverageData(str(data))
-        self._data.read()
-        names = self._data.measured_files()
-        self._names = {name.rpartition("/src/tamis/")[2]: name for name in names}
-
-    def lines(self, path: Path) -> set[int]:
-        name = self._names.get(str(path.relative_to(SOURCE)))
-        return set() if name is None else set(self._data.lines(name) or ())
-
-    def tests(self, mutant: Mutant) -> list[str]:
-        name = self._names[str(Path(mutant.path).relative_to(SOURCE))]
-        contexts = self._data.contexts_by_lineno(name).get(mutant.line, [])
-        # pytest-xdist adds the group of a test to its name.
-        names = {context.partition("|")[0].partition("@")[0] for context in contexts}
-        return sorted(names - {""})
-
-
-def draw_mutants(seed: int, executed: Executed) -> Iterator[Mutant]:
-    """All mutants on executed lines, in a random order."""
+def draw_mutants(seed: int) -> list[Mutant]:
+    """All mutants that can be made, in a random order."""
     every: list[Mutant] = []
     for file in sorted((ROOT / SOURCE).rglob("*.py")):
         path = file.relative_to(ROOT)
-        lines = executed.lines(path)
-        found = MutatedFile(path, file.read_text("utf-8")).mutants()
-        every += [mutant for mutant in found if mutant.line in lines]
+        every += MutatedFile(path, file.read_text("utf-8")).mutants()
     random.Random(seed).shuffle(every)
-    yield from every
+    return every
 
 
 class KnownTests:
-    """The names of all tests, those that need no Spark, and how long each one took."""
+    """Which tests reach which mutants, which of them need no Spark, and how long each one takes.
 
-    def __init__(self, times: Path) -> None:
-        self.all = _collected()
-        self.light = _collected("-m", "not spark")
+    They are run for it, with a probe in the place of each mutant.
+    """
+
+    def __init__(self, mutants: Sequence[Mutant], copy: Path, options: Sequence[str]) -> None:
+        notes, times = copy / "probed", copy / "times.xml"
+        notes.mkdir()
+        put_probes(mutants, copy)
+        environment = _environment(copy) | {"TAMIS_PROBED": str(notes)}
+        command = [
+            sys.executable, "-m", "pytest", "-q", "--numprocesses", "auto", "--dist", "loadgroup",
+            "--no-loadscope-reorder", "--junitxml", str(times), *options,
+        ]  # fmt: skip
+        subprocess.run(command, cwd=copy, env=environment, check=False)  # noqa: S603 - our own tests
         self.seconds: dict[str, float] = {}
+        failed: set[str] = set()  # already without mutants, some because of the probes
         for case in ElementTree.parse(times).iter("testcase"):
             file = case.get("classname", "").replace(".", "/") + ".py"
             name = f"{file}::{case.get('name', '').partition('@')[0]}"
             self.seconds[name] = float(case.get("time", 0))
+            if case.find("failure") is not None or case.find("error") is not None:
+                failed.add(name)
+        self.all = _collected(*options) - failed
+        self.light = _collected("-m", "not spark") - failed
+        self._reaching: dict[Mutant, set[str]] = {}
+        for note in notes.iterdir():
+            for line in note.read_text("utf-8").splitlines():
+                place, _, test = line.partition(" ")
+                # pytest-xdist adds the group of a test to its name.
+                self._reaching.setdefault(mutants[int(place)], set()).add(test.partition("@")[0])
+
+    def reach(self, mutant: Mutant) -> bool:
+        """Whether its place was reached, by a test or before the first one; always in a kernel."""
+        return _is_kernel(mutant) or mutant in self._reaching
+
+    def tests(self, mutant: Mutant) -> set[str]:
+        """The tests that reach its place."""
+        return self._reaching.get(mutant, set()) & self.all
+
+
+def put_probes(mutants: Sequence[Mutant], copy: Path) -> None:
+    """Put a probe in the place of each mutant that is not in a kernel.
+
+    a < b -> (__import__("tamis_probe").reached(7) or (a < b))
+    """
+    (copy / "src" / "tamis_probe.py").write_text(PROBE, "utf-8")
+    of_files: dict[str, list[tuple[int, int, int, bytes]]] = {}
+    for place, mutant in enumerate(mutants):
+        if not _is_kernel(mutant):
+            begin = f'(__import__("tamis_probe").reached({place}) or ('.encode()
+            texts = of_files.setdefault(mutant.path, [])
+            # Where several begin, the one that ends last begins first.
+            texts += [(mutant.first, 1, -mutant.last, begin), (mutant.last, 0, 0, b"))")]
+    for path, texts in of_files.items():
+        data = (copy / path).read_bytes()
+        for at, _, _, text in sorted(texts, reverse=True):
+            data = data[:at] + text + data[at:]
+        (copy / path).write_bytes(data)
 
 
 def _collected(*options: str) -> set[str]:
     command = [sys.executable, "-m", "pytest", "-q", "--collect-only", *options]
-    answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603 - our own tests
+    answer = subprocess.run(  # noqa: S603 - our own tests
+        command, cwd=ROOT, env=_environment(ROOT), capture_output=True, text=True, check=True
+    )
     return {line for line in answer.stdout.splitlines() if "::" in line}
 
 
@@ -201,13 +256,11 @@ def survivors(results: Path) -> list[Mutant]:
     return [Mutant(*(one[name] for name in names)) for one in found if not one["noticed"]]
 
 
-def tests_for(
-    mutant: Mutant, executed: Executed, known: KnownTests, seconds: float
-) -> list[list[str]]:
-    """The tests that execute the line: several that need no Spark, and one that does.
+def tests_for(mutant: Mutant, known: KnownTests, seconds: float) -> list[list[str]]:
+    """The tests that reach the place: several that need no Spark, and one that does.
 
     Tests in files that are named after the module come first, quick ones before slow ones. Of some
-    lines coverage knows no test, because they run in kernels, in the processes of Spark, or when a
+    places no test is known, because they are in kernels, or run in the processes of Spark or when a
     module is imported. Then the test files named after the module are run.
     """
     stem = Path(mutant.path).stem
@@ -215,7 +268,7 @@ def tests_for(
     def turn(test: str) -> tuple[bool, float]:
         return stem not in test.partition("::")[0], known.seconds.get(test, seconds)
 
-    tests = sorted((test for test in executed.tests(mutant) if test in known.all), key=turn)
+    tests = sorted(known.tests(mutant), key=turn)
     without = [test for test in tests if test in known.light][: int(TESTS_PER_SECOND * seconds)]
     left = seconds
     for number, test in enumerate(without):
@@ -245,8 +298,7 @@ def is_noticed(
     mutant: Mutant, groups: Sequence[list[str]], copy: Path, patience: float
 ) -> tuple[bool, str]:
     """Whether a test fails with the mutant in place, and the last line of pytest."""
-    environment = os.environ | {"PYTHONPATH": str(copy / "src")}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # what is not changed is compiled once
+    environment = _environment(copy)
     if _is_kernel(mutant):
         environment["NUMBA_DISABLE_JIT"] = "1"
     file, said = copy / mutant.path, "no test"
@@ -272,8 +324,14 @@ def is_noticed(
     return said != "no test" and answer.returncode != 0, said
 
 
+def _environment(copy: Path) -> dict[str, str]:
+    environment = os.environ | {"PYTHONPATH": str(copy / "src")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # what is not changed is compiled once
+    return environment
+
+
 def is_light(mutant: Mutant, groups: list[list[str]], known: KnownTests) -> bool:
-    """Whether tests that need no Spark execute the line, as Python."""
+    """Whether tests that need no Spark reach the place."""
     return not _is_kernel(mutant) and bool(groups[0]) and groups[0][0] in known.light
 
 
@@ -292,10 +350,14 @@ def measure(
 
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(workers) as pool:
         for number in range(workers):
-            copy = Path(folder) / str(number)
-            shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".venv", ".git", ".*_cache"))
-            copies.put(copy)
+            copies.put(copy_of_tree(Path(folder) / str(number)))
         yield from pool.map(attempt, mutants, chosen)
+
+
+def copy_of_tree(copy: Path) -> Path:
+    """A new copy of the tree."""
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".venv", ".git", ".*_cache"))
+    return copy
 
 
 def main() -> None:
@@ -303,10 +365,8 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=150, help="how many mutants")
     parser.add_argument("--seed", type=int, default=1, help="another seed draws other mutants")
     parser.add_argument("--workers", type=int, default=2, help="how many are tried at once")
-    parser.add_argument("--coverage", type=Path, default=ROOT / ".coverage", help="the data file")
-    parser.add_argument("--times", type=Path, default=ROOT / ".coverage.xml", help="of the tests")
     parser.add_argument(
-        "--light", action="store_true", help="only lines that quick tests without Spark execute"
+        "--light", action="store_true", help="only places that quick tests without Spark reach"
     )
     parser.add_argument(
         "--seconds", type=float, default=MOST_SECONDS, help="of tests that are run for a mutant"
@@ -314,9 +374,15 @@ def main() -> None:
     parser.add_argument("--again", type=Path, help="try the survivors of an earlier run's --json")
     parser.add_argument("--json", type=Path, help="write one line per mutant here")
     options = parser.parse_args()
-    executed, known = Executed(options.coverage), KnownTests(options.times)
-    drawn = survivors(options.again) if options.again else draw_mutants(options.seed, executed)
-    pairs = ((one, tests_for(one, executed, known, options.seconds)) for one in drawn)
+    if options.again:
+        drawn = survivors(options.again)
+    else:
+        drawn = draw_mutants(options.seed)[: PROBED * options.count]
+    with tempfile.TemporaryDirectory() as folder:
+        which = ["-m", "not spark and not long"] if options.light else []
+        known = KnownTests(drawn, copy_of_tree(Path(folder) / "probed"), which)
+    reached = filter(known.reach, drawn)
+    pairs = ((one, tests_for(one, known, options.seconds)) for one in reached)
     if options.light:
         pairs = ((one, groups[:1]) for one, groups in pairs if is_light(one, groups, known))
     mutants, chosen = zip(*itertools.islice(pairs, options.count), strict=True)
