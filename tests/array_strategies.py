@@ -6,10 +6,12 @@ filters find something.
 """
 
 import math
+from functools import cache
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
+from strategies import one_of_these
 from tamis import Schema
 from tamis.events.values import MapValue
 from tamis.language.literals import string_text
@@ -56,14 +58,14 @@ def values(kind: str) -> SearchStrategy[object]:
         return st.one_of(st.none(), arrays, arrays, arrays)
     if kind.startswith("map"):
         inner = kind[len("map<string, ") : -1]
-        maps = st.dictionaries(st.sampled_from(TEXTS), element(inner), max_size=4).map(MapValue)
+        maps = st.dictionaries(one_of_these(TEXTS), element(inner), max_size=4).map(MapValue)
         return st.one_of(st.none(), maps, maps, maps)
     return element(kind)
 
 
 def element(kind: str) -> SearchStrategy[object]:
     """Values of a scalar type, None for a missing one."""
-    some = st.sampled_from(VALUES[kind])
+    some = one_of_these(VALUES[kind])
     return st.one_of(st.none(), some, some, some)
 
 
@@ -89,24 +91,26 @@ def literal(kind: str) -> SearchStrategy[str]:
             return st.sampled_from(MOMENTS).map(lambda m: f"TIMESTAMP '{timestamp_text(m)}'")
 
 
+@cache
 @st.composite
 def array_of(draw: DrawFn, kind: str) -> str:
     """Arrays of one type, as text."""
     if draw(st.integers(0, 3)):
-        return draw(st.sampled_from(NAMES[kind]))
-    items = st.one_of(literal(kind), literal(kind), st.just("NULL"), st.sampled_from(SCALARS[kind]))
+        return draw(one_of_these(NAMES[kind]))
+    items = st.one_of(literal(kind), literal(kind), st.just("NULL"), one_of_these(SCALARS[kind]))
     # A literal of the type first: array(NULL) and array(1.5) are arrays of others.
     first = draw(literal(kind).filter(lambda text: text not in {"1.5", "1"} or kind != "double"))
     rest = draw(st.lists(items, max_size=3))
     return f"array({', '.join([first, *rest])})"
 
 
+@cache
 @st.composite
 def conditions_on(draw: DrawFn, kind: str, name: str) -> str:
     """Conditions on an element, as text."""
-    negation = draw(st.sampled_from(["", "", "NOT "]))
-    op = draw(st.sampled_from(["=", "<>", "<", ">=", "<=>"]))
-    other = draw(st.one_of(literal(kind), st.sampled_from(SCALARS[kind])))
+    negation = draw(one_of_these(["", "", "NOT "]))
+    op = draw(one_of_these(["=", "<>", "<", ">=", "<=>"]))
+    other = draw(st.one_of(literal(kind), one_of_these(SCALARS[kind])))
     forms = [
         f"{name} {op} {other}", f"{name} IS {negation}NULL",
         f"{name} {negation}IN ({draw(literal(kind))}, {other})",
@@ -116,47 +120,49 @@ def conditions_on(draw: DrawFn, kind: str, name: str) -> str:
         forms += [f"{name} RLIKE '^[ab]'", f"props[{name}] > 0", f"contains({name}, s)"]
     if kind == "int":
         forms += [f"{name} + 1 > i", f"{name} % 2 = 0", f"tags[{name}] = 'a'", f"{name} > 1.5"]
-    one = draw(st.sampled_from(forms))
+    one = draw(one_of_these(forms))
     if draw(st.integers(0, 3)):
         return one
-    word = draw(st.sampled_from(["AND", "OR"]))
-    return f"{one} {word} {draw(st.sampled_from(forms))}"
+    word = draw(one_of_these(["AND", "OR"]))
+    return f"{one} {word} {draw(one_of_these(forms))}"
 
 
+@cache
 @st.composite
 def array_atoms(draw: DrawFn) -> str:
     """One test of arrays or maps, as text."""
-    kind = draw(st.sampled_from(["string", "string", "int", "double", "bool", "timestamp"]))
+    kind = draw(one_of_these(["string", "string", "int", "double", "bool", "timestamp"]))
     array = draw(array_of(kind))
-    value = draw(st.one_of(literal(kind), st.sampled_from(SCALARS[kind])))
-    negation = draw(st.sampled_from(["", "NOT "]))
+    value = draw(st.one_of(literal(kind), one_of_these(SCALARS[kind])))
+    negation = draw(one_of_these(["", "NOT "]))
     many = ["contains"] * 4 + ["overlap", "quantified"] * 3
-    match draw(st.sampled_from([*many, "key", "null", "size", "scalar", "truth"])):
+    match draw(one_of_these([*many, "key", "null", "size", "scalar", "truth"])):
         case "contains":
             return f"array_contains({array}, {value})"
         case "overlap":
             return f"arrays_overlap({array}, {draw(array_of(kind))})"
         case "quantified":
-            name = draw(st.sampled_from(["exists", "forall"]))
+            name = draw(one_of_these(["exists", "forall"]))
             return f"{name}({array}, e -> {draw(conditions_on(kind, 'e'))})"
         case "key":
             key = draw(st.one_of(literal("string"), st.just("s")))
-            return f"map_contains_key({draw(st.sampled_from(['props', 'names']))}, {key})"
+            return f"map_contains_key({draw(one_of_these(['props', 'names']))}, {key})"
         case "null":
-            holder = draw(st.sampled_from([*NAMES[kind], "props", "names"]))
+            holder = draw(one_of_these([*NAMES[kind], "props", "names"]))
             return f"{holder} IS {negation}NULL"
         case "truth":
-            truth = draw(st.sampled_from(["NULL", "TRUE", "FALSE"]))
+            truth = draw(one_of_these(["NULL", "TRUE", "FALSE"]))
             return f"array_contains({array}, {value}) IS {negation}{truth}"
         case "size":
-            holder = draw(st.sampled_from([array, "props", "names"]))
-            op = draw(st.sampled_from(["=", "<", ">="]))
+            holder = draw(one_of_these([array, "props", "names"]))
+            op = draw(one_of_these(["=", "<", ">="]))
             return f"size({holder}) {op} {draw(st.integers(-1, 3))}"
         case _:
-            op = draw(st.sampled_from(["=", "<>", "<", ">="]))
-            return f"{draw(st.sampled_from(SCALARS[kind]))} {op} {value}"
+            op = draw(one_of_these(["=", "<>", "<", ">="]))
+            return f"{draw(one_of_these(SCALARS[kind]))} {op} {value}"
 
 
+@cache
 @st.composite
 def array_filters(draw: DrawFn, depth: int = 2) -> str:
     """Whole filters over arrays and maps, as text."""

@@ -8,6 +8,7 @@ and non-ASCII strings, quotes, ``%``, ``_``, backslashes and newlines.
 import math
 from collections.abc import Sequence
 from decimal import Context, Decimal
+from functools import cache
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
@@ -15,6 +16,19 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 from tamis import Schema
 from tamis.language.literals import string_text
 from tamis.timestamps import timestamp_text
+
+
+@cache
+def _one_of(texts):
+    return st.sampled_from(texts)
+
+
+def one_of_these(values):
+    """One of some values. To make a strategy takes long, so that of the same texts is made once."""
+    if all(type(one) is str for one in values):  # 1, 1.0 and True would be the same key
+        return _one_of(tuple(values))
+    return st.sampled_from(values)
+
 
 SCHEMA = Schema(
     {
@@ -71,14 +85,14 @@ REGEXES = ["a", "^a", "a$", "^a*$", ".", "^.$", "a.b", "[ab]+", "[^a]", "\\s", "
 def values(kind: str) -> SearchStrategy[object]:
     """Values of one type, None for a missing one."""
     some: dict[str, SearchStrategy[object]] = {
-        "int": st.sampled_from(INTS) | st.integers(-20, 20) | st.integers(-(2**63), 2**63 - 1),
-        "double": st.sampled_from(DOUBLES) | st.floats(width=64) | st.integers(-20, 20).map(float),
-        "string": st.sampled_from(STRINGS) | st.text(max_size=5),
+        "int": one_of_these(INTS) | st.integers(-20, 20) | st.integers(-(2**63), 2**63 - 1),
+        "double": one_of_these(DOUBLES) | st.floats(width=64) | st.integers(-20, 20).map(float),
+        "string": one_of_these(STRINGS) | st.text(max_size=5),
         "bool": st.booleans(),
-        "timestamp": st.sampled_from(MOMENTS),
-        "decimal(9, 2)": st.sampled_from(DECIMALS)
+        "timestamp": one_of_these(MOMENTS),
+        "decimal(9, 2)": one_of_these(DECIMALS)
         | st.integers(-2000, 2000).map(lambda n: Decimal(n).scaleb(-2)),
-        "decimal(38, 10)": st.sampled_from(LONG_DECIMALS)
+        "decimal(38, 10)": one_of_these(LONG_DECIMALS)
         | st.integers(-(10**30), 10**30).map(lambda n: Decimal(n).scaleb(-10, EXACT)),
     }
     return st.one_of(st.none(), some[kind], some[kind])
@@ -108,33 +122,34 @@ def literals(kind: str) -> SearchStrategy[str]:
     """Constants of one type, as text."""
     match kind:
         case "int":
-            whole = st.sampled_from(INTS) | st.integers(-20, 20)
+            whole = one_of_these(INTS) | st.integers(-20, 20)
             return whole.map(str) | st.integers(-9, 9).map("{}L".format)
         case "double":
             finite = [repr(value) for value in DOUBLES if math.isfinite(value)]
-            doubles = st.sampled_from([text if "e" in text else text + "D" for text in finite])
-            decimals = st.sampled_from(
+            doubles = one_of_these([text if "e" in text else text + "D" for text in finite])
+            decimals = one_of_these(
                 ["0.5", "2.50", "-0.1", "10.0", ".5", "3.", "0.000001", "-99.99", "5BD", "1.5e3BD"]
             )
             return doubles | decimals | literals("int")
         case "string":
-            return (st.sampled_from(STRINGS) | st.text(max_size=5)).map(string_text)
+            return (one_of_these(STRINGS) | st.text(max_size=5)).map(string_text)
         case "bool":
-            return st.sampled_from(["TRUE", "FALSE"])
+            return one_of_these(["TRUE", "FALSE"])
         case "decimal":
-            exact = st.sampled_from(LONG_DECIMALS).map(lambda d: format(d, "f"))
+            exact = one_of_these(LONG_DECIMALS).map(lambda d: format(d, "f"))
             return exact | st.integers(-2000, 2000).map(lambda n: f"{n / 100:.2f}")
         case _:
-            return st.sampled_from(MOMENTS).map(lambda m: f"TIMESTAMP '{timestamp_text(m)}'")
+            return one_of_these(MOMENTS).map(lambda m: f"TIMESTAMP '{timestamp_text(m)}'")
 
 
+@cache
 @st.composite
 def terms(draw: DrawFn, kind: str, depth: int = 2) -> str:
     """Values of one type, as text: constants, attributes, arithmetic and functions of them."""
     if depth == 0 or draw(st.integers(0, 3)) < 2:
         if draw(st.integers(0, 3)) == 0:
             return draw(literals(kind))
-        return draw(st.sampled_from(NAMES[kind]))
+        return draw(one_of_these(NAMES[kind]))
     if draw(st.integers(0, 5)) == 0:
         return draw(chosen(kind, depth - 1))
     if kind == "int":
@@ -146,16 +161,16 @@ def terms(draw: DrawFn, kind: str, depth: int = 2) -> str:
         if choice == 0:
             return f"abs({draw(terms('double', depth - 1))})"
         if choice > 4:
-            function = draw(st.sampled_from(["sqrt({})", "round({}, 1)", "CAST({} AS DOUBLE)"]))
+            function = draw(one_of_these(["sqrt({})", "round({}, 1)", "CAST({} AS DOUBLE)"]))
             return function.format(draw(terms("double", depth - 1)))
         if choice == 1:
             return f"-({draw(terms('double', depth - 1))})"
-        left = draw(terms(draw(st.sampled_from(["int", "double"])), depth - 1))
-        right = draw(terms(draw(st.sampled_from(["int", "double"])), depth - 1))
-        return f"({left} {draw(st.sampled_from(['+', '-', '*', '/', '%']))} {right})"
+        left = draw(terms(draw(one_of_these(["int", "double"])), depth - 1))
+        right = draw(terms(draw(one_of_these(["int", "double"])), depth - 1))
+        return f"({left} {draw(one_of_these(['+', '-', '*', '/', '%']))} {right})"
     if kind == "string":
         if draw(st.booleans()):
-            function = draw(st.sampled_from(["lower", "upper", "trim", "ltrim", "rtrim"]))
+            function = draw(one_of_these(["lower", "upper", "trim", "ltrim", "rtrim"]))
             return f"{function}({draw(terms('string', depth - 1))})"
         return draw(string_functions(depth - 1))
     if kind == "bool":
@@ -163,14 +178,15 @@ def terms(draw: DrawFn, kind: str, depth: int = 2) -> str:
     return draw(moments(depth - 1))
 
 
+@cache
 @st.composite
 def moments(draw: DrawFn, depth: int) -> str:
     """Dates and timestamps that are computed, as text."""
     moment, n = draw(terms("timestamp", depth)), draw(st.integers(-40, 40))
-    unit = draw(st.sampled_from(["YEAR", "quarter", "MON", "week", "DAY", "hour", "MINUTE"]))
-    text = draw(st.sampled_from(["s", "'2024-02-29'", "'1582-10-10 01:02:03'", "'x'"]))
+    unit = draw(one_of_these(["YEAR", "quarter", "MON", "week", "DAY", "hour", "MINUTE"]))
+    text = draw(one_of_these(["s", "'2024-02-29'", "'1582-10-10 01:02:03'", "'x'"]))
     return draw(
-        st.sampled_from(
+        one_of_these(
             [
                 f"date_trunc('{unit}', {moment})", f"to_date({moment})", f"date_add({moment}, {n})",
                 f"date_sub({moment}, {n})", f"CAST({moment} AS DATE)", f"last_day({moment})",
@@ -182,11 +198,12 @@ def moments(draw: DrawFn, depth: int) -> str:
     )  # fmt: skip
 
 
+@cache
 @st.composite
 def parts_of_moments(draw: DrawFn, depth: int) -> str:
     """Whole numbers that dates and timestamps are made of, as text."""
     name = draw(
-        st.sampled_from(
+        one_of_these(
             ["year", "quarter", "month", "day", "dayofweek", "weekday", "dayofyear", "weekofyear",
              "hour", "minute", "second", "datediff"]
         )
@@ -197,13 +214,14 @@ def parts_of_moments(draw: DrawFn, depth: int) -> str:
     return f"{name}({moment})"
 
 
+@cache
 @st.composite
 def decimals(draw: DrawFn, depth: int) -> str:
     """Decimals that are computed, as text."""
     a, b = draw(terms("decimal", depth - 1)), draw(terms("decimal", depth - 1))
     n = draw(terms("int", 0))
     return draw(
-        st.sampled_from(
+        one_of_these(
             [
                 f"({a} + {b})", f"({a} - {b})", f"({a} * {b})", f"({a} / {b})", f"({a} % {b})",
                 f"({a} * {n})", f"({n} - {a})", f"round({a}, 1)", f"floor({a})", f"ceil({a})",
@@ -213,6 +231,7 @@ def decimals(draw: DrawFn, depth: int) -> str:
     )  # fmt: skip
 
 
+@cache
 @st.composite
 def whole_numbers(draw: DrawFn, depth: int) -> str:
     """Whole numbers that are computed, as text."""
@@ -222,67 +241,70 @@ def whole_numbers(draw: DrawFn, depth: int) -> str:
     if choice == 0:
         return f"length({draw(terms('string', depth - 1))})"
     if choice == 4:
-        function = draw(st.sampled_from(["floor({})", "ceil({})", "CAST({} AS INT)"]))
+        function = draw(one_of_these(["floor({})", "ceil({})", "CAST({} AS INT)"]))
         return function.format(draw(terms("double", depth - 1)))
     if choice == 5:
-        function = draw(st.sampled_from(["CAST({} AS BIGINT)", "TRY_CAST({} AS INT)"]))
+        function = draw(one_of_these(["CAST({} AS BIGINT)", "TRY_CAST({} AS INT)"]))
         return function.format(draw(terms("string", depth - 1)))
     if choice == 1:
         return f"abs({draw(terms('int', depth - 1))})"
     if choice == 2:
         return f"-({draw(terms('int', depth - 1))})"
-    op = draw(st.sampled_from(["+", "-", "*", "%", "DIV"]))
+    op = draw(one_of_these(["+", "-", "*", "%", "DIV"]))
     return f"({draw(terms('int', depth - 1))} {op} {draw(terms('int', depth - 1))})"
 
 
+@cache
 @st.composite
 def chosen(draw: DrawFn, kind: str, depth: int) -> str:
     """One of several values of one type, as text."""
     a, b = draw(terms(kind, depth)), draw(terms(kind, depth))
     condition = draw(filters(min(depth, 1)))
     return draw(
-        st.sampled_from(
+        one_of_these(
             [
                 f"coalesce({a}, {b})", f"nullif({a}, {b})", f"greatest({a}, {b})",
                 f"least({a}, {b})", f"if({condition}, {a}, {b})",
                 f"CASE WHEN {condition} THEN {a} END",
-                f"CASE {draw(st.sampled_from(NAMES[kind]))} WHEN {a} THEN {b} ELSE {a} END",
+                f"CASE {draw(one_of_these(NAMES[kind]))} WHEN {a} THEN {b} ELSE {a} END",
             ]
         )
     )  # fmt: skip
 
 
+@cache
 @st.composite
 def string_functions(draw: DrawFn, depth: int) -> str:
     """Functions of strings and whole numbers, as text."""
     s, t = draw(terms("string", depth)), draw(terms("string", depth))
     n, m = draw(st.integers(-3, 4)), draw(st.integers(-1, 3))
     return draw(
-        st.sampled_from(
+        one_of_these(
             [
                 f"concat({s}, {t})", f"({s} || {t})", f"substring({s}, {n})",
                 f"substring({s}, {n}, {m})", f"left({s}, {m})", f"right({s}, {m})",
                 f"replace({s}, {t})", f"replace({s}, {t}, 'é')",
-                f"CAST({draw(st.sampled_from(['i', 'b']))} AS STRING)",
+                f"CAST({draw(one_of_these(['i', 'b']))} AS STRING)",
             ]
         )
     )  # fmt: skip
 
 
+@cache
 @st.composite
 def atoms(draw: DrawFn, depth: int = 2) -> str:
     """One test, as text."""
     kind = draw(
-        st.sampled_from(
+        one_of_these(
             ["int", "double", "string", "int", "double", "string", "bool", "timestamp", "decimal"]
         )
     )
     numbers = ["int", "double", "decimal"] if kind == "decimal" else ["int", "double"]
-    other = draw(st.sampled_from(numbers)) if kind in {"int", "double", "decimal"} else kind
+    other = draw(one_of_these(numbers)) if kind in {"int", "double", "decimal"} else kind
     left = draw(terms(kind, depth))
-    negation = draw(st.sampled_from(["", "", "NOT "]))
+    negation = draw(one_of_these(["", "", "NOT "]))
     form = draw(
-        st.sampled_from(["compare"] * 5 + ["between", "in", "null", "truth", "string", "string"])
+        one_of_these(["compare"] * 5 + ["between", "in", "null", "truth", "string", "string"])
     )
     if form == "between":
         return f"{left} {negation}BETWEEN {draw(terms(other, 1))} AND {draw(terms(kind, 1))}"
@@ -294,26 +316,27 @@ def atoms(draw: DrawFn, depth: int = 2) -> str:
     if form == "null":
         return f"{left} IS {negation}NULL"
     if form == "truth" and kind == "bool":
-        return f"{left} IS {negation}{draw(st.sampled_from(['TRUE', 'FALSE', 'UNKNOWN']))}"
+        return f"{left} IS {negation}{draw(one_of_these(['TRUE', 'FALSE', 'UNKNOWN']))}"
     if form == "string" and kind == "string":
-        test = draw(st.sampled_from(["LIKE", "RLIKE", "contains", "startswith", "endswith"]))
+        test = draw(one_of_these(["LIKE", "RLIKE", "contains", "startswith", "endswith"]))
         if test == "LIKE":
-            word = draw(st.sampled_from(["LIKE", "LIKE", "ILIKE", "LIKE ANY", "ILIKE ALL"]))
-            patterns = [string_text(draw(st.sampled_from(LIKE_PATTERNS)))]
+            word = draw(one_of_these(["LIKE", "LIKE", "ILIKE", "LIKE ANY", "ILIKE ALL"]))
+            patterns = [string_text(draw(one_of_these(LIKE_PATTERNS)))]
             if " " in word:
-                patterns.append(string_text(draw(st.sampled_from(LIKE_PATTERNS))))
+                patterns.append(string_text(draw(one_of_these(LIKE_PATTERNS))))
                 return f"{left} {negation}{word} ({', '.join(patterns)})"
             return f"{left} {negation}{word} {patterns[0]}"
         if test == "RLIKE":
-            return f"{left} {negation}RLIKE {string_text(draw(st.sampled_from(REGEXES)))}"
+            return f"{left} {negation}RLIKE {string_text(draw(one_of_these(REGEXES)))}"
         return f"{test}({left}, {draw(terms('string', 1))})"
-    op = draw(st.sampled_from(["=", "<>", "<", "<=", ">", ">=", "<=>"]))
+    op = draw(one_of_these(["=", "<>", "<", "<=", ">", ">=", "<=>"]))
     if form == "string" and kind == "timestamp":
         hours = draw(st.integers(-9, 9))
         return f"{left} - {draw(terms(kind, 1))} {op} INTERVAL {hours} HOURS"
     return f"{left} {op} {draw(terms(other, depth))}"
 
 
+@cache
 @st.composite
 def filters(draw: DrawFn, depth: int = 3) -> str:
     """Whole filters, as text; all of them are well typed, a few exceed a limit of decimals."""

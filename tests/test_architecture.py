@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,22 +48,26 @@ ROOMS = rooms()
 ROOM_OF = {module: name for name, room in ROOMS.items() for module in room.modules}
 
 
-def imported(tree):
-    for node in ast.walk(tree):
+@cache
+def imported(path):
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module == "tamis":
-            yield from (f"tamis.{name.name}" for name in node.names)
+            found += [f"tamis.{name.name}" for name in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
+            found.append(node.module)
         elif isinstance(node, ast.Import):
-            yield from (name.name for name in node.names)
+            found += [name.name for name in node.names]
+    return found
 
 
+@cache
 def imports_between_rooms():
     """For each room, which others its modules import, and for each of those one such module."""
     found = {name: {} for name in ROOMS}
     for module in modules():
         here = ROOM_OF[module.with_suffix("").parts[0]]
-        for name in imported(ast.parse((SOURCE / module).read_text(encoding="utf-8"))):
+        for name in imported(SOURCE / module):
             parts = name.split(".")
             if parts[0] == "tamis" and parts[1:] and parts[1] in ROOM_OF:
                 found[here].setdefault(ROOM_OF[parts[1]], f"{module} imports {name}")
@@ -103,7 +108,7 @@ def test_rooms_import_from_rooms_above_them_in_the_table():
 def test_packages_of_spark_use_those_before_them():
     for path in sorted((SOURCE / "spark").rglob("*.py")):
         here = path.relative_to(SOURCE / "spark").with_suffix("").parts[0]
-        for name in imported(ast.parse(path.read_text(encoding="utf-8"))):
+        for name in imported(path):
             if name.startswith("tamis.spark.") and here != "__init__":
                 there = name.split(".")[2]
                 assert SPARK.index(there) <= SPARK.index(here), f"{path} imports {name}"

@@ -27,7 +27,11 @@ def test_a_batch_is_asked_in_one_query_and_answered_as_single_events_are(engine)
     m.subscribe_many((n, f"i >= {n} AND x < {n * 10} AND s LIKE '_%'") for n in range(20))
     events = [{"i": n % 25, "x": n, "s": "ab"[: n % 3]} for n in range(250)]
     lists = m.match_batch(events, output="lists")["subscriptions"].to_pylist()
-    assert lists == [m.match(event) for event in events]
+    naive = Matcher(SCHEMA, engine="naive")
+    naive.subscribe_many(m.items())
+    assert lists == naive.match_batch(events, output="lists")["subscriptions"].to_pylist()
+    for place in (0, 1, 99, 100, 101, 200, 249):  # a query for each
+        assert lists[place] == m.match(events[place])
     assert any(lists)
 
 

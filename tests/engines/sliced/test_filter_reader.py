@@ -235,11 +235,13 @@ def check_exactly(name, texts, meaning=None):
     meaning = meaning or semantics_of(name)
     cache = ShapeCache(meaning.schema)
     reader = FilterReader(meaning)
+    parsed = {text: parse(text, meaning.schema) for text in texts}
+    leaves = {text: leaves_of(expression, meaning) for text, expression in parsed.items()}
     for text in texts * 3:
         cache.pieces.clear()  # so that each atom is new, and only its shape is known
         expression = cache.parse(text)
-        assert expression == parse(text, meaning.schema)
-        fast, slow = reader.leaves(expression), leaves_of(expression, meaning)
+        assert expression == parsed[text]
+        fast, slow = reader.leaves(expression), leaves[text]
         assert sorted(fast.shape) == sorted(slow.shape), text
         assert sorted(as_set(fast)) == sorted(as_set(slow)), text
         assert sorted(fast.codes) == sorted(slow.codes), text

@@ -97,25 +97,28 @@ class Clinging(Forwarding):
             neighbour.announcers[kind].drop(text)
 
 
+# With the first seed to try: earlier ones do not show it.
 BROKEN = [
-    (Clinging, "router.Forwarding", "none", {"needless"}),
-    (Careless, "router.Neighbours", "none", {"lost", "disagreement"}),
-    (Hasty, "forwarding.Announcer", "lossy", {"lost"}),
-    (Eager, "forwarding.Announcer", "none", {"lost"}),
-    (Absent, "forwarding.Announcer", "crashing", {"unsettled", "lost"}),
-    (Faithful, "router.Neighbours", "crashing", {"disagreement", "left over", "error"}),
+    (Clinging, "router.Forwarding", "none", {"needless"}, 0),
+    (Careless, "router.Neighbours", "none", {"lost", "disagreement"}, 0),
+    (Hasty, "forwarding.Announcer", "lossy", {"lost"}, 29),
+    (Eager, "forwarding.Announcer", "none", {"lost"}, 0),
+    (Absent, "forwarding.Announcer", "crashing", {"unsettled", "lost"}, 0),
+    (Faithful, "router.Neighbours", "crashing", {"disagreement", "left over", "error"}, 0),
 ]
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("broken", "part", "faulty", "kinds"), BROKEN, ids=[broken.__name__ for broken, *_ in BROKEN]
+    ("broken", "part", "faulty", "kinds", "first"),
+    BROKEN,
+    ids=[broken.__name__ for broken, *_ in BROKEN],
 )
 def test_a_router_with_a_broken_part_is_found_out_and_the_failure_made_small(
-    broken, part, faulty, kinds, monkeypatch
+    broken, part, faulty, kinds, first, monkeypatch
 ):
     monkeypatch.setattr(f"tamis.routing.{part}", broken)
-    for seed in itertools.count():
+    for seed in itertools.count(first):
         assert seed < 200, "nothing was noticed"
         scenario = generate(seed, ScenarioOptions(faulty=faulty))
         outcome = play(scenario)

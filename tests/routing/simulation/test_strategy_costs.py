@@ -6,6 +6,9 @@ from tamis.routing.simulation.simulation import play
 from tamis.routing.simulation.strategy_costs import large_scenario, measure_costs
 from tamis.routing.strategies import STRATEGIES
 
+# All of it in one process, for a fixture that takes long.
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("costs of strategies")]
+
 
 @pytest.fixture(scope="module")
 def measured():
@@ -13,13 +16,11 @@ def measured():
     return {name: measure_costs(large_scenario(3, name, **sizes)) for name in STRATEGIES}
 
 
-@pytest.mark.long
 def test_every_strategy_delivers_the_same(measured):
     assert len({one.deliveries for one in measured.values()}) == 1
     assert measured["simple"].deliveries > 0
 
 
-@pytest.mark.long
 def test_each_step_makes_tables_smaller(measured):
     sizes = [measured[name].table_size for name in STRATEGIES[1:]]
     flooding, simple, covering, advertised, both, perfect, imperfect = (

@@ -61,7 +61,7 @@ def test_the_settings_of_the_user_win(tmp_path):
     )
     code = (
         "from tamis.spark import spark_session\n"
-        "spark = spark_session(conf={'spark.sql.shuffle.partitions': '7'})\n"
+        "spark = spark_session(conf={'spark.sql.shuffle.partitions': '7'}, warm_up=False)\n"
         "for name in ('app.name', 'master', 'sql.session.timeZone', 'sql.shuffle.partitions',\n"
         "             'driver.memory', 'ui.enabled', 'driver.host'):\n"
         "    print(spark.conf.get('spark.' + name))\n"
