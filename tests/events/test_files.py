@@ -153,7 +153,7 @@ def test_an_empty_field_of_csv_is_missing(write):
         ("e.jsonl", b'{"company": "IBM", "price": 5}\n"\xff"\n', "line 2 is not valid UTF-8"),
         ("e.jsonl", '{"company": "IBM", "price": 5}\n{"a": 1, "a": 2}', "names 'a' twice"),
         ("e.json", '[{"company": "IBM", "price": 5}, 7]', "expected an object {...}, got int"),
-        ("e.csv", "company,price\nIBM,5\nDell\n", "line 3 has 1 fields, the header has 2"),
+        ("e.csv", "company,price\nIBM,5\nDell\n", "line 3 has 1 field, the header has 2"),
         ("e.csv", "company,price\nIBM,5\nDell,1,2\n", "line 3 has 3 fields, the header has 2"),
         ("e.csv", "company,price\nIBM,5\nDell,cheap\n", "attribute price expects double"),
         (

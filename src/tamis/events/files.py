@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element
 
-from tamis.errors import EventError, FileError
+from tamis.errors import EventError, FileError, counted
 from tamis.events.event_reader import (
     MAX_EVENT_TEXT,
     EventReader,
@@ -134,12 +134,9 @@ def _read_csv(path: Path) -> Iterator[FileRecord]:
                     pairs = zip(header, fields, strict=True)
                     yield FileRecord({k: v for k, v in pairs if v != ""}, is_text=True)
                 elif fields:
-                    yield FileRecord(
-                        EventError(
-                            f"line {reader.line_num} has {len(fields)} fields, "
-                            f"the header has {len(header)}"
-                        )
-                    )
+                    found = counted(len(fields), "field")
+                    problem = f"line {reader.line_num} has {found}, the header has {len(header)}"
+                    yield FileRecord(EventError(problem))
         except csv.Error as error:
             raise FileError(f"{path}, line {reader.line_num}: {error}") from None
 

@@ -228,13 +228,9 @@ class TypingRules:
             raise self.mismatch(str(refusal), start, end, refusal.hint) from None
 
     def _refused(
-        self,
-        refusal: RefusedArguments,
-        name: str,
-        arguments: Sequence[LocatedNode],
-        start: int,
-        end: int,
-    ) -> TypeMismatch | LimitError:
+        self, refusal: RefusedArguments, name: str, arguments: Sequence[LocatedNode],
+        start: int, end: int,
+    ) -> TypeMismatch | LimitError:  # fmt: skip
         if refusal.argument is not None:
             start, end = arguments[refusal.argument].start, arguments[refusal.argument].end
         if isinstance(refusal, TooLarge):
