@@ -176,6 +176,7 @@ def test_a_column_of_another_type_is_an_error_even_with_skip():
 @each(
     "choices, message",
     [
+        ({"output": "sets"}, "unknown output 'sets'"),
         ({"on_bad": "keep"}, "unknown treatment of bad rows 'keep'; .*choices: raise, skip"),
         ({"event_id": "ID"}, "event_id: the events have no column 'ID'; did you mean 'id'"),
         ({"event_id": 5}, "event_id is the name of a column, not 5"),

@@ -33,6 +33,13 @@ def test_one_event(event, text):
     assert made.key != single(event, None).key
 
 
+def test_columns_are_a_table_and_rows_are_not():
+    table = pa.table({"a": [1, 2]})
+    for columns in (table, table.to_reader(), table.to_batches()[0], pl.DataFrame({"a": [1, 2]})):
+        assert module.as_table(columns).to_pylist() == [{"a": 1}, {"a": 2}]
+    assert module.as_table([{"a": 1}]) is None
+
+
 @each("event", [3, [1], {"a": float("nan")}, {"a": {1, 2}}, {"a": "\ud800"}, None])
 def test_what_is_not_an_event(event):
     with pytest.raises(EventError):

@@ -180,6 +180,7 @@ def test_text_that_is_not_a_filter():
         ("a IS NULL OR a = 'x'", "string"),
         ("x BETWEEN 1 AND 2 AND s = 'a'", "double string"),
         ("'PC' SUBSTRING OF product AND bid > ask", "string double double"),
+        (" AND ".join(f"s{n} = 'x'" for n in range(15)), " ".join(["string"] * 15)),
     ],
 )
 def test_each_part_of_a_filter_is_inferred_by_itself(text, types):

@@ -1,4 +1,4 @@
-"""Texts as decimals, as Spark's readers of text files take them."""
+"""Texts as numbers, as Spark's readers of text files take them."""
 
 import pyarrow as pa
 import pytest
@@ -25,3 +25,13 @@ def test_digits_after_the_point_are_rounded(text, expected):
 def test_what_is_not_a_decimal_of_the_type(text):
     with pytest.raises(ValueError, match=r"^$"):
         read(text)
+
+
+@each("kind, bits", [(pa.int32(), 31), (pa.int64(), 63)])
+def test_whole_numbers_are_those_of_the_type(kind, bits):
+    whole = text_reader(kind, is_inferred=False)
+    ends = -(2**bits), 2**bits - 1
+    assert [whole(str(end)) for end in ends] == list(ends)
+    for beyond in (ends[0] - 1, ends[1] + 1, ends[1] + 2):
+        with pytest.raises(ValueError, match=r"^$"):
+            whole(str(beyond))

@@ -72,3 +72,9 @@ def test_a_node_rebuilt_from_its_children_is_the_same(text):
         raise
     for node in ast.walk(tree):
         assert ast.rebuild(node, ast.children(node)) == node
+
+
+def test_nodes_are_small():
+    """Millions of filters are made of them."""
+    for made in (Literal(1, INT), parse("i = 1", SCHEMA).tree):
+        assert not hasattr(made, "__dict__")

@@ -102,6 +102,8 @@ def test_too_many_bad_rows_fail_and_leave_nothing(put, tmp_path):
     assert "it has 2 fields, and the header has 3: 4,IBM" in str(e.value)
     assert not out.exists()
     assert job.write(str(out), max_bad=2).bad_events == 2
+    with pytest.raises(FileError, match="exists"):
+        job.write(str(out), max_bad=2)
     assert job.write(str(out), overwrite=True, max_bad="40%").bad_events == 2
 
 

@@ -94,6 +94,7 @@ def test_metrics_count_what_happens(served):
     ("GET", "/nothing", 404, "not-found"),
     ("PATCH", "/topics", 405, "method-not-allowed"),
     ("POST", "/topics/x", 405, "method-not-allowed"),
+    ("DELETE", "/stomp", 405, "method-not-allowed"),
     ("GET", "/peers/x", 404, "unknown-peer"),
     ("DELETE", "/peers/x", 404, "unknown-peer"),
 ])  # fmt: skip
@@ -102,6 +103,11 @@ def test_other_paths_and_methods_are_refused_as_json(served, method, path, statu
     assert (answer.status, answer.json["error"]) == (status, error)
     if status == 405:
         assert answer.headers["Allow"]
+
+
+def test_only_get_opens_a_web_socket(served):
+    answer = served.ask("HEAD", "/stomp")
+    assert (answer.status, answer.headers["Allow"]) == (405, "GET")
 
 
 @each("query, message", [
@@ -186,6 +192,8 @@ def test_the_description_names_every_operation_and_every_reference_is_there(serv
     references = set(re.findall(rb'"#/components/schemas/(\w+)"', page.body))
     assert references <= {name.encode() for name in described["components"]["schemas"]}
     assert page.body == description(described["info"]["version"])
+    quench = described["components"]["schemas"]["QuenchRequest"]["properties"]
+    assert quench["wait"]["default"] == 0  # without one, it is answered at once
     for _, path in listed:
         names = set(re.findall(r"\{(\w+)\}", path))
         for operation in described["paths"][path].values():
