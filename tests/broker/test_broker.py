@@ -100,6 +100,25 @@ def test_a_second_connection_takes_over(tmp_path):
     with_broker(tmp_path, use)
 
 
+def test_nothing_happens_where_nothing_waits_for_an_answer(tmp_path):
+    """Without a durable subscription, and on a connection that another one has taken over."""
+
+    async def use(broker, guest):
+        await broker.put_subscription(guest, "quotes", "all", None)
+        listening = await broker.attach_filter(guest, "quotes")
+        first = await broker.attach(guest, "quotes", "all")
+        await broker.publish(guest, "quotes", prices(1, 2))
+        assert await taken(broker, listening) == await taken(broker, first) == [(0, 1), (1, 1)]
+        second = await broker.attach(guest, "quotes", "all")
+        for one in (listening, first):
+            for answer in (one.ack, one.ack_up_to, one.nack, one.nack_up_to):
+                answer(1)
+        assert await taken(broker, listening) == []
+        assert await taken(broker, second) == [(0, 2), (1, 2)]
+
+    with_broker(tmp_path, use)
+
+
 def test_a_slow_subscriber_loses_the_oldest_or_its_connection(tmp_path):
     async def use(broker, guest):
         options = DeliveryOptions(buffer=3)
