@@ -27,6 +27,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields
+from functools import cache
 from importlib.util import cache_from_source
 from pathlib import Path
 
@@ -58,11 +59,14 @@ SWAPPED: dict[type[ast.AST], tuple[str, str]] = {
 
 
 # A module of the copy that has probes. A process that a test starts inherits the name of the test.
+# So do those of Spark, but for the first test of all that share the session: there it says nothing.
 PROBE = """
 import os
 _noted = set()
 def reached(place):
     test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
+    if "SPARK_ENV_LOADED" in os.environ:
+        test = ""
     folder = os.environ.get("TAMIS_PROBED")
     if folder and (place, test) not in _noted:
         _noted.add((place, test))
@@ -291,7 +295,14 @@ def _named_after(mutant: Mutant) -> list[str]:
 
 
 def _is_kernel(mutant: Mutant) -> bool:
-    return "/kernels/" in mutant.path
+    return "/kernels/" in mutant.path or mutant.path in _kernels_elsewhere()
+
+
+@cache
+def _kernels_elsewhere() -> set[str]:
+    files = (ROOT / SOURCE).rglob("*.py")
+    found = (file for file in files if "from tamis.kernels.jit import" in file.read_text("utf-8"))
+    return {str(file.relative_to(ROOT)) for file in found}
 
 
 def is_noticed(

@@ -8,7 +8,7 @@ and non-ASCII strings, quotes, ``%``, ``_``, backslashes and newlines.
 import math
 from collections.abc import Sequence
 from decimal import Context, Decimal
-from functools import cache
+from functools import cache, lru_cache
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
@@ -18,7 +18,7 @@ from tamis.language.literals import string_text
 from tamis.timestamps import timestamp_text
 
 
-@cache
+@lru_cache(1000)  # some are texts that were just drawn, and will not come again
 def _one_of(texts):
     return st.sampled_from(texts)
 

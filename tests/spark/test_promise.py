@@ -38,7 +38,10 @@ def test_conditions_have_the_truth_that_spark_gives_them(cases):
 
 
 def test_match_batch_keeps_the_rows_that_filter_keeps(cases):
-    """The whole way: a table into the matcher, against `DataFrame.filter`, in one job."""
+    """The whole way: a table into the matcher, against `DataFrame.filter`, in one job.
+
+    A few filters: of all of them, the truth is compared above, and a union of many takes long.
+    """
     from functools import reduce
 
     from pyspark.sql import functions as f

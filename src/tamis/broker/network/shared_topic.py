@@ -93,7 +93,7 @@ class SharedTopic:
         self._own.use(self.routes)
 
     def _begin_routes(self) -> None:
-        """Begin without filters, with the schema that the topic has now."""
+        """Begin without filters of clients and peers, with the schema that the topic has now."""
         row, context = self.topic.row, self._context
         strategy = context.strategy
         # Peers are told filters without now(); should one have it nevertheless, it counts as TRUE.

@@ -111,8 +111,8 @@ class Scenario:
     t2: float = 8.0
     merging: str = "size 8"  # when brokers look for mergers, if the strategy has them
     threshold: float = 0.1  # of imperfect mergers
-    waiting: int = 100_000  # see `Limits`
-    early: int = 10_000  # see `Limits`
+    waiting: int = 100_000  # see `RouterLimits`
+    early: int = 10_000  # see `RouterLimits`
 
     def topology(self) -> Topology:
         return Topology(self.brokers, self.edges)
