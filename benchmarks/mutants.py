@@ -220,6 +220,10 @@ class KnownTests:
         """Whether its place was reached, by a test or before the first one; always in a kernel."""
         return _is_kernel(mutant) or mutant in self._reaching
 
+    def reach_early(self, mutant: Mutant) -> bool:
+        """Whether its place was reached outside tests: before the first one, or by Spark."""
+        return "" in self._reaching.get(mutant, ())
+
     def tests(self, mutant: Mutant) -> set[str]:
         """The tests that reach its place."""
         return self._reaching.get(mutant, set()) & self.all
@@ -263,16 +267,20 @@ def survivors(results: Path) -> list[Mutant]:
 def tests_for(mutant: Mutant, known: KnownTests, seconds: float) -> list[list[str]]:
     """The tests that reach the place: several that need no Spark, and one that does.
 
-    Tests in files that are named after the module come first, quick ones before slow ones. Of some
-    places no test is known, because they are in kernels, or run in the processes of Spark or when a
-    module is imported. Then the test files named after the module are run.
+    Tests in files that are named after the module come first, quick ones before slow ones. They are
+    also tried where a place is reached while modules are imported, or in processes of Spark: nobody
+    knows for which tests. In kernels no test is known, and the files named after them are run.
     """
     stem = Path(mutant.path).stem
 
     def turn(test: str) -> tuple[bool, float]:
         return stem not in test.partition("::")[0], known.seconds.get(test, seconds)
 
-    tests = sorted(known.tests(mutant), key=turn)
+    reaching = known.tests(mutant)
+    if known.reach_early(mutant):
+        named = set(_named_after(mutant))
+        reaching = reaching | {test for test in known.all if test.partition("::")[0] in named}
+    tests = sorted(reaching, key=turn)
     without = [test for test in tests if test in known.light][: int(TESTS_PER_SECOND * seconds)]
     left = seconds
     for number, test in enumerate(without):
@@ -341,9 +349,9 @@ def _environment(copy: Path) -> dict[str, str]:
     return environment
 
 
-def is_light(mutant: Mutant, groups: list[list[str]], known: KnownTests) -> bool:
+def is_light(mutant: Mutant, known: KnownTests) -> bool:
     """Whether tests that need no Spark reach the place."""
-    return not _is_kernel(mutant) and bool(groups[0]) and groups[0][0] in known.light
+    return not _is_kernel(mutant) and not known.tests(mutant).isdisjoint(known.light)
 
 
 def measure(
@@ -395,7 +403,7 @@ def main() -> None:
     reached = filter(known.reach, drawn)
     pairs = ((one, tests_for(one, known, options.seconds)) for one in reached)
     if options.light:
-        pairs = ((one, groups[:1]) for one, groups in pairs if is_light(one, groups, known))
+        pairs = ((one, groups[:1]) for one, groups in pairs if is_light(one, known))
     mutants, chosen = zip(*itertools.islice(pairs, options.count), strict=True)
     patience = max(PATIENCE, 3 * options.seconds)
     noticed, tried = 0, measure(mutants, chosen, options.workers, patience)
