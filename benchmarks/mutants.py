@@ -59,7 +59,8 @@ SWAPPED: dict[type[ast.AST], tuple[str, str]] = {
 
 
 # A module of the copy that has probes. A process that a test starts inherits the name of the test.
-# So do those of Spark, but for the first test of all that share the session: there it says nothing.
+# Those of Spark would have the name of the test that started Spark, whichever test they work for;
+# they note no name.
 PROBE = """
 import os
 _noted = set()
